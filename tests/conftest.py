@@ -1,0 +1,100 @@
+"""What every test may ask for: a PostgreSQL of its own, and `async def` tests."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from pillarbox.kernel.embedded import EmbeddedPostgres
+from pillarbox.kernel.migrate import migrate_url
+
+TEMPLATE = "migrated"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the slow sweeps too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def test_…` in an event loop of its own; its fixtures are made before the loop."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+class Databases:
+    """Fresh databases, each a copy of the migrated template."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self._server = server
+        self._numbers = itertools.count(1)
+
+    def fresh(self, *, template: str = TEMPLATE) -> str:
+        """The URL of a new database: migrated and empty, or blank with template='template0'."""
+        name = f"test_{next(self._numbers)}"
+        self._run(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self._server.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove it, whoever is still connected."""
+        name = url.removeprefix("postgresql:///").split("?")[0]
+        self._run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def _run(self, sql: str) -> None:
+        async def run() -> None:
+            conn = await asyncpg.connect(self._server.url("postgres"))
+            try:
+                await conn.execute(sql)
+            finally:
+                await conn.close()
+
+        asyncio.run(run())
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """A server for this test session alone, without fsync."""
+    folder = Path(tempfile.mkdtemp(prefix="pillarbox-test-"))
+    server = EmbeddedPostgres(folder / "postgres", durable=False)
+    asyncio.run(server.start())
+    try:
+        yield server
+    finally:
+        asyncio.run(server.stop())
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def databases(postgres: EmbeddedPostgres) -> Databases:
+    """For fixtures of a wider scope than one test: `databases.fresh()` and `databases.drop(url)`."""
+    made = Databases(postgres)
+    made._run(f'CREATE DATABASE "{TEMPLATE}"')
+    asyncio.run(migrate_url(postgres.url(TEMPLATE)))
+    return made
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> Iterator[str]:
+    """The URL of a migrated database that this test has for itself."""
+    url = databases.fresh()
+    yield url
+    databases.drop(url)
