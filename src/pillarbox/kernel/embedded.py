@@ -31,7 +31,7 @@ from urllib.parse import quote
 import asyncpg
 
 from pillarbox.kernel.pgfiles import Account, Installation, account_for, installation_for
-from pillarbox.kernel.process import bind_to_parent
+from pillarbox.kernel.process import bind_to_parent, ended
 
 DATABASE = "pillarbox"
 ROLE = "pillarbox"
@@ -68,6 +68,10 @@ SETTINGS: Mapping[str, str] = {
     "log_line_prefix": "%p ",
     "log_checkpoints": "off",
     "log_autovacuum_min_duration": "-1",
+    # Errors of statements are answered to the client; their text and detail hold people's data.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
 }
 
 NOT_DURABLE: Mapping[str, str] = {
@@ -135,20 +139,25 @@ class EmbeddedPostgres:
     async def exited(self) -> int:
         """Return the exit status once the server has ended."""
         assert self._process is not None
-        return await asyncio.to_thread(self._process.wait)
+        return await ended(self._process)
 
     async def stop(self) -> None:
         """End the server cleanly: sessions are cut, a final checkpoint is written (fast shutdown)."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             try:
-                await asyncio.to_thread(self._process.wait, STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                self._process.send_signal(signal.SIGQUIT)
-                await asyncio.to_thread(self._process.wait)
+                await asyncio.wait_for(ended(self._process), STOP_TIMEOUT)
+            except TimeoutError:
+                self.kill()
+                await ended(self._process)
         if self._sockets is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
             self._sockets = None
+
+    def kill(self) -> None:
+        """End the server at once; the next start recovers what was committed (immediate shutdown)."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)
 
     def _initialise(self, installation: Installation, account: Account | None) -> None:
         """A new cluster appears whole or not at all: made beside its place, then renamed."""
@@ -223,7 +232,7 @@ class EmbeddedPostgres:
                 await ensure_database(self.url("postgres"), DATABASE)
                 return
             await asyncio.sleep(0.02)
-        self._process.send_signal(signal.SIGQUIT)
+        self.kill()
         raise EmbeddedError(f"The embedded database did not answer within {START_TIMEOUT:.0f} seconds.")
 
     def _last_complaint(self) -> str:

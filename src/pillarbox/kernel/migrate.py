@@ -69,6 +69,20 @@ async def migrate_url(url: str) -> list[int]:
         await conn.close()
 
 
+async def refuse_unmigrated_url(url: str) -> None:
+    """MigrationError unless the database at `url` has exactly this release's schema."""
+    conn = await asyncpg.connect(url, timeout=15, server_settings={"application_name": "pillarbox migrate"})
+    try:
+        if not await conn.fetchval("SELECT to_regclass('schema_migrations') IS NOT NULL"):
+            raise MigrationError("The database has no schema yet; start `pillarbox serve` once.")
+        if await pending_of(conn, migrations_in()):
+            raise MigrationError(
+                "The database has an older schema; start `pillarbox serve` of this release once."
+            )
+    finally:
+        await conn.close()
+
+
 async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
     """Apply what is missing, one process at a time; raise MigrationError if the schema does not fit."""
     await refuse_old_server(conn)

@@ -1,0 +1,121 @@
+"""How a command reaches the database: the running supervisor's, a named one, or the embedded one itself.
+
+A command group uses it so:
+
+    @app.command("list")
+    def list_teams(data: Data = None, database_url: DatabaseUrl = None) -> None:
+        run(show_teams, data=data, database_url=database_url)
+
+    async def show_teams(reach: Reach) -> int:
+        ...
+        return 0
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import asyncpg
+import typer
+
+from pillarbox.kernel import log
+from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings
+from pillarbox.kernel.data_folder import FolderInUse, locked, read_note
+from pillarbox.kernel.db import open_pool
+from pillarbox.kernel.embedded import EmbeddedPostgres
+from pillarbox.kernel.migrate import migrate_url, refuse_unmigrated_url
+from pillarbox.kernel.supervisor import postgres_folder
+
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="FOLDER", help="Data folder of the server [PILLARBOX_DATA].", show_default=False
+    ),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url",
+        metavar="URL",
+        help="Database, where it is not the embedded one [PILLARBOX_DATABASE_URL].",
+        show_default=False,
+    ),
+]
+
+POOL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a command works with. `settings` has the database's URL and the key ring filled in; `server` is
+    the base URL of the running server on this machine, None when none runs."""
+
+    settings: Settings
+    pool: asyncpg.Pool
+    server: str | None
+
+
+def run(work: Callable[[Reach], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
+    """Do the work with a reach and exit with its status."""
+    os.umask(0o077)
+    settings = read_settings({"data": data, "database_url": database_url})
+    log.configure(settings.log)
+
+    async def reached() -> int:
+        async with reach(settings) as found:
+            return await work(found)
+
+    raise typer.Exit(asyncio.run(reached()))
+
+
+@asynccontextmanager
+async def reach(settings: Settings) -> AsyncIterator[Reach]:
+    """A pool on the right database for as long as the block runs."""
+    async with database(settings) as (found, server):
+        pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
+        try:
+            yield Reach(found, pool, server)
+        finally:
+            await pool.close()
+
+
+@asynccontextmanager
+async def database(settings: Settings) -> AsyncIterator[tuple[Settings, str | None]]:
+    """The settings with the URL of a database that answers, and the running server's address."""
+    try:
+        with locked(settings.data):
+            async with database_alone(settings) as found:
+                yield found, None
+            return
+    except FolderInUse:
+        note = read_note(settings.data)
+        if note is None:
+            raise
+    url = settings.database_url or note["database_url"]
+    await refuse_unmigrated_url(url)
+    joined = settings.replacing(
+        database_url=url, secret_key=note["secret_key"], public_url=note["public_url"]
+    )
+    yield joined, note["http"]
+
+
+@asynccontextmanager
+async def database_alone(settings: Settings) -> AsyncIterator[Settings]:
+    """No server runs on this data folder: a named database, or the embedded one started for the moment."""
+    found = settings.replacing(secret_key=load_or_create_key_ring_text(settings))
+    if settings.database_url is not None:
+        await refuse_unmigrated_url(settings.database_url)
+        yield found
+        return
+    postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
+    try:
+        await postgres.start()
+        await migrate_url(postgres.url())
+        yield found.replacing(database_url=postgres.url())
+    finally:
+        await postgres.stop()

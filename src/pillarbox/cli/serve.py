@@ -1,0 +1,64 @@
+"""`pillarbox serve`: its options are the table of settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.config import Settings, read_settings
+from pillarbox.kernel.db import Connection
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.setting_table import SETTINGS, Setting
+from pillarbox.kernel.supervisor import serve
+
+
+def command(**flags: str | None) -> None:
+    """Run Pillarbox: database, API, delivery and background work, until a signal."""
+    raise typer.Exit(serve(read_settings(flags), first_team))
+
+
+async def first_team(conn: Connection, settings: Settings) -> str | None:
+    """The first team with its key, while there is no team at all."""
+    from pillarbox.teams import bootstrap
+
+    clock = SystemClock()
+    return await bootstrap.first_team(
+        conn,
+        email=settings.initial_email,
+        initial_key=settings.initial_api_key,
+        clock=clock,
+        ids=Ids(clock),
+    )
+
+
+def option(setting: Setting) -> inspect.Parameter:
+    """The command line option of one row of the table."""
+    default = setting.default if setting.default is not None else setting.otherwise
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            str | None,
+            typer.Option(
+                setting.flag,
+                metavar=setting.shape,
+                help=f"{setting.meaning} [{setting.env}; default: {default}]".replace("`", ""),
+                show_default=False,
+            ),
+        ],
+    )
+
+
+def with_options(function: Any, settings: Iterable[Setting]) -> None:
+    """Give `function` one option for each setting: typer reads the signature."""
+    parameters = [option(setting) for setting in settings]
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+with_options(command, SETTINGS)

@@ -1,0 +1,250 @@
+"""The settings: one table, from which flags, environment, `…_FILE`, checks and documentation are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pillarbox.kernel import setting_kinds as kinds
+
+PREFIX = "PILLARBOX_"
+KEY_RING_FILE = "secret.key"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table. `default` is text like the operator's; None is computed or absent, and then
+    `otherwise` says in words what holds."""
+
+    name: str
+    parse: Callable[[str], Any]
+    shape: str
+    default: str | None
+    meaning: str
+    otherwise: str = ""
+    secret: bool = False
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def env(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("data", kinds.folder, "FOLDER", "./pillarbox-data", "Embedded database, blobs, keys."),
+    Setting(
+        "database_url",
+        kinds.database_url,
+        "URL",
+        None,
+        "Any PostgreSQL from version 14 on.",
+        "the embedded database",
+        secret=True,
+    ),
+    Setting(
+        "blob_url",
+        kinds.blob_url,
+        "URL",
+        None,
+        "Where large bodies are kept: `file:`, `s3://…`, `gs://…` or `az://…`.",
+        "`blobs` under the data folder",
+        secret=True,
+    ),
+    Setting("http", kinds.host_port, "HOST:PORT", "127.0.0.1:8080", "API, dashboard and public pages."),
+    Setting(
+        "smtp",
+        kinds.optional(kinds.host_port),
+        "HOST:PORT",
+        "127.0.0.1:2525",
+        "SMTP from other mail servers, and with AUTH; or `off`.",
+    ),
+    Setting(
+        "submission",
+        kinds.submission_doors,
+        "HOST:PORT[,…]",
+        "127.0.0.1:2587",
+        "SMTP submission with STARTTLS, with the prefix `tls://` implicit TLS; or `off`.",
+    ),
+    Setting(
+        "metrics", kinds.optional(kinds.host_port), "HOST:PORT", "off", "Prometheus figures under `/metrics`."
+    ),
+    Setting(
+        "public_url",
+        kinds.public_url,
+        "URL",
+        None,
+        "Base of the links in mails, and the OAuth issuer.",
+        "from `--http`",
+    ),
+    Setting(
+        "hostname",
+        kinds.domain,
+        "NAME",
+        None,
+        "Name in HELO, MX target, Message-ID of system mail.",
+        "the system's",
+    ),
+    Setting(
+        "route",
+        kinds.route,
+        "ROUTE",
+        "capture",
+        "Where mail goes: `capture` keeps it here to be read, `direct` delivers to the recipients' servers, "
+        "`relay:smtp://user:password@host:587` (or `smtps://`) hands it to a smarthost.",
+        secret=True,
+    ),
+    Setting(
+        "dns", kinds.each(kinds.resolver), "HOST:PORT[,…]", None, "DNS servers by address.", "the system's"
+    ),
+    Setting(
+        "remote_smtp_port",
+        kinds.whole_number(1, 65535),
+        "PORT",
+        "25",
+        "Port that the route `direct` connects to (for tests).",
+    ),
+    Setting(
+        "allow_private",
+        kinds.networks,
+        "CIDR[,…]",
+        "none",
+        "Networks that are not public and that outgoing HTTP and the route `direct` may reach all the same.",
+    ),
+    Setting(
+        "roles",
+        kinds.roles,
+        "ROLE[,…]",
+        "all",
+        "What the processes of this machine do: `api`, `smtp`, `delivery`, `webhooks`, `jobs`.",
+    ),
+    Setting(
+        "processes",
+        kinds.whole_number(1, 256),
+        "N",
+        None,
+        "Number of worker processes.",
+        "one for each core",
+    ),
+    Setting(
+        "rate_limit",
+        kinds.whole_number(0, 1_000_000),
+        "N",
+        "10",
+        "API requests each second for each team; 0 is no limit.",
+    ),
+    Setting(
+        "initial_api_key",
+        kinds.api_key,
+        "KEY",
+        None,
+        "Full-access key of the first team; used only while no team exists.",
+        "made at the first start and printed once",
+        secret=True,
+    ),
+    Setting(
+        "initial_email",
+        kinds.email_address,
+        "ADDRESS",
+        "admin@localhost",
+        "Address of the first team's member; used only while no team exists.",
+    ),
+    Setting(
+        "secret_key",
+        kinds.key_ring,
+        "RING",
+        None,
+        "Keys that secrets are encrypted with: `id:base64key[,…]`; the first one is used for new secrets.",
+        f"the file `{KEY_RING_FILE}` under the data folder, made at the first start",
+        secret=True,
+    ),
+    Setting(
+        "log",
+        kinds.one_of("text", "json"),
+        "FORM",
+        None,
+        "Form of the log on standard error: `text` or `json`.",
+        "`text` on a terminal, else `json`",
+    ),
+    Setting(
+        "require_verified_domain",
+        kinds.one_of("auto", "always", "never"),
+        "WHEN",
+        "auto",
+        "Whether the sender's domain must be verified; `auto`: except with the route `capture`.",
+    ),
+    Setting(
+        "simulator_domains",
+        kinds.domains,
+        "DOMAIN[,…]",
+        "pillarbox.test,resend.dev",
+        "Domains whose addresses stand for a fixed outcome; mail to them never leaves the machine. "
+        "`none` for no such domain.",
+    ),
+    Setting(
+        "delivery_window",
+        kinds.duration,
+        "DURATION",
+        "96h",
+        "How long after the first attempt delivery is tried.",
+    ),
+    Setting(
+        "tls_cert",
+        kinds.readable_file,
+        "FILE",
+        None,
+        "Certificate chain (PEM) for HTTPS and SMTP; needs `--tls-key`.",
+        "no TLS",
+    ),
+    Setting(
+        "tls_key",
+        kinds.readable_file,
+        "FILE",
+        None,
+        "Private key (PEM) of the certificate; needs `--tls-cert`.",
+        "no TLS",
+    ),
+    Setting(
+        "trusted_proxy",
+        kinds.networks,
+        "CIDR[,…]",
+        "none",
+        "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",
+    ),
+    Setting("require_user_agent", kinds.switch, "BOOL", "false", "Refuse API requests without a User-Agent."),
+    Setting(
+        "capture_limit",
+        kinds.size,
+        "SIZE",
+        "1GiB",
+        "How much captured mail is kept; beyond it the oldest mails go.",
+    ),
+    Setting(
+        "spf_value",
+        kinds.spf_record,
+        "RECORD",
+        None,
+        "SPF record that customers' domains are asked to publish.",
+        "`v=spf1 a:<hostname> ~all`",
+    ),
+    Setting(
+        "reject_reserved_recipients",
+        kinds.switch,
+        "BOOL",
+        "false",
+        "Refuse recipients at reserved domains such as example.com.",
+    ),
+    Setting(
+        "pg_bin",
+        kinds.program_folder,
+        "FOLDER",
+        None,
+        "PostgreSQL programs for the embedded database.",
+        "those that were installed with Pillarbox",
+    ),
+)
+
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}

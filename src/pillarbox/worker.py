@@ -1,0 +1,195 @@
+"""A worker process: builds the application, serves its doors, drains on SIGTERM.
+
+Started by the supervisor as `python -m pillarbox.worker DESCRIPTOR`; the descriptor is a socket on which
+it finds its settings and on which it reports that it is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+import uvicorn
+import uvloop
+
+from pillarbox.kernel import log
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.config import Settings, settings_of
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.process import die_with_parent
+from pillarbox.kernel.runtime import Application, Factory, Runtime
+from pillarbox.kernel.workers import READY
+
+REQUEST_GRACE = 15
+WORK_GRACE = 10.0
+ORPHAN_SECONDS = 10.0
+KEEP_ALIVE = 75
+BACKLOG = 2048
+PROTOCOL = "pillarbox.kernel.http_protocol"
+
+logger = log.get("worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the supervisor handed over."""
+
+    settings: Settings
+    runtime: Runtime
+    factory: str
+
+
+def main() -> int:
+    """Run one worker; the exit status."""
+    die_with_parent(signal.SIGTERM)
+    os.umask(0o077)
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    given = read_hand_over(channel)
+    if given is None:
+        return 0
+    log.configure(given.settings.log)
+    structlog.contextvars.bind_contextvars(worker=os.getpid())
+    try:
+        uvloop.run(work(given, channel))
+    except Exception:
+        logger.exception("worker.failed")
+        return 1
+    return 0
+
+
+def read_hand_over(channel: socket.socket) -> Given | None:
+    """The supervisor's one line; None when the supervisor is gone already."""
+    with channel.makefile("rb") as lines:
+        line = lines.readline()
+    if not line.endswith(b"\n"):
+        return None
+    content = json.loads(line)
+    runtime = Runtime(
+        process_id=Ids(SystemClock()).new(),
+        index=content["index"],
+        count=content["count"],
+        shared_memory=content["shared_memory"],
+        capture_token=content["capture_token"],
+        doors=content["doors"],
+    )
+    return Given(settings_of(content["settings"]), runtime, content["factory"])
+
+
+async def work(given: Given, channel: socket.socket) -> None:
+    """Open, report, serve until told to stop, drain."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    application = await factory_of(given.factory)(given.settings, given.runtime)
+    await application.start()
+    server = HttpServer(given, application) if "http" in given.runtime.doors else None
+    if server:
+        await server.open()
+    loop.add_reader(channel, supervisor_gone, channel, stop)
+    channel.sendall(READY)
+    await stop.wait()
+    loop.remove_reader(channel)
+    if server:
+        await server.close()
+    await application.stop(WORK_GRACE)
+
+
+def supervisor_gone(channel: socket.socket, stop: asyncio.Event) -> None:
+    """The channel ended: drain what can be drained, and be gone in any case."""
+    if channel.recv(1) == b"":
+        asyncio.get_running_loop().remove_reader(channel)
+        stop.set()
+        deadline = threading.Timer(ORPHAN_SECONDS, os._exit, (1,))
+        deadline.daemon = True
+        deadline.start()
+
+
+def factory_of(name: str) -> Factory:
+    """The function that `module:function` names."""
+    module, _, function = name.partition(":")
+    factory: Factory = getattr(importlib.import_module(module), function)
+    return factory
+
+
+class HttpServer:
+    """uvicorn on the inherited socket. Signals are ours, not its."""
+
+    def __init__(self, given: Given, application: Application) -> None:
+        self._socket = socket.socket(fileno=given.runtime.doors["http"])
+        self._server = OpenedServer(uvicorn_config(given.settings, application))
+        self._serving: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Return when connections are accepted."""
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        opened = asyncio.create_task(self._server.opened.wait())
+        await asyncio.wait([self._serving, opened], return_when=asyncio.FIRST_COMPLETED)
+        opened.cancel()
+        if self._serving.done():
+            self._serving.result()
+
+    async def close(self) -> None:
+        """Stop accepting, let running requests end, close idle connections."""
+        self._server.should_exit = True
+        if self._serving:
+            await self._serving
+
+
+class OpenedServer(uvicorn.Server):
+    """Says when it has opened, and leaves signals alone."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.opened = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.opened.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def uvicorn_config(settings: Settings, application: Application) -> uvicorn.Config:
+    """One HTTP/1.1 server without access log, proxy guesses or a Server header."""
+    return uvicorn.Config(
+        application.asgi,
+        http=http_protocol(),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=REQUEST_GRACE,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+
+
+def http_protocol() -> Any:
+    """The house's own protocol class, else uvicorn's."""
+    if importlib.util.find_spec(PROTOCOL) is None:
+        return "httptools"
+    return importlib.import_module(PROTOCOL).Protocol
+
+
+if __name__ == "__main__":
+    sys.exit(main())
