@@ -1,0 +1,57 @@
+"""What a store of blobs must do; `blobs` says what it promises to the rest of the program."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from datetime import datetime
+from typing import Protocol
+
+PART = 1024 * 1024
+CHUNK = 256 * 1024
+
+
+class BlobMissing(Exception):  # noqa: N818
+    """There is no blob of this key."""
+
+
+class BlobFailed(Exception):  # noqa: N818
+    """The store could not do it; nothing may be believed about the blob. `reason` names no path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Backend(Protocol):
+    """What a store of blobs can do; keys are valid when they get here."""
+
+    @property
+    def writable(self) -> bool: ...
+
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None: ...
+
+    async def get(self, key: str) -> bytes: ...
+
+    def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]: ...
+
+    async def delete(self, key: str) -> None: ...
+
+    def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]: ...
+
+    async def remove_partial(self, older_than: datetime) -> int: ...
+
+    async def close(self) -> None: ...
+
+
+async def gathered(data: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The same bytes in pieces of about a megabyte, so that small chunks do not cost a thread each."""
+    waiting: list[bytes] = []
+    size = 0
+    async for chunk in data:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= PART:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
