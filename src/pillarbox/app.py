@@ -1,0 +1,286 @@
+"""The tables of the house: which parts there are, which routes, which kinds of work.
+
+`build` makes one process's parts from the settings and hands each the others that it needs; nothing
+else in the house builds a part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from pillarbox.api_keys import routes as api_key_routes
+from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
+from pillarbox.delivery.carriers import Carriers, CaptureStore, Simulator
+from pillarbox.delivery.claims import Claims
+from pillarbox.delivery.connections import Connections
+from pillarbox.delivery.engine import Carrier, Engine
+from pillarbox.delivery.items import Item
+from pillarbox.delivery.network import Network
+from pillarbox.delivery.sealing import Sealer
+from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
+from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
+from pillarbox.domains import routes as domain_routes
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.senders import Senders
+from pillarbox.emails import routes as email_routes
+from pillarbox.emails.accept import Accept, Rules
+from pillarbox.emails.fetching import Fetching
+from pillarbox.emails.files import AttachmentFiles
+from pillarbox.emails.parcels import Parcels
+from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.emails.share import Sharing
+from pillarbox.kernel import files as file_routes
+from pillarbox.kernel import health as health_routes
+from pillarbox.kernel import openapi as openapi_routes
+from pillarbox.kernel.auth import Credentials
+from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
+from pillarbox.kernel.db import open_pool
+from pillarbox.kernel.dns import DnsResolver, Resolver
+from pillarbox.kernel.files import Files
+from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.outbound import Outbound
+from pillarbox.kernel.pipeline import Api, HttpSettings
+from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.routing import Route, RouteTable, collect
+from pillarbox.kernel.runtime import Runtime
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.services import Services
+from pillarbox.kernel.setting_kinds import Relay, Role, RouteKind
+from pillarbox.kernel.tokens import Signer
+from pillarbox.kernel.wakeup import Bell, Ear
+from pillarbox.kernel.work import Jobs
+from pillarbox.mail.mx import Reach
+from pillarbox.mail.smtp_client import TlsMode
+from pillarbox.mail.verp import VerpSigner
+from pillarbox.timeline.record import Timeline
+
+ROUTES: list[Route] = collect(
+    email_routes, api_key_routes, domain_routes, file_routes, health_routes, openapi_routes
+)
+
+CONNECTIONS = 16
+SIGNING_THREADS = 2
+DELIVERY_CHANNEL = "pillarbox_delivery"
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What a test puts in the place of the world."""
+
+    clock: Clock
+    resolver: Resolver
+    chance: Callable[[], float]
+    shuffle: Callable[[list[str]], None]
+
+    @classmethod
+    def real(cls, settings: Settings) -> Seams:
+        clock = SystemClock()
+        servers = [(at.host, at.port) for at in settings.dns] or None
+        return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle)
+
+
+class House:
+    """One process's parts."""
+
+    def __init__(self, settings: Settings, runtime: Runtime, pool: asyncpg.Pool, seams: Seams) -> None:
+        self.settings = settings
+        self.runtime = runtime
+        self.pool = pool
+        self.clock = seams.clock
+        self.ids = Ids(seams.clock)
+        self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
+        self.signer = Signer(self.ring, seams.clock)
+        self.blobs = BlobStore.open(settings.blobs)
+        self.timeline = Timeline(self.ids)
+        self.senders = Senders(pool, seams.clock)
+        self.simulators = frozenset(settings.simulator_domains)
+        self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
+        self.verp = VerpSigner(self.ring.mac_keys("verp"))
+        self.bell = Bell(pool, DELIVERY_CHANNEL)
+        self.outbound = Outbound(seams.resolver, settings.allow_private)
+        self.parcels = Parcels(self.senders, self.blobs, domain_required=settings.verified_domain_required)
+        self.claims = Claims(pool, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
+        self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
+        self.accept = self._accept()
+        self.last_used = LastUsed(pool, seams.clock)
+        self.jobs = Jobs(pool, seams.clock, runtime.process_id, self._handlers())
+        self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
+        self.files.register("attachment", AttachmentFiles(pool).open)
+
+    def _engine(self, seams: Seams) -> Engine:
+        sealer = Sealer(self.ring, self.parcels.read, self.threads)
+        outside, keep = self._outside(seams, sealer)
+        carrier = Carriers(self.simulators, Simulator(seams.clock), outside)
+        settler = Settler(self.pool, self.timeline, self.ids, seams.clock, self.runtime.process_id, keep)
+        return Engine(
+            clock=seams.clock,
+            claims=self.claims,
+            settler=settler,
+            carrier=carrier,
+            window=self.settings.delivery_window,
+            chance=seams.chance,
+            roles=",".join(self.settings.roles),
+        )
+
+    def _outside(self, seams: Seams, sealer: Sealer) -> tuple[Carrier, KeepCaptured]:
+        route = self.settings.route
+        if route.kind is RouteKind.CAPTURE:
+            return CaptureStore(seams.clock, sealer, self._return_path), keep_nothing
+        hello = self.settings.hostname
+        way: RelayWay | DirectWay
+        if route.relay is not None:
+            way = RelayWay(route.relay.host, route.relay.port, relay_tls(route.relay))
+            greeting = Greeting(hello, relay_login(route.relay))
+        else:
+            reach = Reach(self.settings.allow_private, frozenset({hello}))
+            way = DirectWay(seams.resolver, reach, seams.shuffle, self.settings.remote_smtp_port)
+            greeting = Greeting(hello)
+        network = Network(
+            clock=seams.clock,
+            way=way,
+            sealer=sealer,
+            connections=Connections(greeting.open),
+            return_path=self._return_path,
+        )
+        return network, keep_nothing
+
+    def _return_path(self, item: Item) -> str:
+        token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
+        return f"{token}@{item.parcel.return_path}"
+
+    def _accept(self) -> Accept:
+        return Accept(
+            pool=self.pool,
+            clock=self.clock,
+            ids=self.ids,
+            timeline=self.timeline,
+            senders=self.senders,
+            blobs=self.blobs,
+            rules=Rules(
+                self.simulators,
+                self.settings.verified_domain_required,
+                self.settings.reject_reserved_recipients,
+            ),
+            owner=self.runtime.process_id,
+            engine=self.engine,
+            claims=self.claims,
+            wake=self.bell.ring,
+        )
+
+    def _handlers(self) -> dict[str, Any]:
+        if Role.JOBS not in self.settings.roles:
+            return {}
+        fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
+        return {JOB_FETCH: fetching.run}
+
+    def services(self) -> Services:
+        """What the doors may ask for."""
+        public_host = urlsplit(self.settings.public_url).hostname or self.settings.hostname
+        hostname = self.settings.hostname
+        services = Services(
+            self.ids,
+            self.accept,
+            self.timeline,
+            self.files,
+            self.signer,
+            self.ring,
+            self.senders,
+            self.blobs,
+            self.last_used,
+            Sharing(self.signer, self.settings.public_url),
+            Windows(self.runtime.shared_memory, self.clock),
+            Installation(hostname, hostname, public_host, self.simulators, spf_value=self.settings.spf_value),
+        )
+        services.add(self.pool, asyncpg.Pool)
+        services.add(self.clock, Clock)
+        services.add(KeyCredentials(self.pool, self.clock, self.last_used), Credentials)
+        services.add(IdempotencyRows(self.pool, self.clock), IdempotencyStore)
+        return services
+
+
+class App:
+    """What a worker process runs."""
+
+    def __init__(self, house: House, ear: Ear | None) -> None:
+        self.house = house
+        self._ear = ear
+        self._writing: asyncio.Task[None] | None = None
+        settings = house.settings
+        self._api = Api(
+            RouteTable(ROUTES),
+            house.services(),
+            HttpSettings(
+                settings.rate_limit,
+                trusted_proxies=settings.trusted_proxy,
+                require_user_agent=settings.require_user_agent,
+            ),
+        )
+
+    @property
+    def asgi(self) -> Any:
+        return self._api
+
+    async def start(self) -> None:
+        """Return when the background work runs and requests can be answered."""
+        house = self.house
+        if house.engine is not None:
+            await house.engine.start()
+        if self._ear is not None:
+            await self._ear.start()
+        if Role.JOBS in house.settings.roles:
+            await house.jobs.start()
+        self._writing = asyncio.create_task(house.last_used.run())
+
+    async def stop(self, grace: float) -> None:
+        """Finish what is on the wire within `grace` seconds and give back the leases."""
+        house = self.house
+        await house.accept.drain()
+        if self._ear is not None:
+            await self._ear.stop()
+        await house.jobs.stop(grace)
+        if house.engine is not None:
+            await house.engine.stop(grace)
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        await house.outbound.close()
+        await house.blobs.close()
+        house.threads.shutdown(wait=False, cancel_futures=True)
+        await house.pool.close()
+
+
+async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None) -> App:
+    """The application of one worker process; the database must be migrated already."""
+    if settings.database_url is None:
+        raise ValueError("a worker needs the address of its database")
+    pool = await open_pool(settings.database_url, most=CONNECTIONS)
+    house = House(settings, runtime, pool, seams or Seams.real(settings))
+    ear = None
+    if house.engine is not None:
+        ear = Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake)
+    return App(house, ear)
+
+
+def relay_tls(relay: Relay) -> TlsMode:
+    """A password goes over verified TLS only; without one the relay's TLS is used where offered."""
+    if relay.smtps:
+        return TlsMode.IMPLICIT
+    if relay.user is not None and relay.host not in ("127.0.0.1", "::1", "localhost"):
+        return TlsMode.VERIFIED
+    return TlsMode.OPPORTUNISTIC
+
+
+def relay_login(relay: Relay) -> tuple[str, str] | None:
+    """User and password, when the relay's URL carries them."""
+    return (relay.user, relay.password or "") if relay.user is not None else None

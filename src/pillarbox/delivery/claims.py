@@ -1,0 +1,147 @@
+"""Claiming due work and keeping the leases of what is claimed (design 2.5)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery import queries
+from pillarbox.delivery.items import Claimed, Item, LoadParcels
+from pillarbox.delivery.queries import Pair
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import Connection, transaction
+from pillarbox.kernel.log import get
+from pillarbox.timeline.record import Timeline
+
+log = get("delivery")
+
+LEASE = timedelta(seconds=30)
+RENEW_EVERY = 10.0
+MARGIN = 5.0
+"""Seconds before the end of its lease at which the holder no longer trusts it."""
+
+PAIRS_PER_LOOK = 500
+BATCH = 50
+START = (UUID(int=0), "")
+
+
+class Claims:
+    """Leases items to this process."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, timeline: Timeline, load: LoadParcels
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._timeline = timeline
+        self._load = load
+        self._after = START
+
+    async def due(self) -> list[Pair]:
+        """The next teams and destinations with due work; goes round over all of them call by call."""
+        found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_LOOK)
+        full = len(found) == PAIRS_PER_LOOK
+        self._after = (found[-1].team_id, found[-1].destination) if full else START
+        return [pair for pair in found if pair.due]
+
+    async def claim(self, pair: Pair, most: int) -> list[Item]:
+        """Lease up to `most` items; scheduled emails enter the queue with the same commit."""
+        deadline = self.deadline()
+        now = self._clock.now()
+        async with transaction(self._pool) as conn:
+            rows = await queries.claim(conn, pair, self._owner, now + LEASE, now, min(most, BATCH))
+            if not rows:
+                return []
+            await self._release(conn, pair.team_id, rows)
+            parcels = await self._load(conn, pair.team_id, sorted({row.email_id for row in rows}))
+        items = []
+        for row in rows:
+            parcel, groups = parcels[row.email_id]
+            items.append(
+                Item(
+                    row.team_id,
+                    row.email_id,
+                    row.grp,
+                    row.destination,
+                    row.attempt,
+                    row.tries,
+                    row.reached,
+                    row.uncertain > 0,
+                    row.first_attempt_at,
+                    groups.get(row.grp, []),
+                    parcel,
+                    deadline,
+                )
+            )
+        return items
+
+    async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[Claimed]) -> None:
+        """Scheduled emails enter the queue with the claim. A canceled one has no row to be claimed:
+        canceling takes the same row locks and deletes the work."""
+        waiting = {row.email_id for row in rows if not row.released}
+        if waiting:
+            await self._timeline.release(conn, team_id, sorted(waiting), self._clock.now())
+
+    def deadline(self) -> float:
+        """Boot time until which a lease that is taken now may be trusted."""
+        return self._clock.boottime() + LEASE.total_seconds() - MARGIN
+
+    async def renew(self, items: Iterable[Item]) -> int:
+        """Extend the leases of these items; returns how many could not be extended this time."""
+        held = {item.key: item for item in items}
+        if not held:
+            return 0
+        deadline = self.deadline()
+        renewed = await queries.renew(self._pool, list(held), self._owner, self._clock.now() + LEASE)
+        for key in renewed:
+            held[key].deadline = deadline
+        return len(held) - len(renewed)
+
+    async def give_back(self, items: Iterable[Item]) -> None:
+        """Free items that were not started, so that another process can take them at once."""
+        keys = [item.key for item in items]
+        if keys:
+            await queries.give_back(self._pool, keys, self._owner, self._clock.now())
+
+    async def recover(self) -> int:
+        """Free items whose lease has run out, and those of dead processes on this host."""
+        now = self._clock.now()
+        freed = await queries.free_expired(self._pool, now)
+        for process in await self._dead_neighbours():
+            freed += await queries.free_owned(self._pool, process, now)
+            await self._pool.execute("DELETE FROM processes WHERE id = $1", process)
+        if freed:
+            log.warning("delivery.recovered", items=freed)
+        return freed
+
+    async def enroll(self, roles: str) -> None:
+        """Say that this process lives."""
+        pid = os.getpid()
+        await queries.enroll(
+            self._pool, self._owner, boot_id(), pid, started(pid) or 0, roles, self._clock.now()
+        )
+
+    async def _dead_neighbours(self) -> list[UUID]:
+        rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
+        return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
+
+
+def boot_id() -> str:
+    """Names this machine since its last start; the same in every process on it, and on no other."""
+    machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{machine}/{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def started(pid: int) -> int | None:
+    """When a process started, in ticks since boot; None where no such process lives."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in {"Z", "X"} else int(fields[19])

@@ -1,0 +1,136 @@
+"""What the engine holds in memory: parcels (an email, ready to compose) and items (its work)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection
+from pillarbox.mail.address import Mailbox
+
+HELD = datetime(9999, 1, 1, tzinfo=UTC)
+"""`due_at` of work that waits for a file to be fetched; nothing claims it."""
+
+Key = tuple[UUID, UUID, int]
+"""A work item: team, email, group."""
+
+
+class Target(NamedTuple):
+    """One recipient that an item still carries. `origin` is set where the address is suppressed."""
+
+    position: int
+    mailbox: str
+    address: str
+    origin: str | None = None
+
+
+class Enclosure(NamedTuple):
+    """An attachment: its bytes, or where they lie."""
+
+    id: UUID
+    filename: str
+    content_type: str
+    cid: str | None
+    data: bytes | None
+    blob: str | None
+    size: int
+
+
+class Signing(NamedTuple):
+    """The key that signs for a domain; `sealed` is opened by the key ring, bound to `context`."""
+
+    domain: str
+    selector: str
+    sealed: bytes
+    context: bytes
+
+
+@dataclass(slots=True)
+class Parcel:
+    """One email with all that composing it takes; shared by its items.
+
+    `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
+    domain or its topic said so at hand-over.
+    """
+
+    team_id: UUID
+    team_number: int
+    email_id: UUID
+    message_id: str
+    sender: Mailbox
+    to: Sequence[Mailbox]
+    cc: Sequence[Mailbox]
+    reply_to: Sequence[Mailbox]
+    subject: str
+    date: datetime
+    html: str | None
+    text: str | None
+    headers: Sequence[tuple[str, str]]
+    enclosures: Sequence[Enclosure]
+    return_path: str
+    tls_required: bool
+    signing: Signing | None
+    refusal: str | None = None
+    wire: asyncio.Task[bytes] | None = None
+
+    @property
+    def weight(self) -> int:
+        """Bytes that this parcel holds in memory, roughly."""
+        bodies = len(self.html or "") + len(self.text or "")
+        return 2048 + 2 * bodies + sum(len(e.data) if e.data else 0 for e in self.enclosures)
+
+
+@dataclass(slots=True)
+class Item:
+    """A leased work item in this process's memory.
+
+    `deadline` is boot time: past it the lease must be taken for lost. `uncertain` says that an earlier
+    claim ended without an outcome, so this attempt may be a repetition.
+    """
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    destination: str
+    attempt: int
+    tries: int
+    reached: bool
+    uncertain: bool
+    first_attempt_at: datetime
+    targets: list[Target]
+    parcel: Parcel
+    deadline: float = 0.0
+    running: bool = field(default=False)
+
+    @property
+    def key(self) -> Key:
+        return (self.team_id, self.email_id, self.grp)
+
+
+class Claimed(NamedTuple):
+    """A row that a claim returned, before its email is loaded."""
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    destination: str
+    attempt: int
+    tries: int
+    reached: bool
+    uncertain: int
+    released: bool
+    first_attempt_at: datetime
+
+
+LoadParcels = Callable[
+    [Connection, UUID, Sequence[UUID]], Awaitable[dict[UUID, tuple[Parcel, dict[int, list[Target]]]]]
+]
+"""Loads the emails of one team: each with its parcel and the open recipients of each group, judged
+once more (suppression, key, domain, topic). `emails` gives it; the engine cannot read its tables."""
+
+ReadEnclosure = Callable[[Enclosure], Awaitable[bytes]]
+"""The bytes of an attachment that is not in memory."""

@@ -1,0 +1,235 @@
+"""Carrying over SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from pillarbox.delivery.connections import Address, Connections
+from pillarbox.delivery.items import Item, Target
+from pillarbox.delivery.lanes import Site
+from pillarbox.delivery.reports import Report, Result
+from pillarbox.delivery.sealing import Sealer
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.log import get
+from pillarbox.mail.mx import Host, Hosts, NoHosts
+from pillarbox.mail.replies import Outcome, Verdict, classify
+from pillarbox.mail.smtp_client import ConnectFailed, Connection, Reply, Stage, TlsMode, Transaction
+from pillarbox.timeline.rules import Bounce, Detail, Kind
+
+log = get("delivery")
+
+MOST_SESSIONS = 2
+"""Servers that one attempt talks to; what the second says of now is said of the domain."""
+
+CLEAR_REMEMBERED = 3 * 24 * 3600.0
+
+KINDS = {
+    Outcome.DELIVERED: Kind.DELIVERED,
+    Outcome.BOUNCED: Kind.BOUNCED,
+    Outcome.DELAYED: Kind.DELIVERY_DELAYED,
+}
+
+
+class Way(Protocol):
+    """Where a destination's mail goes, and how much encryption that asks for."""
+
+    def site(self, destination: str) -> Site: ...
+
+    async def hosts(self, destination: str) -> Hosts | NoHosts: ...
+
+    def port(self) -> int: ...
+
+    def tls(self, *, required: bool) -> TlsMode: ...
+
+
+class _Said(NamedTuple):
+    """The last word on a recipient in this attempt."""
+
+    host: str | None
+    stage: Stage
+    reply: Reply
+    verdict: Verdict
+    uncertain: bool = False
+    tls: str | None = None
+    tls_missing: bool = False
+
+
+@dataclass(slots=True)
+class _Attempt:
+    item: Item
+    wire: bytes
+    mail_from: str
+    fence: Callable[[], bool]
+    left: dict[int, Target]
+    said: dict[int, _Said] = field(default_factory=dict)
+    offered: bool = False
+    abandoned: bool = False
+    sessions: int = 0
+    used: list[tuple[Address, Connection]] = field(default_factory=list)
+
+
+class Network:
+    """A carrier that talks SMTP on pooled connections, with no database transaction open."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        way: Way,
+        sealer: Sealer,
+        connections: Connections,
+        return_path: Callable[[Item], str],
+    ) -> None:
+        self._clock = clock
+        self._way = way
+        self._sealer = sealer
+        self._connections = connections
+        self._return_path = return_path
+        self._clear: dict[str, float] = {}
+
+    def site(self, destination: str) -> Site:
+        return self._way.site(destination)
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+        """Try the destination's servers in order until every recipient has a final word."""
+        wire = await self._sealer.wire(item.parcel)
+        started = self._clock.now()
+        attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
+        found = await self._way.hosts(item.destination)
+        if isinstance(found, NoHosts):
+            self._nowhere(attempt, found)
+        else:
+            await self._try_hosts(attempt, found.hosts)
+        host = next((said.host for said in attempt.said.values() if said.host), None)
+        return Report(
+            started,
+            self._clock.now(),
+            attempt.offered,
+            [Result(position, *_judged(said)) for position, said in sorted(attempt.said.items())],
+            host,
+            attempt.abandoned,
+            mail_from=attempt.mail_from,
+            after=lambda: self._give_back(attempt),
+        )
+
+    def _give_back(self, attempt: _Attempt) -> None:
+        for address, connection in attempt.used:
+            self._connections.put(address, connection)
+        attempt.used.clear()
+
+    def _nowhere(self, attempt: _Attempt, found: NoHosts) -> None:
+        verdict = classify(found.reply, Stage.ROUTE)
+        for position in attempt.left:
+            attempt.said[position] = _Said(None, Stage.ROUTE, found.reply, verdict)
+
+    async def _try_hosts(self, attempt: _Attempt, hosts: Sequence[Host]) -> None:
+        for host in hosts:
+            for ip in host.addresses:
+                if not attempt.left or attempt.abandoned or attempt.sessions >= MOST_SESSIONS:
+                    return
+                reached = await self._try_address(attempt, host, ip)
+                if reached:
+                    break
+
+    async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
+        """One server; False when it could not be reached, so that its next address is worth a try."""
+        mode = self._mode(attempt.item, host.name)
+        address = Address(host.name, ip, self._way.port(), mode)
+        connection = await self._connections.get(address)
+        if (
+            isinstance(connection, ConnectFailed)
+            and connection.stage is Stage.TLS
+            and mode is TlsMode.OPPORTUNISTIC
+        ):
+            # A handshake that fails must not stop mail that would have gone in clear (TLS-01).
+            self._clear[host.name] = self._clock.boottime() + CLEAR_REMEMBERED
+            address = address._replace(tls=TlsMode.NONE)
+            connection = await self._connections.get(address)
+        if isinstance(connection, ConnectFailed):
+            self._unreached(attempt, connection, required=mode is TlsMode.REQUIRED)
+            return connection.stage is not Stage.CONNECT
+        attempt.sessions += 1
+        await self._offer(attempt, address, connection)
+        return True
+
+    def _mode(self, item: Item, host: str) -> TlsMode:
+        mode = self._way.tls(required=item.parcel.tls_required)
+        if mode is TlsMode.OPPORTUNISTIC and self._clear.get(host, 0.0) > self._clock.boottime():
+            return TlsMode.NONE
+        return mode
+
+    def _unreached(self, attempt: _Attempt, failed: ConnectFailed, *, required: bool) -> None:
+        verdict = classify(failed.reply, failed.stage)
+        missing = required and failed.stage is Stage.TLS
+        for position in attempt.left:
+            attempt.said[position] = _Said(
+                failed.host, failed.stage, failed.reply, verdict, tls_missing=missing
+            )
+
+    async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
+        done = await self._send(attempt, connection)
+        if done.stale:
+            connection.abort()
+            again = await self._connections.get(address, fresh=True)
+            if isinstance(again, ConnectFailed):
+                self._unreached(attempt, again, required=address.tls is TlsMode.REQUIRED)
+                return
+            connection = again
+            done = await self._send(attempt, connection)
+        attempt.used.append((address, connection))
+        attempt.offered = attempt.offered or done.offered
+        attempt.abandoned = done.abandoned
+        if not done.abandoned:
+            self._note(attempt, connection, done)
+
+    async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
+        mailboxes = [target.mailbox for target in attempt.left.values()]
+        return await connection.send(
+            attempt.mail_from, mailboxes, attempt.wire, before_final_dot=attempt.fence
+        )
+
+    def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
+        tls = f"{connection.tls.version} {connection.tls.cipher}" if connection.tls else None
+        for position, answer in zip(list(attempt.left), done.answers, strict=True):
+            verdict = classify(answer.reply, answer.stage)
+            uncertain = done.uncertain and verdict.outcome is Outcome.DELAYED
+            attempt.said[position] = _Said(
+                connection.host, answer.stage, answer.reply, verdict, uncertain, tls
+            )
+            if uncertain or not verdict.retry_host:
+                del attempt.left[position]
+        log.info(
+            "delivery.attempt",
+            email=attempt.item.email_id,
+            grp=attempt.item.grp,
+            host=connection.host,
+            stage=str(done.stage),
+            code=done.answers[0].reply.code,
+            tls=tls,
+        )
+
+
+def _judged(said: _Said) -> tuple[Kind, Detail]:
+    verdict = said.verdict
+    bounce = None
+    if verdict.bounce_type is not None:
+        bounce = Bounce(str(verdict.bounce_type), str(verdict.sub_type or "General"))
+    kind = KINDS[verdict.outcome]
+    if said.tls_missing:
+        kind = Kind.DELIVERY_DELAYED
+    detail = Detail(
+        host=said.host,
+        code=said.reply.code,
+        enhanced=said.reply.enhanced,
+        reply=str(said.reply),
+        reason="tls_required" if said.tls_missing else verdict.reason,
+        bounce=bounce,
+        uncertain=said.uncertain,
+        tls=said.tls,
+    )
+    return kind, detail

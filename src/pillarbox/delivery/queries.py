@@ -1,0 +1,231 @@
+"""SQL of the queue. Locks are taken on work items first, then on emails, then on recipients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.delivery.items import HELD, Claimed, Key
+from pillarbox.kernel.db import Connection, Source, TeamDb
+
+# Across teams: which teams and destinations have due work. One index descent per pair, so a team with
+# a million items for one destination costs as much as a team with one.
+DUE_PAIRS = """
+    WITH RECURSIVE pairs AS (
+        (SELECT team_id, destination, due_at
+           FROM deliveries
+          WHERE owner IS NULL AND (team_id, destination) > ($2, $3)
+          ORDER BY team_id, destination, due_at
+          LIMIT 1)
+        UNION ALL
+        SELECT next.team_id, next.destination, next.due_at
+          FROM pairs
+         CROSS JOIN LATERAL (
+               SELECT team_id, destination, due_at
+                 FROM deliveries
+                WHERE owner IS NULL AND (team_id, destination) > (pairs.team_id, pairs.destination)
+                ORDER BY team_id, destination, due_at
+                LIMIT 1) AS next
+    )
+    SELECT team_id, destination, due_at <= $1 AS due FROM pairs LIMIT $4
+"""
+
+CLAIM = """
+    UPDATE deliveries d
+       SET owner = $3, leased_until = $4, attempt = d.attempt + 1,
+           first_attempt_at = coalesce(d.first_attempt_at, $5), released = true
+      FROM (SELECT email_id, grp, released
+              FROM deliveries
+             WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $5
+             ORDER BY due_at
+             LIMIT $6
+               FOR UPDATE SKIP LOCKED) AS due
+     WHERE d.team_id = $1 AND d.email_id = due.email_id AND d.grp = due.grp
+    RETURNING d.team_id, d.email_id, d.grp, d.destination, d.attempt, d.tries, d.reached, d.uncertain,
+              due.released, d.first_attempt_at
+"""
+
+DROP = """
+    DELETE FROM deliveries WHERE team_id = $1 AND email_id = $2
+"""
+
+# A row that a settle holds is skipped: it is about to be settled, and waiting for it could deadlock.
+RENEW = """
+    UPDATE deliveries d
+       SET leased_until = $4
+      FROM (SELECT d.team_id, d.email_id, d.grp
+              FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+              JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+             WHERE d.owner = $5
+               FOR UPDATE OF d SKIP LOCKED) AS mine
+     WHERE d.team_id = mine.team_id AND d.email_id = mine.email_id AND d.grp = mine.grp
+    RETURNING d.team_id, d.email_id, d.grp
+"""
+
+GIVE_BACK = """
+    UPDATE deliveries d
+       SET owner = NULL, leased_until = NULL, due_at = least(d.due_at, $5)
+      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+     WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp AND d.owner = $4
+"""
+
+# Across teams: items whose process went silent. They go out once more and count as uncertain.
+FREE_EXPIRED = """
+    UPDATE deliveries d
+       SET owner = NULL, leased_until = NULL, due_at = $1, uncertain = d.uncertain + 1
+      FROM (SELECT team_id, email_id, grp
+              FROM deliveries
+             WHERE owner IS NOT NULL AND leased_until < $1
+             LIMIT $2
+               FOR UPDATE SKIP LOCKED) AS lost
+     WHERE d.team_id = lost.team_id AND d.email_id = lost.email_id AND d.grp = lost.grp
+    RETURNING d.email_id
+"""
+
+# Across teams: items of a process that is known to be dead.
+FREE_OWNED = """
+    UPDATE deliveries
+       SET owner = NULL, leased_until = NULL, due_at = $2, uncertain = uncertain + 1
+     WHERE owner IS NOT NULL AND owner = $1
+    RETURNING email_id
+"""
+
+SETTLE = """
+    WITH done AS (
+        DELETE FROM deliveries d
+         USING unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+         WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+        RETURNING d.team_id, d.email_id, d.grp
+    ), retry AS (
+        UPDATE deliveries d
+           SET owner = NULL, leased_until = NULL, due_at = k.due_at, tries = d.tries + 1,
+               reached = d.reached OR k.reached, last_host = k.last_host, last_reply = k.last_reply,
+               reason = k.reason
+          FROM unnest($4::uuid[], $5::uuid[], $6::smallint[], $7::integer[], $8::timestamptz[],
+                      $9::boolean[], $10::text[], $11::text[], $12::text[])
+               AS k (team_id, email_id, grp, attempt, due_at, reached, last_host, last_reply, reason)
+         WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+           AND d.attempt = k.attempt AND d.owner = $13
+        RETURNING d.team_id, d.email_id, d.grp
+    )
+    SELECT team_id, email_id, grp FROM done
+    UNION ALL
+    SELECT team_id, email_id, grp FROM retry
+"""
+
+LOCK_EMAIL = """
+    SELECT grp, released
+      FROM deliveries
+     WHERE team_id = $1 AND email_id = $2
+     ORDER BY grp
+       FOR UPDATE
+"""
+
+RESCHEDULE = """
+    UPDATE deliveries SET due_at = CASE WHEN due_at = $4 THEN due_at ELSE $3 END
+     WHERE team_id = $1 AND email_id = $2
+"""
+
+ENROLL = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $6)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+"""
+
+
+RELEASE_HELD = """
+    UPDATE deliveries SET due_at = $3
+     WHERE team_id = $1 AND email_id = $2 AND due_at = $4
+"""
+
+
+class Pair(NamedTuple):
+    """A team and a destination that have free work; `due` where the first of it is due."""
+
+    team_id: UUID
+    destination: str
+    due: bool
+
+
+class Retry(NamedTuple):
+    """A retry decision; it counts only while the item is at this `attempt` and ours."""
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    attempt: int
+    due_at: datetime
+    reached: bool
+    last_host: str | None
+    last_reply: str | None
+    reason: str
+
+
+async def pairs(conn: Source, now: datetime, after: tuple[UUID, str], most: int) -> list[Pair]:
+    """Up to `most` pairs behind `after`, in key order, due or not."""
+    return [Pair(**row) for row in await conn.fetch(DUE_PAIRS, now, *after, most)]
+
+
+async def claim(
+    conn: Connection, pair: Pair, owner: UUID, until: datetime, now: datetime, most: int
+) -> list[Claimed]:
+    """Lease up to `most` due items of one team and destination."""
+    rows = await conn.fetch(CLAIM, pair.team_id, pair.destination, owner, until, now, most)
+    return [Claimed(**row) for row in rows]
+
+
+async def drop(db: TeamDb, email_id: UUID) -> None:
+    """Remove the work of an email that is not to be sent any more."""
+    await db.run(DROP, email_id)
+
+
+async def renew(conn: Source, keys: Sequence[Key], owner: UUID, until: datetime) -> set[Key]:
+    """Extend these leases; returns those that were extended."""
+    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), until, owner)
+    return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
+
+
+async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, now: datetime) -> None:
+    """Free items that were not started."""
+    await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, now)
+
+
+async def free_expired(conn: Source, now: datetime, most: int = 1000) -> int:
+    return len(await conn.fetch(FREE_EXPIRED, now, most))
+
+
+async def free_owned(conn: Source, owner: UUID, now: datetime) -> int:
+    return len(await conn.fetch(FREE_OWNED, owner, now))
+
+
+async def settle(conn: Connection, done: Sequence[Key], retries: Sequence[Retry], owner: UUID) -> set[Key]:
+    """Finish and reschedule items; returns those whose row was still there and ours to change."""
+    finished = list(zip(*sorted(done), strict=True)) or [()] * 3
+    again = list(zip(*sorted(retries), strict=True)) or [()] * 9
+    rows: list[Any] = await conn.fetch(SETTLE, *finished, *again, owner)
+    return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
+
+
+async def lock_email(db: TeamDb, email_id: UUID) -> list[tuple[int, bool]]:
+    """The email's live items, locked before the email itself is."""
+    rows = await db.source.fetch(LOCK_EMAIL, db.team_id, email_id)
+    return [(row["grp"], row["released"]) for row in rows]
+
+
+async def reschedule(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
+    """Move the work of an email that is still scheduled; items that wait for a file keep waiting."""
+    await db.run(RESCHEDULE, email_id, due_at, HELD)
+
+
+async def release_held(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
+    """The files that the email waited for are here."""
+    await db.run(RELEASE_HELD, email_id, due_at, HELD)
+
+
+async def enroll(
+    conn: Source, process: UUID, host: str, pid: int, pid_start: int, roles: str, now: datetime
+) -> None:
+    """Enter this process, or say that it is still alive."""
+    await conn.execute(ENROLL, process, host, pid, pid_start, roles, now)

@@ -1,0 +1,100 @@
+"""Settling: outcomes of many items in one transaction (design 2.5).
+
+A settlement is never given up: while the database is away it waits and is tried again, for the other
+side has the mail and only this process knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery import queries
+from pillarbox.delivery.items import Key
+from pillarbox.delivery.reports import Settlement
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.group_commit import GroupCommit
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.suppressions import automatic
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rules import Entry, Kind
+
+log = get("delivery")
+
+KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
+"""Stores the messages that the route `capture` keeps, in the settling transaction."""
+
+RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
+PAUSE = 0.5
+
+
+async def keep_nothing(_conn: Connection, _settled: Sequence[Settlement]) -> None:
+    """For routes other than `capture`."""
+
+
+class Settler:
+    """Writes settlements; `settle` returns when the outcome is committed."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        timeline: Timeline,
+        ids: Ids,
+        clock: Clock,
+        owner: UUID,
+        keep: KeepCaptured = keep_nothing,
+    ) -> None:
+        self._pool = pool
+        self._timeline = timeline
+        self._ids = ids
+        self._clock = clock
+        self._owner = owner
+        self._keep = keep
+        self._commits: GroupCommit[Settlement, None] = GroupCommit(
+            self._flush, weigh=lambda s: s.weight, most_waiting=1 << 40, shared=RETRIED
+        )
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Return when the settlement is committed, however long the database is away."""
+        while True:
+            try:
+                return await self._commits.submit(settlement)
+            except RETRIED as trouble:
+                log.warning(
+                    "delivery.settle_waits", email=settlement.item.email_id, trouble=repr(trouble)[:200]
+                )
+                await asyncio.sleep(PAUSE)
+
+    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
+        async with transaction(self._pool) as conn:
+            await self._write(conn, batch)
+        return [None] * len(batch)
+
+    async def _write(self, conn: Connection, batch: Sequence[Settlement]) -> None:
+        done = [s.item.key for s in batch if s.retry is None]
+        retries = [s.retry for s in batch if s.retry is not None]
+        ours = await queries.settle(conn, done, retries, self._owner)
+        entries = [entry for s in batch for entry in _facts(s, ours)]
+        taken = await self._timeline.record(conn, entries)
+        await automatic.add(conn, _causes(batch, taken), self._ids)
+        captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
+        if captured:
+            await self._keep(conn, captured)
+
+
+def _facts(settlement: Settlement, ours: set[Key]) -> Sequence[Entry]:
+    """All of it while the item is ours; only final outcomes when the lease has passed."""
+    if settlement.item.key in ours:
+        return settlement.entries
+    return [entry for entry in settlement.entries if entry.kind is not Kind.DELIVERY_DELAYED]
+
+
+def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[automatic.Cause]:
+    """The bad addresses whose bounce took effect."""
+    bounced = {(e.team_id, e.email_id) for e in taken if e.kind is Kind.BOUNCED}
+    return [c for s in batch for c in s.causes if (c.team_id, c.source_id) in bounced]

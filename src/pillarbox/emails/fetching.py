@@ -1,0 +1,124 @@
+"""Attachments given by `path`: fetched after the answer, before the mail may leave (emails.md 1.4).
+
+Three tries in two minutes; then the email ends `failed` with the reason `attachment_download_failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery import queue
+from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.outbound import FetchError, Outbound
+from pillarbox.kernel.work import Finished, Job, Postponed
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rules import Detail, Entry, Kind
+
+GAPS = (timedelta(seconds=30), timedelta(seconds=60))
+"""The waits after the first and the second failed try; there is no fourth."""
+
+CONNECT_TIMEOUT = 10.0
+TOTAL_TIMEOUT = 30.0
+MOST_BYTES = 30 * 1024 * 1024
+REDIRECTS = 5
+INLINE = 256 * 1024
+
+WANTED = """
+    SELECT id, url FROM attachments
+     WHERE team_id = $1 AND content_id = $2 AND url IS NOT NULL AND size IS NULL
+     ORDER BY position
+"""
+
+STORE = """
+    UPDATE attachments SET size = $3, data = $4, blob = $5 WHERE team_id = $1 AND id = $2
+"""
+
+OPEN_RECIPIENTS = """
+    SELECT position FROM recipients
+     WHERE team_id = $1 AND email_id = $2 AND state IN ('queued', 'scheduled')
+     ORDER BY position
+"""
+
+DUE = """
+    SELECT scheduled_at FROM emails WHERE team_id = $1 AND id = $2
+"""
+
+
+class _Wanted(NamedTuple):
+    id: UUID
+    url: str
+
+
+class _Fetched(NamedTuple):
+    id: UUID
+    size: int
+    data: bytes | None
+    blob: str | None
+
+
+class Fetching:
+    """The handler of job kind `email.attachments`; its subject is the email."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, outbound: Outbound, blobs: BlobStore, timeline: Timeline
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._outbound = outbound
+        self._blobs = blobs
+        self._timeline = timeline
+
+    async def run(self, job: Job) -> Finished | Postponed:
+        db = TeamDb(self._pool, job.team_id)
+        try:
+            fetched = [await self._fetch(wanted) for wanted in await db.all(_Wanted, WANTED, job.subject_id)]
+        except FetchError as failure:
+            reason = str(failure)
+            if job.tries < len(GAPS):
+                return Postponed(self._clock.now() + GAPS[job.tries], reason)
+            return Finished(lambda conn: self._give_up(conn, job, reason))
+        return Finished(lambda conn: self._release(conn, job, fetched))
+
+    async def _fetch(self, wanted: _Wanted) -> _Fetched:
+        answer = await self._outbound.fetch(
+            "GET",
+            wanted.url,
+            connect_timeout=CONNECT_TIMEOUT,
+            total_timeout=TOTAL_TIMEOUT,
+            max_bytes=MOST_BYTES,
+            redirects=REDIRECTS,
+        )
+        if not 200 <= answer.status < 300:
+            raise FetchError("status", f"The server answered {answer.status}.")
+        if len(answer.body) <= INLINE:
+            return _Fetched(wanted.id, len(answer.body), answer.body, None)
+        blob = f"attachments/{wanted.id}"
+        await self._blobs.put(blob, answer.body)
+        return _Fetched(wanted.id, len(answer.body), None, blob)
+
+    async def _release(self, conn: Connection, job: Job, fetched: Sequence[_Fetched]) -> None:
+        db = TeamDb(conn, job.team_id)
+        await queue.lock(db, job.subject_id)
+        for row in fetched:
+            await db.run(STORE, row.id, row.size, row.data, row.blob)
+        now = self._clock.now()
+        scheduled = await db.value(DUE, job.subject_id)
+        await queue.release_held(db, job.subject_id, max(scheduled, now) if scheduled else now)
+
+    async def _give_up(self, conn: Connection, job: Job, reason: str) -> None:
+        db = TeamDb(conn, job.team_id)
+        await queue.lock(db, job.subject_id)
+        await queue.drop(db, job.subject_id)
+        detail = Detail(reason="attachment_download_failed", reply=reason)
+        now = self._clock.now()
+        positions = await db.values(OPEN_RECIPIENTS, job.subject_id)
+        await self._timeline.record(
+            conn, [Entry(job.team_id, job.subject_id, at, Kind.FAILED, now, detail) for at in positions]
+        )

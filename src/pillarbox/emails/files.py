@@ -1,0 +1,24 @@
+"""Attachments of sent emails behind signed links."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.emails import queries
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.files import StoredFile
+
+
+class AttachmentFiles:
+    """The opener of file kind `attachment`."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+
+    async def open(self, team_id: UUID, attachment_id: UUID) -> StoredFile | None:
+        row = await queries.attachment_bytes(TeamDb(self._pool, team_id), attachment_id)
+        if row is None:
+            return None
+        return StoredFile(row.filename, row.content_type, row.size, row.data, row.blob)

@@ -1,0 +1,225 @@
+"""From a request body to an `Outgoing` (emails.md section 1), field by field in the order of its table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pillarbox.emails import enclosures
+from pillarbox.emails.outgoing import Outgoing, Tag
+from pillarbox.emails.schedule import ScheduleError, parse_schedule
+from pillarbox.kernel.paging import well_formed
+from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+from pillarbox.mail.address import AddressError, Mailbox, parse_mailbox
+from pillarbox.mail.headers import HeaderError, check_custom_header, is_reserved
+from pillarbox.mail.html_text import text_of
+
+MOST_RECIPIENTS = 50
+MOST_SUBJECT = 998
+MOST_BODY = 10 * 1024 * 1024
+MOST_HEADERS = 50
+MOST_TAGS = 50
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
+
+
+class MissingBody(Problem):
+    status, name = 422, "missing_required_field"
+
+    def __init__(self) -> None:
+        super().__init__("Missing `html` or `text` field.")
+
+
+def outgoing(body: object, now: datetime) -> Outgoing:
+    """One send request; raises the contract's problem for the first field that is wrong."""
+    if not isinstance(body, Mapping):
+        raise Invalid("Invalid email. Use an object.")
+    template = _template(body.get("template"))
+    sender_text, sender = _sender(body.get("from"))
+    to_texts, to = _mailboxes("to", body.get("to"))
+    if not to:
+        raise MissingField("to")
+    subject = _subject(body.get("subject"))
+    cc_texts, cc = _mailboxes("cc", body.get("cc"))
+    bcc_texts, bcc = _mailboxes("bcc", body.get("bcc"))
+    reply_texts, reply_to = _mailboxes("reply_to", body.get("reply_to"))
+    html, text = _bodies(body.get("html"), body.get("text"), template)
+    headers, reply_header = _headers(body.get("headers"))
+    if not reply_to and reply_header is not None:
+        reply_texts, reply_to = _mailboxes("headers", reply_header)
+    return Outgoing(
+        sender_text=sender_text,
+        sender=sender,
+        to_texts=to_texts,
+        to=to,
+        cc_texts=cc_texts,
+        cc=cc,
+        bcc_texts=bcc_texts,
+        bcc=bcc,
+        reply_to_texts=reply_texts,
+        reply_to=reply_to,
+        subject=subject,
+        html=html,
+        text=text,
+        headers=headers,
+        attachments=enclosures.read(body.get("attachments")),
+        tags=_tags(body.get("tags")),
+        scheduled_at=schedule(body.get("scheduled_at"), now),
+        topic_id=_topic(body.get("topic_id")),
+        template=template,
+    )
+
+
+def schedule(value: object, now: datetime) -> datetime | None:
+    """The instant that `scheduled_at` means; None where the field is absent (emails.md 1.5)."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise InvalidField("scheduled_at", "Use a string.")
+    try:
+        return parse_schedule(value, now)
+    except ScheduleError as wrong:
+        raise InvalidField("scheduled_at", str(wrong)) from None
+
+
+def _sender(value: object) -> tuple[str, Mailbox]:
+    if value is None or value == "":
+        raise MissingField("from")
+    return _mailbox("from", value)
+
+
+def _mailbox(field: str, value: object) -> tuple[str, Mailbox]:
+    if not isinstance(value, str):
+        raise InvalidField(field, "Use a string.")
+    try:
+        return value.strip(), parse_mailbox(value)
+    except AddressError as wrong:
+        raise InvalidField(field, wrong.reason) from None
+
+
+def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailbox]]:
+    if value is None or value == "" or value == []:
+        return (), ()
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list):
+        raise InvalidField(field, "Use a string or an array of strings.")
+    if len(items) > MOST_RECIPIENTS:
+        raise InvalidField(field, f"Use at most {MOST_RECIPIENTS} addresses.")
+    texts, mailboxes = zip(*(_mailbox(field, item) for item in items), strict=True)
+    return texts, mailboxes
+
+
+def _subject(value: object) -> str:
+    if value is None or value == "":
+        raise MissingField("subject")
+    if not isinstance(value, str):
+        raise InvalidField("subject", "Use a string.")
+    if len(value) > MOST_SUBJECT:
+        raise InvalidField("subject", f"Use at most {MOST_SUBJECT} characters.")
+    if _CONTROL.search(value):
+        raise InvalidField("subject", "Line breaks and control characters are not allowed.")
+    return value
+
+
+def _bodies(html: object, text: object, template: str | None) -> tuple[str | None, str | None]:
+    for field, value in (("html", html), ("text", text)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidField(field, "Use a string.")
+    if template is not None:
+        if html or text:
+            raise Invalid("Use either `template` or `html` and `text`, not both.")
+        return None, None
+    if not html and not text:
+        raise MissingBody
+    size = _size(html) + _size(text)
+    if size > MOST_BODY:
+        raise InvalidField("html" if html else "text", "The bodies may have 10 MB together.")
+    if text is None and isinstance(html, str):
+        return html, text_of(html)
+    return (str(html) if html else None), (str(text) if text else None)
+
+
+def _size(body: object) -> int:
+    if not isinstance(body, str):
+        return 0
+    return len(body) if body.isascii() else len(body.encode())
+
+
+def _headers(value: object) -> tuple[Sequence[tuple[str, str]], str | None]:
+    """The custom headers that are kept, and the value of a `Reply-To` among them."""
+    if value is None:
+        return (), None
+    if not isinstance(value, Mapping):
+        raise InvalidField("headers", "Use an object of strings.")
+    if len(value) > MOST_HEADERS:
+        raise InvalidField("headers", f"Use at most {MOST_HEADERS} headers.")
+    kept: dict[str, tuple[str, str]] = {}
+    reply_to = None
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise InvalidField(f"headers.{_shown(name)}", "Use a string.")
+        try:
+            check_custom_header(name, text)
+        except HeaderError as wrong:
+            raise InvalidField(f"headers.{_shown(name)}", str(wrong)) from None
+        if name.lower() == "reply-to":
+            reply_to = text
+        elif not is_reserved(name):
+            kept[name.lower()] = (name, text)
+    return list(kept.values()), reply_to
+
+
+def _shown(name: str) -> str:
+    """A header name that is safe to name in a message."""
+    return _CONTROL.sub("_", name)[:40].replace("`", "_")
+
+
+def _tags(value: object) -> Sequence[Tag]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise InvalidField("tags", "Use an array of `{name, value}` objects.")
+    if len(value) > MOST_TAGS:
+        raise InvalidField("tags", f"Use at most {MOST_TAGS} tags.")
+    return [_tag(item, f"tags[{index}]") for index, item in enumerate(value)]
+
+
+def _tag(item: object, field: str) -> Tag:
+    if not isinstance(item, Mapping):
+        raise InvalidField(field, "Use an object with `name` and `value`.")
+    return Tag(_tag_part(item, field, "name"), _tag_part(item, field, "value"))
+
+
+def _tag_part(item: Mapping[str, Any], field: str, part: str) -> str:
+    value = item.get(part)
+    if value is None or value == "":
+        raise MissingField(f"{field}.{part}")
+    if not isinstance(value, str) or not _TAG.fullmatch(value):
+        raise InvalidField(f"{field}.{part}", "Use 1 to 256 ASCII letters, digits, underscores and dashes.")
+    return value
+
+
+def _topic(value: object) -> UUID | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not well_formed(value):
+        raise NotAUuid("topic_id")
+    return UUID(value)
+
+
+def _template(value: object) -> str | None:
+    """The id or alias of a template; templates themselves come with their own issue."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise InvalidField("template", "Use an object with `id` and `variables`.")
+    found = value.get("id")
+    if found is None or found == "":
+        raise MissingField("template.id")
+    if not isinstance(found, str):
+        raise InvalidField("template.id", "Use the id or the alias of a template.")
+    return found

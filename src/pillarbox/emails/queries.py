@@ -1,0 +1,258 @@
+"""SQL of emails. `INSERT` takes a whole group commit, of several teams at once; each of its rows names
+its own team.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.paging import Page
+
+INSERT = """
+    WITH stored_emails AS (
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
+                            bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id,
+                            domain_id, domain_name, last_event, last_event_at)
+        SELECT k.team_id, k.id, k.created_at, k.id, k.message_id, k.sender, k.to_list::json,
+               k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.tags::json,
+               k.scheduled_at, k.topic_id, k.key_id, k.domain_id, k.domain_name, k.last_event, k.created_at
+          FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
+                      $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::timestamptz[],
+                      $13::uuid[], $14::uuid[], $15::uuid[], $16::text[], $17::text[])
+               AS k (team_id, id, created_at, message_id, sender, to_list, cc_list, bcc_list,
+                     reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
+                     domain_name, last_event)
+    ), stored_contents AS (
+        INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
+        SELECT k.team_id, k.id, k.created_at, k.html, k.text, k.headers::json, k.attachments
+          FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $18::text[], $19::text[], $20::text[],
+                      $21::smallint[])
+               AS k (team_id, id, created_at, html, text, headers, attachments)
+    ), stored_recipients AS (
+        INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
+        SELECT k.*
+          FROM unnest($22::uuid[], $23::uuid[], $24::smallint[], $25::text[], $26::text[], $27::text[],
+                      $28::smallint[], $29::text[])
+               AS k (team_id, email_id, position, role, address, mailbox, grp, state)
+    ), stored_work AS (
+        INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
+                                released, first_attempt_at, created_at)
+        SELECT k.*
+          FROM unnest($30::uuid[], $31::uuid[], $32::smallint[], $33::text[], $34::timestamptz[],
+                      $35::uuid[], $36::timestamptz[], $37::integer[], $38::boolean[], $39::timestamptz[],
+                      $40::timestamptz[])
+               AS k (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt, released,
+                     first_attempt_at, created_at)
+    )
+    SELECT k.email_id, k.position, s.origin
+      FROM unnest($22::uuid[], $23::uuid[], $24::smallint[], $26::text[])
+           AS k (team_id, email_id, position, address)
+      JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+"""
+
+ATTACH = """
+    INSERT INTO attachments (team_id, id, content_id, position, filename, content_type, cid, size, data,
+                             blob, url, created_at)
+    SELECT k.*
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::smallint[], $5::text[], $6::text[], $7::text[],
+                  $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::timestamptz[])
+           AS k (team_id, id, content_id, position, filename, content_type, cid, size, data, blob, url,
+                 created_at)
+"""
+
+ADD_JOBS = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    SELECT k.team_id, k.id, $3, k.subject_id, k.at, k.at
+      FROM unnest($1::uuid[], $2::uuid[], $4::uuid[], $5::timestamptz[])
+           AS k (team_id, id, subject_id, at)
+"""
+
+LOCK_KEYS = """
+    SELECT k.at, pg_try_advisory_xact_lock(hashtextextended(k.name, 0)) AS held
+      FROM unnest($1::integer[], $2::text[]) AS k (at, name)
+"""
+
+CLAIM_KEYS = """
+    INSERT INTO idempotency_keys AS i (team_id, scope, key, fingerprint, status, body, created_at)
+    SELECT k.*
+      FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::smallint[], $6::bytea[],
+                  $7::timestamptz[])
+           AS k (team_id, scope, key, fingerprint, status, body, created_at)
+     ORDER BY 1, 2, 3
+    ON CONFLICT (team_id, scope, key) DO UPDATE
+       SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+           created_at = excluded.created_at
+     WHERE i.created_at <= $8
+    RETURNING team_id, scope, key
+"""
+
+EXISTING = """
+    SELECT id FROM emails WHERE team_id = ANY ($1::uuid[]) AND id = ANY ($2::uuid[])
+"""
+
+
+LIST = """
+    SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
+           last_event, scheduled_at
+      FROM ((SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list,
+                    reply_to_list, last_event, scheduled_at
+               FROM emails WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list,
+                    reply_to_list, last_event, scheduled_at
+               FROM emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
+"""
+
+GET = """
+    SELECT e.id, e.message_id, e.to_list, e.sender, e.created_at, e.subject, c.html, c.text, e.bcc_list,
+           e.cc_list, e.reply_to_list, e.last_event, e.scheduled_at, e.tags, e.topic_id, e.content_id
+      FROM emails e
+      JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+     WHERE e.team_id = $1 AND e.id = $2
+"""
+
+RESCHEDULE = """
+    UPDATE emails SET scheduled_at = $3
+     WHERE team_id = $1 AND id = $2 AND last_event = 'scheduled'
+"""
+
+ATTACHMENTS = """
+    SELECT a.id, a.filename, a.content_type, a.cid, a.size, a.position
+      FROM emails e
+      JOIN attachments a ON a.team_id = e.team_id AND a.content_id = e.content_id
+     WHERE e.team_id = $1 AND e.id = $2 AND a.size IS NOT NULL
+     ORDER BY a.position
+"""
+
+ATTACHMENT_BYTES = """
+    SELECT filename, content_type, size, data, blob
+      FROM attachments
+     WHERE team_id = $1 AND id = $2 AND size IS NOT NULL
+"""
+
+MEMBERS = """
+    SELECT lower(email) FROM team_members WHERE team_id = $1
+"""
+
+
+class ListedEmail(NamedTuple):
+    """A row of the list; the `*_list` columns hold the JSON text that the wire shows."""
+
+    id: UUID
+    message_id: str
+    to_list: str
+    sender: str
+    created_at: datetime
+    subject: str
+    bcc_list: str | None
+    cc_list: str | None
+    reply_to_list: str | None
+    last_event: str
+    scheduled_at: datetime | None
+
+
+class StoredEmail(NamedTuple):
+    """One email with its content."""
+
+    id: UUID
+    message_id: str
+    to_list: str
+    sender: str
+    created_at: datetime
+    subject: str
+    html: str | None
+    text: str | None
+    bcc_list: str | None
+    cc_list: str | None
+    reply_to_list: str | None
+    last_event: str
+    scheduled_at: datetime | None
+    tags: str | None
+    topic_id: UUID | None
+    content_id: UUID
+
+
+class StoredAttachment(NamedTuple):
+    """An attachment that has its bytes."""
+
+    id: UUID
+    filename: str
+    content_type: str
+    cid: str | None
+    size: int
+    position: int
+
+
+class AttachmentBytes(NamedTuple):
+    """Where the bytes of an attachment are: in the row or in the blob store."""
+
+    filename: str
+    content_type: str
+    size: int
+    data: bytes | None
+    blob: str | None
+
+
+async def insert(conn: Connection, columns: Sequence[Sequence[Any]]) -> dict[tuple[UUID, int], str]:
+    """Store emails with contents, recipients and work; returns the suppressed recipients."""
+    rows = await conn.fetch(INSERT, *columns)
+    return {(row["email_id"], row["position"]): row["origin"] for row in rows}
+
+
+async def attach(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    await conn.execute(ATTACH, *zip(*rows, strict=True))
+
+
+async def add_jobs(conn: Connection, kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime]]) -> None:
+    """Background work for emails: (team, job id, email, due)."""
+    teams, ids, emails, times = zip(*rows, strict=True)
+    await conn.execute(ADD_JOBS, teams, ids, kind, emails, times)
+
+
+async def lock_keys(conn: Connection, names: Sequence[str]) -> set[int]:
+    """Take the lock of each name without waiting; returns the indexes that were had."""
+    rows = await conn.fetch(LOCK_KEYS, list(range(len(names))), list(names))
+    return {row["at"] for row in rows if row["held"]}
+
+
+async def claim_keys(
+    conn: Connection, rows: Sequence[tuple[Any, ...]], expired: datetime
+) -> set[tuple[UUID, str, str]]:
+    """Store idempotency answers; returns the keys that were free (or older than `expired`)."""
+    found = await conn.fetch(CLAIM_KEYS, *zip(*rows, strict=True), expired)
+    return {(row["team_id"], row["scope"], row["key"]) for row in found}
+
+
+async def existing(conn: Source, teams: Sequence[UUID], ids: Sequence[UUID]) -> set[UUID]:
+    """Which of these emails are stored; asked when a connection was lost during a commit."""
+    return {row["id"] for row in await conn.fetch(EXISTING, teams, ids)}
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
+    return await db.all(ListedEmail, LIST, *page.args)
+
+
+async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
+    return await db.one(StoredEmail, GET, email_id)
+
+
+async def reschedule(db: TeamDb, email_id: UUID, at: datetime) -> bool:
+    return await db.run(RESCHEDULE, email_id, at) == 1
+
+
+async def attachments(db: TeamDb, email_id: UUID) -> list[StoredAttachment]:
+    """The attachments that are here, in the order of the request."""
+    return await db.all(StoredAttachment, ATTACHMENTS, email_id)
+
+
+async def attachment_bytes(db: TeamDb, attachment_id: UUID) -> AttachmentBytes | None:
+    return await db.one(AttachmentBytes, ATTACHMENT_BYTES, attachment_id)
+
+
+async def members(db: TeamDb) -> set[str]:
+    """The addresses of the team's members, in lower case."""
+    return set(await db.values(MEMBERS))

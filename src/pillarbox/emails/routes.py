@@ -1,0 +1,290 @@
+"""The HTTP door of emails (emails.md sections 2 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.delivery import queue
+from pillarbox.emails import parse, queries, share, wire
+from pillarbox.emails.accept import Accept, Checked
+from pillarbox.kernel.auth import Caller
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.files import Files
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotFound, Problem
+from pillarbox.kernel.routing import Access, route
+from pillarbox.timeline import history
+from pillarbox.timeline.record import Timeline
+
+MIB = 1024 * 1024
+MOST_IN_BATCH = 100
+MOST_EVENTS = 1000
+STRICT, PERMISSIVE = "strict", "permissive"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class OnlyScheduled(Invalid):
+    def __init__(self, what: str) -> None:
+        super().__init__(f"Only scheduled emails can be {what}.")
+
+
+@route(
+    "POST",
+    "/emails",
+    needs=Access.SENDING,
+    aliases=("/email", "/emails/sending", "/email/sending"),
+    limit=50 * MIB,
+    idempotent=True,
+    transaction=False,
+    body=wire.SendEmail,
+    reply=wire.EmailId,
+    summary="Send an email",
+)
+async def send(request: Request, db: TeamDb) -> Reply:
+    accept = request.use(Accept)
+    outgoing = parse.outgoing(request.json(), request.at)
+    checked = await accept.check(request.known, outgoing)
+    body = await accept.store(
+        request.known,
+        [checked],
+        idempotency=request.idempotency,
+        answer=lambda ids: b'{"id":"%s"}' % _ascii(ids[0]),
+    )
+    return Reply(body)
+
+
+def validation_mode(request: Request) -> str:
+    """How a batch treats invalid items; part of the idempotent request."""
+    return request.header("x-batch-validation") or STRICT
+
+
+@route(
+    "POST",
+    "/emails/batch",
+    needs=Access.SENDING,
+    limit=25 * MIB,
+    idempotent=True,
+    salt=validation_mode,
+    transaction=False,
+    array=True,
+    body=list[wire.SendEmail],
+    reply=wire.BatchOut,
+    summary="Send up to 100 emails",
+)
+async def send_batch(request: Request, db: TeamDb) -> Reply:
+    mode = validation_mode(request)
+    if mode not in (STRICT, PERMISSIVE):
+        raise Invalid("Invalid `x-batch-validation` header. Use `strict` or `permissive`.")
+    items = request.json()
+    if not isinstance(items, list):
+        raise Invalid("Invalid batch. Use an array of emails.")
+    if not 1 <= len(items) <= MOST_IN_BATCH:
+        raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_IN_BATCH} emails.")
+    good, bad = await _sort_out(request, items, strict=mode == STRICT)
+    errors = None if mode == STRICT else bad
+    if not good:
+        return Reply(_batch_body([], errors))
+    body = await request.use(Accept).store(
+        request.known, good, idempotency=request.idempotency, answer=lambda ids: _batch_body(ids, errors)
+    )
+    return Reply(body)
+
+
+async def _sort_out(
+    request: Request, items: Sequence[Any], *, strict: bool
+) -> tuple[list[Checked], list[wire.BatchError]]:
+    """The valid items, and why the others are not; strict raises for the first of them."""
+    accept = request.use(Accept)
+    good: list[Checked] = []
+    bad: list[wire.BatchError] = []
+    for index, item in enumerate(items):
+        try:
+            good.append(await _batch_item(accept, request.known, item, request))
+        except Problem as problem:
+            if strict:
+                raise _at(index, problem) from None
+            bad.append(wire.BatchError(index, problem.message))
+    return good, bad
+
+
+async def _batch_item(accept: Accept, caller: Caller, item: Any, request: Request) -> Checked:
+    if isinstance(item, dict) and item.get("attachments"):
+        raise InvalidField("attachments", "Attachments are not supported in a batch.")
+    return await accept.check(caller, parse.outgoing(item, request.at))
+
+
+def _at(index: int, problem: Problem) -> Problem:
+    named = Problem(f"[{index}] {problem.message}", problem.headers)
+    named.status, named.name = problem.status, problem.name
+    return named
+
+
+def _batch_body(ids: Sequence[UUID], errors: list[wire.BatchError] | None) -> bytes:
+    shape = wire.BatchOut([wire.EmailId(found) for found in ids])
+    if errors is not None:
+        shape.errors = errors
+    return _encode(shape)
+
+
+def _ascii(found: UUID) -> bytes:
+    return str(found).encode("ascii")
+
+
+@route(
+    "GET",
+    "/emails",
+    needs=Access.FULL,
+    query=("limit", "after", "before"),
+    reply=wire.ListItem,
+    summary="List sent emails",
+)
+async def list_emails(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query)
+    return Reply(envelope(await queries.page(db, page), page, wire.listed))
+
+
+@route("GET", "/emails/{email_id}", needs=Access.FULL, reply=wire.Email, summary="Retrieve a sent email")
+async def retrieve(request: Request, db: TeamDb) -> Reply:
+    found = await queries.get(db, request.uuid("email_id"))
+    if found is None:
+        raise NotFound("Email")
+    return Reply(wire.email(found))
+
+
+@route(
+    "PATCH",
+    "/emails/{email_id}",
+    needs=Access.FULL,
+    body=wire.Reschedule,
+    reply=wire.EmailRef,
+    summary="Reschedule an email",
+)
+async def reschedule(request: Request, db: TeamDb) -> Reply:
+    email_id = request.uuid("email_id")
+    wanted = request.json().get("scheduled_at")
+    if wanted is None or wanted == "":
+        raise MissingField("scheduled_at")
+    at = parse.schedule(wanted, request.at)
+    if at is None:
+        raise MissingField("scheduled_at")
+    await queue.lock(db, email_id)
+    if not await queries.reschedule(db, email_id, at):
+        await _must_exist(db, email_id)
+        raise OnlyScheduled("rescheduled")
+    await queue.move(db, email_id, at)
+    return Reply(_ref(email_id))
+
+
+@route("POST", "/emails/{email_id}/cancel", needs=Access.FULL, reply=wire.EmailRef, summary="Cancel an email")
+async def cancel(request: Request, db: TeamDb) -> Reply:
+    email_id = request.uuid("email_id")
+    await queue.lock(db, email_id)
+    now = request.use(Clock).now()  # type: ignore[type-abstract]
+    if await request.use(Timeline).cancel(db.connection, db.team_id, email_id, now):
+        await queue.drop(db, email_id)
+    elif (await _must_exist(db, email_id)).last_event != "canceled":
+        raise OnlyScheduled("canceled")
+    return Reply(_ref(email_id))
+
+
+@route(
+    "POST",
+    "/emails/{email_id}/share",
+    needs=Access.FULL,
+    body=wire.ShareIn,
+    reply=wire.SharedLink,
+    summary="Share an email by a link",
+)
+async def share_email(request: Request, db: TeamDb) -> Reply:
+    email_id = request.uuid("email_id")
+    ttl = share.lifetime(request.json().get("expires_in"))
+    await _must_exist(db, email_id)
+    url = request.use(share.Sharing).link(db.team_id, email_id, ttl)
+    return Reply(wire.SharedLink("email", email_id, url))
+
+
+@route(
+    "GET",
+    "/emails/{email_id}/attachments",
+    needs=Access.FULL,
+    query=("limit", "after", "before"),
+    reply=wire.AttachmentItem,
+    summary="List the attachments of a sent email",
+)
+async def list_attachments(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, default=None)
+    email_id = request.uuid("email_id")
+    await _must_exist(db, email_id)
+    rows = await queries.attachments(db, email_id)
+    kept, more = _slice(rows, page)
+    return Reply({"object": "list", "has_more": more, "data": [_linked(request, db, row) for row in kept]})
+
+
+@route(
+    "GET",
+    "/emails/{email_id}/attachments/{attachment_id}",
+    needs=Access.FULL,
+    reply=wire.AttachmentItem,
+    summary="Retrieve an attachment of a sent email",
+)
+async def retrieve_attachment(request: Request, db: TeamDb) -> Reply:
+    wanted = request.uuid("attachment_id")
+    await _must_exist(db, request.uuid("email_id"))
+    for row in await queries.attachments(db, request.uuid("email_id")):
+        if row.id == wanted:
+            return Reply({"object": "attachment", **_linked(request, db, row)})
+    raise NotFound("Attachment")
+
+
+@route(
+    "GET",
+    "/emails/{email_id}/events",
+    needs=Access.FULL,
+    reply=wire.Event,
+    summary="List what became of a sent email, step by step",
+)
+async def list_events(request: Request, db: TeamDb) -> Reply:
+    email_id = request.uuid("email_id")
+    await _must_exist(db, email_id)
+    rows = await history.events(db, email_id, MOST_EVENTS + 1)
+    kept = [wire.event(row) for row in rows[:MOST_EVENTS]]
+    return Reply({"object": "list", "has_more": len(rows) > MOST_EVENTS, "data": kept})
+
+
+async def _must_exist(db: TeamDb, email_id: UUID) -> queries.StoredEmail:
+    found = await queries.get(db, email_id)
+    if found is None:
+        raise NotFound("Email")
+    return found
+
+
+def _ref(email_id: UUID) -> dict[str, str]:
+    return {"object": "email", "id": str(email_id)}
+
+
+def _linked(request: Request, db: TeamDb, row: queries.StoredAttachment) -> dict[str, Any]:
+    url, ends = request.use(Files).link("attachment", db.team_id, row.id)
+    return wire.attachment(row, url, ends)
+
+
+def _slice(
+    stored: Sequence[queries.StoredAttachment], page: Page
+) -> tuple[Sequence[queries.StoredAttachment], bool]:
+    """One page of a list in the order of the request; the ids ascend with it."""
+    rows = list(stored)
+    if page.after is not None:
+        rows = [row for row in rows if row.id > page.after]
+    elif page.before is not None:
+        rows = [row for row in rows if row.id < page.before]
+    if page.before is not None:
+        kept = rows if page.limit is None else rows[-page.limit :]
+    else:
+        kept = rows if page.limit is None else rows[: page.limit]
+    return kept, len(kept) < len(rows)

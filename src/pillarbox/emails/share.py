@@ -1,0 +1,51 @@
+"""Links that show one email to anyone who has them (emails.md 5.3).
+
+Nothing is stored: the token is signed and carries the email and the end of its time.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from pillarbox.emails.schedule import ScheduleError, parse_expiry
+from pillarbox.kernel.problems import InvalidField
+from pillarbox.kernel.tokens import Signer, TokenInvalid
+
+KIND = "share"
+DEFAULT = timedelta(hours=48)
+LONGEST = timedelta(hours=48)
+
+
+def lifetime(value: object) -> timedelta:
+    """How long a link holds; 48 hours unless the caller says otherwise."""
+    if value is None:
+        return DEFAULT
+    if not isinstance(value, str):
+        raise InvalidField("expires_in", "Use a string such as `10m`, `2 hours` or `1h 30m`.")
+    try:
+        found = parse_expiry(value)
+    except ScheduleError as wrong:
+        raise InvalidField("expires_in", str(wrong)) from None
+    if not timedelta(0) < found <= LONGEST:
+        raise InvalidField("expires_in", "Use at most 48 hours.")
+    return found
+
+
+class Sharing:
+    """Makes and reads share links."""
+
+    def __init__(self, signer: Signer, public_url: str) -> None:
+        self._signer = signer
+        self._public_url = public_url
+
+    def link(self, team_id: UUID, email_id: UUID, ttl: timedelta) -> str:
+        token = self._signer.issue(KIND, (team_id, email_id), ttl)
+        return f"{self._public_url}/shared?token={token}"
+
+    def read(self, token: str) -> tuple[UUID, UUID]:
+        """Team and email; raises TokenInvalid or TokenExpired."""
+        fields = self._signer.read(KIND, token)
+        if len(fields) != 2 or not isinstance(fields[0], UUID) or not isinstance(fields[1], UUID):
+            raise TokenInvalid
+        return fields[0], fields[1]

@@ -1,0 +1,1 @@
+"""Plumbing that knows no resource: nothing in here may import a slice."""

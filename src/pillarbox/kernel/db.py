@@ -1,0 +1,113 @@
+"""The database: one pool per process, and the team-scoped view of it that slices get.
+
+`TeamDb` supplies `$1`: a slice cannot forget the team, and a lint refuses a statement that does not
+name it. A `TeamDb` made from the pool runs each statement on its own; one made inside `transaction()`
+runs all of them in that transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+T = TypeVar("T")
+
+Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
+Source = asyncpg.Pool | Connection
+
+LOCK_TIMEOUT_MS = 5000
+STATEMENT_CACHE = 512
+
+GONE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+)
+"""What asyncpg raises when the database cannot be reached or went away in the middle."""
+
+
+async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> asyncpg.Pool:
+    """A pool of at most `most` connections, each with the house's time-outs."""
+    return await asyncpg.create_pool(
+        url,
+        min_size=1,
+        max_size=most,
+        statement_cache_size=STATEMENT_CACHE,
+        max_inactive_connection_lifetime=300,
+        command_timeout=60,
+        server_settings={
+            "application_name": application,
+            "lock_timeout": str(LOCK_TIMEOUT_MS),
+            "timezone": "UTC",
+            "jit": "off",
+        },
+    )
+
+
+@asynccontextmanager
+async def transaction(source: Source) -> AsyncIterator[Connection]:
+    """A connection inside a transaction: committed on leaving, rolled back on an exception."""
+    if isinstance(source, asyncpg.Pool):
+        async with source.acquire() as conn, conn.transaction():
+            yield conn
+    else:
+        async with source.transaction():
+            yield source
+
+
+class TeamDb:
+    """Statements of one team. `$1` is always the team; the caller's arguments start at `$2`."""
+
+    __slots__ = ("_source", "team_id")
+
+    def __init__(self, source: Source, team_id: UUID) -> None:
+        self._source = source
+        self.team_id = team_id
+
+    @property
+    def source(self) -> Source:
+        """The pool or connection underneath, for parts that take a connection (timeline, accept)."""
+        return self._source
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the transaction that this view is in."""
+        if isinstance(self._source, asyncpg.Pool):
+            raise RuntimeError("this needs a transaction")
+        return self._source
+
+    async def one(self, kind: Callable[..., T], sql: str, *args: Any) -> T | None:
+        """The first row as `kind(**columns)`, or None."""
+        row = await self._source.fetchrow(sql, self.team_id, *args)
+        return None if row is None else kind(**row)
+
+    async def all(self, kind: Callable[..., T], sql: str, *args: Any) -> list[T]:
+        """Every row as `kind(**columns)`."""
+        return [kind(**row) for row in await self._source.fetch(sql, self.team_id, *args)]
+
+    async def value(self, sql: str, *args: Any) -> Any:
+        """The first column of the first row, or None."""
+        return await self._source.fetchval(sql, self.team_id, *args)
+
+    async def values(self, sql: str, *args: Any) -> Sequence[Any]:
+        """The first column of every row."""
+        return [row[0] for row in await self._source.fetch(sql, self.team_id, *args)]
+
+    async def run(self, sql: str, *args: Any) -> int:
+        """How many rows the statement changed."""
+        status: str = await self._source.execute(sql, self.team_id, *args)
+        return int(status.rsplit(" ", 1)[-1])
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[TeamDb]:
+        """The same team inside one transaction."""
+        async with transaction(self._source) as conn:
+            yield TeamDb(conn, self.team_id)

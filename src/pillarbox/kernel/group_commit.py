@@ -1,0 +1,128 @@
+"""Group commit: callers that arrive while a commit is in flight share the next one (design 2.6).
+
+There is no timer: the flush in flight is the window. Each caller gets its own answer after the commit
+that holds its row. When a flush fails for a reason that one item may have caused, the batch is cut in
+half and both halves are tried, so one bad row never fails its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from pillarbox.kernel import problems
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
+
+
+class GroupCommit(Generic[Item, Result]):
+    """Gathers items and hands them to `flush`, which commits them together.
+
+    `flush` returns one result per item, in order; an exception among the results is raised to the
+    caller of that item alone. An exception raised by `flush` means that nothing was committed.
+    `shared` names the exceptions that no item can have caused (the database is gone): they are
+    given to every caller at once, without cutting the batch.
+
+    At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
+    run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
+    """
+
+    def __init__(
+        self,
+        flush: Flush[Item, Result],
+        *,
+        weigh: Callable[[Item], int] = lambda _: 1,
+        most_items: int = 500,
+        most_weight: int = 8 * 1024 * 1024,
+        most_waiting: int = 256 * 1024 * 1024,
+        flushers: int = 2,
+        shared: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._flush = flush
+        self._weigh = weigh
+        self._most_items = most_items
+        self._most_weight = most_weight
+        self._most_waiting = most_waiting
+        self._flushers = flushers
+        self._shared = shared
+        self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
+        self._weight = 0
+        self._running: set[asyncio.Task[None]] = set()
+
+    @property
+    def weight(self) -> int:
+        """The weight that waits or is being flushed."""
+        return self._weight
+
+    async def submit(self, item: Item) -> Result:
+        """Return when `item` is committed; raise what befell it."""
+        weight = self._weigh(item)
+        if self._weight and self._weight + weight > self._most_waiting:
+            raise problems.Overloaded("The service is busy right now. Try again later.")
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, weight, answer))
+        self._weight += weight
+        if len(self._running) < self._flushers:
+            task = asyncio.create_task(self._run())
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        return await answer
+
+    async def drain(self) -> None:
+        """Return when nothing waits and no flush is in flight."""
+        while self._running:
+            await asyncio.wait(tuple(self._running))
+
+    async def _run(self) -> None:
+        # One turn of the loop lets everything that is ready to arrive join this flush.
+        await asyncio.sleep(0)
+        while self._waiting:
+            batch = self._gather()
+            try:
+                await self._commit([(item, answer) for item, _, answer in batch])
+            finally:
+                self._weight -= sum(weight for _, weight, _ in batch)
+
+    def _gather(self) -> list[tuple[Item, int, asyncio.Future[Result]]]:
+        batch = [self._waiting.popleft()]
+        total = batch[0][1]
+        while self._waiting and len(batch) < self._most_items:
+            if total + self._waiting[0][1] > self._most_weight:
+                break
+            batch.append(self._waiting.popleft())
+            total += batch[-1][1]
+        return batch
+
+    async def _commit(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
+        try:
+            results = await self._flush([item for item, _ in batch])
+        except self._shared as gone:
+            for _, answer in batch:
+                _fail(answer, gone)
+        except asyncio.CancelledError:
+            for _, answer in batch:
+                answer.cancel()
+            raise
+        except Exception as failure:
+            if len(batch) == 1:
+                _fail(batch[0][1], failure)
+                return
+            half = len(batch) // 2
+            await self._commit(batch[:half])
+            await self._commit(batch[half:])
+        else:
+            for (_, answer), result in zip(batch, results, strict=True):
+                if isinstance(result, BaseException):
+                    _fail(answer, result)
+                elif not answer.done():
+                    answer.set_result(result)
+
+
+def _fail(answer: asyncio.Future[Result], failure: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(failure)

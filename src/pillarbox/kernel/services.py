@@ -1,0 +1,28 @@
+"""What `app.py` built, looked up by type.
+
+The kernel must not know a slice, and a slice must not build its own engine: the application puts one
+instance of each part in here, and a door asks for the part it needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Services:
+    """One instance per type; asking for a part that was not built is a programming error."""
+
+    def __init__(self, *parts: object) -> None:
+        self._parts: dict[type[Any], object] = {}
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: object, kind: type[Any] | None = None) -> None:
+        """Offer `part` under its own type, or under the protocol or base `kind`."""
+        self._parts[kind or type(part)] = part
+
+    def use(self, kind: type[T]) -> T:
+        """The part of that type."""
+        return cast(T, self._parts[kind])

@@ -1,0 +1,171 @@
+"""Background jobs: rows with leases, run in three beats (design 2.5, style rule 7).
+
+Claim and commit; do the work with no transaction open; then write the outcome and everything that
+follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
+leaves a row whose lease runs out and that is claimed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.log import get
+
+log = get("jobs")
+
+LEASE = timedelta(seconds=120)
+BATCH = 10
+MOST_RUNNING = 10
+LOOK_EVERY = 1.0
+BROKEN_GAP = timedelta(seconds=30)
+
+# Across teams: free work that is due, and work whose process went silent.
+CLAIM = """
+    UPDATE jobs j
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+      FROM (SELECT team_id, id
+              FROM jobs
+             WHERE kind = ANY ($5::text[])
+               AND ((owner IS NULL AND due_at <= $3) OR (owner IS NOT NULL AND leased_until < $3))
+             ORDER BY due_at
+             LIMIT $4
+               FOR UPDATE SKIP LOCKED) AS due
+     WHERE j.team_id = due.team_id AND j.id = due.id
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+"""
+
+FINISH = """
+    DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+POSTPONE = """
+    UPDATE jobs
+       SET owner = NULL, leased_until = NULL, due_at = $4, tries = tries + 1, reason = $5
+     WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+
+class Job(NamedTuple):
+    """A claimed job."""
+
+    team_id: UUID
+    id: UUID
+    kind: str
+    subject_id: UUID
+    attempt: int
+    tries: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The job is over; `effects` runs in the transaction that removes its row."""
+
+    effects: Callable[[Connection], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """The job is tried again at `due_at`; `reason` is for people."""
+
+    due_at: datetime
+    reason: str
+
+
+Handler = Callable[[Job], Awaitable[Finished | Postponed]]
+
+
+class Jobs:
+    """Runs the jobs of this process."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, handlers: Mapping[str, Handler]
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._handlers = handlers
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+
+    async def start(self) -> None:
+        self._loop = asyncio.create_task(self._forever())
+
+    async def stop(self, grace: float) -> None:
+        """Claim nothing more, let what runs finish, and leave the rest to its lease."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=grace)
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    def wake(self) -> None:
+        """Look for due work now."""
+        self._wake.set()
+
+    async def look(self) -> int:
+        """Claim and start what is due; returns how many jobs were started."""
+        room = MOST_RUNNING - len(self._tasks)
+        if room <= 0 or not self._handlers:
+            return 0
+        now = self._clock.now()
+        rows = await self._pool.fetch(
+            CLAIM, self._owner, now + LEASE, now, min(room, BATCH), list(self._handlers)
+        )
+        for row in rows:
+            task = asyncio.create_task(self._run(Job(**row)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return len(rows)
+
+    async def idle(self) -> None:
+        """Return when no job runs."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    async def _forever(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except GONE as trouble:
+                log.warning("jobs.database_away", trouble=repr(trouble)[:200])
+            except Exception:
+                log.exception("jobs.loop_failed")
+            try:
+                async with asyncio.timeout(LOOK_EVERY):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+
+    async def _run(self, job: Job) -> None:
+        try:
+            outcome = await self._handlers[job.kind](job)
+        except Exception:
+            log.exception("jobs.failed", kind=job.kind, job=job.id)
+            outcome = Postponed(self._clock.now() + BROKEN_GAP, "internal_error")
+        try:
+            await self._settle(job, outcome)
+        except Exception:
+            log.exception("jobs.settle_failed", kind=job.kind, job=job.id)
+
+    async def _settle(self, job: Job, outcome: Finished | Postponed) -> None:
+        async with transaction(self._pool) as conn:
+            if isinstance(outcome, Postponed):
+                await conn.execute(POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason)
+                return
+            ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
+            if ours == "DELETE 1" and outcome.effects is not None:
+                await outcome.effects(conn)

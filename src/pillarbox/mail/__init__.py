@@ -1,0 +1,1 @@
+"""Mail protocols. Bytes in, values out: no team, no database, no configuration."""

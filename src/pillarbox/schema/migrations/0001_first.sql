@@ -1,0 +1,326 @@
+-- The first schema.
+-- Who exists -----------------------------------------------------------------------------------------
+
+CREATE TABLE teams (
+    id          uuid        NOT NULL PRIMARY KEY,
+    number      integer     GENERATED ALWAYS AS IDENTITY UNIQUE,
+    name        text        NOT NULL,
+    email       text        NOT NULL,
+    status      text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'blocked', 'disabled')),
+    rate_limit  integer     CHECK (rate_limit >= 0),
+    created_at  timestamptz NOT NULL
+);
+
+CREATE TABLE team_members (
+    team_id     uuid        NOT NULL,
+    id          uuid        NOT NULL,
+    email       text        NOT NULL,
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT team_members_team_email_key UNIQUE (team_id, email)
+);
+
+CREATE TABLE api_keys (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    name         text        NOT NULL,
+    permission   text        NOT NULL CHECK (permission IN ('full_access', 'sending_access')),
+    domain_id    uuid,
+    status       text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'inactive')),
+    display      text        NOT NULL,
+    created_at   timestamptz NOT NULL,
+    last_used_at timestamptz,
+    PRIMARY KEY (team_id, id)
+);
+
+-- Which team an API key means. Global: a request arrives without a team.
+CREATE TABLE directory_keys (
+    hash    bytea NOT NULL PRIMARY KEY,
+    team_id uuid  NOT NULL,
+    key_id  uuid  NOT NULL
+);
+CREATE INDEX directory_keys_owner ON directory_keys (team_id, key_id);
+
+-- Sending domains ------------------------------------------------------------------------------------
+
+CREATE TABLE domains (
+    team_id            uuid        NOT NULL,
+    id                 uuid        NOT NULL,
+    name               text        NOT NULL,
+    region             text        NOT NULL,
+    created_at         timestamptz NOT NULL,
+    return_path        text        NOT NULL,
+    tracking_subdomain text,
+    open_tracking      boolean     NOT NULL,
+    click_tracking     boolean     NOT NULL,
+    tls                text        NOT NULL CHECK (tls IN ('opportunistic', 'enforced')),
+    sending            boolean     NOT NULL,
+    receiving          boolean     NOT NULL,
+    sending_ok         boolean     NOT NULL DEFAULT false,
+    receiving_ok       boolean     NOT NULL DEFAULT false,
+    trusted            boolean     NOT NULL DEFAULT false,
+    records            jsonb       NOT NULL DEFAULT '{}',
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT domains_team_name_key UNIQUE (team_id, name),
+    CHECK (sending OR receiving)
+);
+
+-- Private keys are sealed by the key ring; the row's own id is part of the seal.
+CREATE TABLE dkim_keys (
+    team_id     uuid        NOT NULL,
+    id          uuid        NOT NULL,
+    domain_id   uuid        NOT NULL,
+    selector    text        NOT NULL,
+    algorithm   text        NOT NULL CHECK (algorithm IN ('rsa', 'ed25519')),
+    public_key  text        NOT NULL,
+    private_key bytea       NOT NULL,
+    active      boolean     NOT NULL,
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id) ON DELETE CASCADE
+);
+CREATE INDEX dkim_keys_domain ON dkim_keys (team_id, domain_id);
+
+-- Which teams hold a domain name, and which one owns it. Global.
+CREATE TABLE directory_domains (
+    name      text    NOT NULL,
+    team_id   uuid    NOT NULL,
+    domain_id uuid    NOT NULL,
+    owned     boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (name, team_id)
+);
+CREATE UNIQUE INDEX directory_domains_owner ON directory_domains (name) WHERE owned;
+
+CREATE TABLE suppressions (
+    team_id    uuid        NOT NULL,
+    id         uuid        NOT NULL,
+    address    text        NOT NULL,
+    origin     text        NOT NULL CHECK (origin IN ('bounce', 'complaint', 'manual')),
+    source_id  uuid,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT suppressions_team_address_key UNIQUE (team_id, address)
+);
+
+-- Emails ---------------------------------------------------------------------------------------------
+
+-- Slim, so that pages and status updates stay cheap. The three columns of fate (last_event,
+-- last_event_at, sent_at) are written by `timeline` alone once the row exists.
+CREATE TABLE emails (
+    team_id       uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    created_at    timestamptz NOT NULL,
+    content_id    uuid        NOT NULL,
+    message_id    text        NOT NULL,
+    sender        text        NOT NULL,
+    to_list       json        NOT NULL,
+    cc_list       json,
+    bcc_list      json,
+    reply_to_list json,
+    subject       text        NOT NULL,
+    tags          json,
+    scheduled_at  timestamptz,
+    topic_id      uuid,
+    key_id        uuid,
+    domain_id     uuid,
+    domain_name   text        NOT NULL,
+    broadcast_id  uuid,
+    last_event    text        NOT NULL,
+    last_event_at timestamptz NOT NULL,
+    sent_at       timestamptz,
+    PRIMARY KEY (team_id, id)
+) WITH (fillfactor = 85);
+
+-- Bodies once: shared by all emails of one broadcast. Four kilobytes stay in line, uncompressed.
+CREATE TABLE contents (
+    team_id     uuid        NOT NULL,
+    id          uuid        NOT NULL,
+    created_at  timestamptz NOT NULL,
+    html        text,
+    text        text,
+    headers     json,
+    attachments smallint    NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE contents ALTER COLUMN html SET STORAGE EXTERNAL;
+ALTER TABLE contents ALTER COLUMN text SET STORAGE EXTERNAL;
+
+-- The bytes are in `data`, or in the blob store under `blob`, or not fetched yet (`url` alone).
+CREATE TABLE attachments (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    content_id   uuid        NOT NULL,
+    position     smallint    NOT NULL,
+    filename     text        NOT NULL,
+    content_type text        NOT NULL,
+    cid          text,
+    size         bigint,
+    data         bytea,
+    blob         text,
+    url          text,
+    created_at   timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id)
+);
+CREATE INDEX attachments_content ON attachments (team_id, content_id, position);
+ALTER TABLE attachments ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- One row per email and recipient. `address` is the form that is compared: domain as A-label and all
+-- of it in lower case; `mailbox` is what the envelope carries. `grp` names the work item. The columns
+-- of fate from `state` on are written by `timeline` alone once the row exists.
+CREATE TABLE recipients (
+    team_id         uuid        NOT NULL,
+    email_id        uuid        NOT NULL,
+    position        smallint    NOT NULL,
+    role            text        NOT NULL CHECK (role IN ('to', 'cc', 'bcc')),
+    address         text        NOT NULL,
+    mailbox         text        NOT NULL,
+    grp             smallint    NOT NULL,
+    state           text        NOT NULL,
+    sent_at         timestamptz,
+    delayed_at      timestamptz,
+    bounce_type     text,
+    opened_at       timestamptz,
+    clicked_at      timestamptz,
+    complained_at   timestamptz,
+    unsubscribed_at timestamptz,
+    PRIMARY KEY (team_id, email_id, position)
+) WITH (fillfactor = 85);
+
+-- What happened to an email, in order; the only history there is.
+CREATE TABLE timeline (
+    team_id  uuid        NOT NULL,
+    id       uuid        NOT NULL,
+    email_id uuid        NOT NULL,
+    at       timestamptz NOT NULL,
+    kind     text        NOT NULL,
+    position smallint,
+    detail   json,
+    PRIMARY KEY (team_id, id)
+);
+CREATE INDEX timeline_email ON timeline (team_id, email_id, id);
+
+-- One column per metric; appended by `timeline`, folded upwards in the background.
+CREATE TABLE metric_increments (
+    team_id             uuid        NOT NULL,
+    id                  uuid        NOT NULL,
+    start               timestamptz NOT NULL,
+    domain_id           uuid,
+    domain_name         text        NOT NULL,
+    broadcast_id        uuid,
+    received            integer     NOT NULL DEFAULT 0,
+    sent                integer     NOT NULL DEFAULT 0,
+    delivered           integer     NOT NULL DEFAULT 0,
+    delivery_delayed    integer     NOT NULL DEFAULT 0,
+    failed              integer     NOT NULL DEFAULT 0,
+    suppressed          integer     NOT NULL DEFAULT 0,
+    bounced_transient   integer     NOT NULL DEFAULT 0,
+    bounced_permanent   integer     NOT NULL DEFAULT 0,
+    bounced_undetermined integer    NOT NULL DEFAULT 0,
+    opened              integer     NOT NULL DEFAULT 0,
+    clicked             integer     NOT NULL DEFAULT 0,
+    unique_opened       integer     NOT NULL DEFAULT 0,
+    unique_clicked      integer     NOT NULL DEFAULT 0,
+    complained          integer     NOT NULL DEFAULT 0,
+    unsubscribed        integer     NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, id)
+);
+
+-- Work -----------------------------------------------------------------------------------------------
+
+-- The queue: one email to one group of recipients. Only live work is here; a finished item is deleted
+-- and its recipients carry the outcome. `attempt` counts claims and fences outcomes; `tries` counts
+-- attempts that ended in a delay and picks the next step of the retry schedule.
+CREATE TABLE deliveries (
+    team_id          uuid        NOT NULL,
+    email_id         uuid        NOT NULL,
+    grp              smallint    NOT NULL,
+    destination      text        NOT NULL,
+    due_at           timestamptz NOT NULL,
+    owner            uuid,
+    leased_until     timestamptz,
+    attempt          integer     NOT NULL DEFAULT 0,
+    tries            integer     NOT NULL DEFAULT 0,
+    uncertain        integer     NOT NULL DEFAULT 0,
+    released         boolean     NOT NULL,
+    reached          boolean     NOT NULL DEFAULT false,
+    first_attempt_at timestamptz,
+    last_host        text,
+    last_reply       text,
+    reason           text,
+    created_at       timestamptz NOT NULL,
+    PRIMARY KEY (team_id, email_id, grp),
+    CHECK ((owner IS NULL) = (leased_until IS NULL))
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_scale_factor = 0.1,
+    autovacuum_analyze_threshold = 5000
+);
+CREATE INDEX deliveries_due ON deliveries (team_id, destination, due_at) WHERE owner IS NULL;
+CREATE INDEX deliveries_leased ON deliveries (leased_until) WHERE owner IS NOT NULL;
+
+-- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`.
+CREATE TABLE jobs (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    kind         text        NOT NULL,
+    subject_id   uuid        NOT NULL,
+    due_at       timestamptz NOT NULL,
+    owner        uuid,
+    leased_until timestamptz,
+    attempt      integer     NOT NULL DEFAULT 0,
+    tries        integer     NOT NULL DEFAULT 0,
+    reason       text,
+    created_at   timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT jobs_team_kind_subject_key UNIQUE (team_id, kind, subject_id),
+    CHECK ((owner IS NULL) = (leased_until IS NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX jobs_due ON jobs (due_at) WHERE owner IS NULL;
+CREATE INDEX jobs_leased ON jobs (leased_until) WHERE owner IS NOT NULL;
+
+-- Who may hold leases: one row per process, refreshed while it lives.
+CREATE TABLE processes (
+    id         uuid        NOT NULL PRIMARY KEY,
+    host       text        NOT NULL,
+    pid        integer     NOT NULL,
+    pid_start  bigint      NOT NULL,
+    roles      text        NOT NULL,
+    started_at timestamptz NOT NULL,
+    seen_at    timestamptz NOT NULL
+);
+
+-- One answer per key for 24 hours; the row is in the same commit as the effects it answers for.
+CREATE TABLE idempotency_keys (
+    team_id     uuid        NOT NULL,
+    scope       text        NOT NULL,
+    key         text        NOT NULL,
+    fingerprint bytea       NOT NULL,
+    status      smallint    NOT NULL,
+    body        bytea       NOT NULL,
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (team_id, scope, key)
+);
+CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
+
+-- Route `capture`: every mail that would have left the machine. One row per email; recipients of
+-- further groups are added to it.
+CREATE TABLE captured (
+    team_id    uuid        NOT NULL,
+    id         uuid        NOT NULL,
+    email_id   uuid        NOT NULL,
+    at         timestamptz NOT NULL,
+    mail_from  text        NOT NULL,
+    recipients text[]      NOT NULL,
+    sender     text        NOT NULL,
+    subject    text        NOT NULL,
+    size       bigint      NOT NULL,
+    data       bytea,
+    blob       text,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT captured_team_email_key UNIQUE (team_id, email_id)
+);
+CREATE INDEX captured_order ON captured (id);
+ALTER TABLE captured ALTER COLUMN data SET STORAGE EXTERNAL;

@@ -1,0 +1,153 @@
+"""SQL of the timeline. These statements take whole batches, of several teams at once: every one of them
+matches on `team_id` and the key of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection
+from pillarbox.timeline.rules import Fate
+
+METRICS = (
+    "received",
+    "sent",
+    "delivered",
+    "delivery_delayed",
+    "failed",
+    "suppressed",
+    "bounced_transient",
+    "bounced_permanent",
+    "bounced_undetermined",
+    "opened",
+    "clicked",
+    "unique_opened",
+    "unique_clicked",
+    "complained",
+    "unsubscribed",
+)
+"""The columns of `metric_increments`, in the order in which `append` takes them."""
+
+LOCK = """
+    SELECT e.team_id, e.id AS email_id, r.position, r.state, r.sent_at, r.delayed_at, r.bounce_type,
+           r.opened_at, r.clicked_at, r.complained_at, r.unsubscribed_at,
+           e.last_event, e.last_event_at, e.sent_at AS email_sent_at,
+           e.domain_id, e.domain_name, e.broadcast_id
+      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, position)
+      JOIN emails e ON e.team_id = k.team_id AND e.id = k.email_id
+      JOIN recipients r ON r.team_id = k.team_id AND r.email_id = k.email_id AND r.position = k.position
+     ORDER BY e.team_id, e.id, r.position
+       FOR UPDATE OF e, r
+"""
+
+WRITE = """
+    WITH fates AS (
+        UPDATE recipients r
+           SET state = k.state, sent_at = k.sent_at, delayed_at = k.delayed_at, bounce_type = k.bounce_type,
+               opened_at = k.opened_at, clicked_at = k.clicked_at, complained_at = k.complained_at,
+               unsubscribed_at = k.unsubscribed_at
+          FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::timestamptz[],
+                      $6::timestamptz[], $7::text[], $8::timestamptz[], $9::timestamptz[],
+                      $10::timestamptz[], $11::timestamptz[])
+               AS k (team_id, email_id, position, state, sent_at, delayed_at, bounce_type, opened_at,
+                     clicked_at, complained_at, unsubscribed_at)
+         WHERE r.team_id = k.team_id AND r.email_id = k.email_id AND r.position = k.position
+    )
+    UPDATE emails e
+       SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.sent_at
+      FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::timestamptz[], $16::timestamptz[])
+           AS k (team_id, id, last_event, last_event_at, sent_at)
+     WHERE e.team_id = k.team_id AND e.id = k.id
+"""
+
+APPEND = """
+    WITH history AS (
+        INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
+        SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
+          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::smallint[],
+                      $7::text[])
+               AS k (team_id, id, email_id, at, kind, position, detail)
+    )
+    INSERT INTO metric_increments
+           (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
+            delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
+            bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained, unsubscribed)
+    SELECT k.*
+      FROM unnest($8::uuid[], $9::uuid[], $10::timestamptz[], $11::uuid[], $12::text[], $13::uuid[],
+                  $14::integer[], $15::integer[], $16::integer[], $17::integer[], $18::integer[],
+                  $19::integer[], $20::integer[], $21::integer[], $22::integer[], $23::integer[],
+                  $24::integer[], $25::integer[], $26::integer[], $27::integer[], $28::integer[])
+           AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
+                 delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
+                 bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
+                 unsubscribed)
+"""
+
+MOVE_EMAIL = """
+    WITH moved AS (
+        UPDATE emails e
+           SET last_event = $3, last_event_at = $4
+         WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND e.last_event = 'scheduled'
+        RETURNING e.id
+    ), recipients_moved AS (
+        UPDATE recipients r
+           SET state = $3
+          FROM moved
+         WHERE r.team_id = $1 AND r.email_id = moved.id AND r.state = 'scheduled'
+    )
+    SELECT id FROM moved
+"""
+
+
+async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID, int]]) -> list[Any]:
+    """The fates of these recipients and of their emails, locked in key order."""
+    teams, emails, positions = zip(*sorted(keys), strict=True)
+    rows: list[Any] = await conn.fetch(LOCK, teams, emails, positions)
+    return rows
+
+
+async def write(
+    conn: Connection,
+    fates: Sequence[tuple[UUID, UUID, int, Fate]],
+    emails: Sequence[tuple[UUID, UUID, str, datetime, datetime | None]],
+) -> None:
+    """Store fates of recipients and of emails whose rows this transaction has locked."""
+    columns = list(zip(*[_fate_row(*row) for row in fates], strict=True)) or [()] * 11
+    heads = list(zip(*emails, strict=True)) or [()] * 5
+    await conn.execute(WRITE, *columns, *heads)
+
+
+async def append(
+    conn: Connection, lines: Sequence[tuple[Any, ...]], increments: Sequence[tuple[Any, ...]]
+) -> None:
+    """Add lines of history and metric increments."""
+    history = list(zip(*lines, strict=True)) or [()] * 7
+    counts = list(zip(*increments, strict=True)) or [()] * (6 + len(METRICS))
+    await conn.execute(APPEND, *history, *counts)
+
+
+async def move_emails(
+    conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: str, at: datetime
+) -> list[UUID]:
+    """Take scheduled emails to `kind`; returns those that were still scheduled."""
+    rows = await conn.fetch(MOVE_EMAIL, team_id, email_ids, kind, at)
+    return [row["id"] for row in rows]
+
+
+def _fate_row(team_id: UUID, email_id: UUID, position: int, fate: Fate) -> tuple[Any, ...]:
+    return (
+        team_id,
+        email_id,
+        position,
+        fate.state.value,
+        fate.sent_at,
+        fate.delayed_at,
+        fate.bounce_type,
+        fate.opened_at,
+        fate.clicked_at,
+        fate.complained_at,
+        fate.unsubscribed_at,
+    )

@@ -1,0 +1,246 @@
+"""Recording events: one call, in the caller's transaction, for a whole batch.
+
+Order of locks everywhere: work items, then emails, then recipients, each in key order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.db import Connection
+from pillarbox.kernel.ids import Ids
+from pillarbox.timeline import queries
+from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, step
+
+QUARTER = 15
+
+
+class Published(NamedTuple):
+    """An event that subscribers may want; `positions` are the recipients it is about (None: all)."""
+
+    team_id: UUID
+    email_id: UUID
+    positions: tuple[int, ...] | None
+    kind: Kind
+    at: datetime
+    detail: Detail | None
+
+
+Publish = Callable[[Connection, Sequence[Published]], Awaitable[None]]
+"""The webhook hook: writes the deliveries of every subscribed endpoint in the same transaction."""
+
+
+async def publish_to_nobody(_conn: Connection, _events: Sequence[Published]) -> None:
+    """The hook of an installation without webhooks."""
+
+
+class _Counted(NamedTuple):
+    team_id: UUID
+    start: datetime
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Timeline:
+    """Writes the fate of emails. Stateless: the ids and the hook are all it holds."""
+
+    def __init__(self, ids: Ids, publish: Publish = publish_to_nobody) -> None:
+        self._ids = ids
+        self._publish = publish
+
+    async def record(
+        self, conn: Connection, entries: Sequence[Entry] = (), openings: Sequence[Opening] = ()
+    ) -> list[Entry]:
+        """Write these events and all that follows from them; returns the entries that took effect.
+
+        `entries` are events of recipients, in order of time per recipient. `openings` are first
+        entries of emails that this same transaction inserts.
+        """
+        batch = _Batch(self._ids)
+        for opening in openings:
+            batch.open(opening)
+        if entries:
+            await self._settle(conn, entries, batch)
+        if batch.fates or batch.heads:
+            await queries.write(conn, batch.fate_rows(), batch.head_rows())
+        if batch.lines:
+            await queries.append(conn, batch.lines, batch.increments())
+        if batch.published:
+            await self._publish(conn, batch.published)
+        return batch.taken
+
+    async def release(
+        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], at: datetime
+    ) -> set[UUID]:
+        """Take scheduled emails into the queue; returns those that were still scheduled."""
+        return await self._move(conn, team_id, email_ids, Kind.QUEUED, at)
+
+    async def cancel(self, conn: Connection, team_id: UUID, email_id: UUID, at: datetime) -> bool:
+        """Cancel a scheduled email; False where it is not scheduled any more."""
+        return bool(await self._move(conn, team_id, [email_id], Kind.CANCELED, at))
+
+    async def _move(
+        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], kind: Kind, at: datetime
+    ) -> set[UUID]:
+        moved = await queries.move_emails(conn, team_id, sorted(email_ids), kind.value, at)
+        if moved:
+            lines = [(team_id, self._ids.new(), email_id, at, kind.value, None, None) for email_id in moved]
+            await queries.append(conn, lines, ())
+        return set(moved)
+
+    async def _settle(self, conn: Connection, entries: Sequence[Entry], batch: _Batch) -> None:
+        keys = {(e.team_id, e.email_id, e.position) for e in entries if e.position is not None}
+        for row in await queries.lock(conn, list(keys)):
+            batch.meet(row)
+        for entry in entries:
+            batch.apply(entry)
+
+
+class _Batch:
+    """The changes of one `record`, gathered before anything is written."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self._known: dict[tuple[UUID, UUID, int], Fate] = {}
+        self._emails: dict[tuple[UUID, UUID], Any] = {}
+        self._counts: dict[_Counted, dict[str, int]] = {}
+        self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
+        self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
+        self.lines: list[tuple[Any, ...]] = []
+        self.published: list[Published] = []
+        self.taken: list[Entry] = []
+
+    def open(self, opening: Opening) -> None:
+        self._line(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
+        where = _Counted(
+            opening.team_id,
+            quarter(opening.at),
+            opening.domain_id,
+            opening.domain_name,
+            opening.broadcast_id,
+        )
+        self._count(where, "received", opening.recipients)
+        if opening.kind is Kind.SCHEDULED:
+            self.published.append(
+                Published(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
+            )
+
+    def meet(self, row: Any) -> None:
+        email = (row["team_id"], row["email_id"])
+        self._emails[email] = row
+        self._known[(*email, row["position"])] = Fate(
+            Kind(row["state"]),
+            row["sent_at"],
+            row["delayed_at"],
+            row["bounce_type"],
+            row["opened_at"],
+            row["clicked_at"],
+            row["complained_at"],
+            row["unsubscribed_at"],
+        )
+
+    def apply(self, entry: Entry) -> None:
+        if entry.position is None:
+            raise ValueError("an event of a whole email goes through release or cancel")
+        key = (entry.team_id, entry.email_id, entry.position)
+        fate = self._known.get(key)
+        moved = step(fate, entry) if fate is not None else None
+        if moved is None:
+            return
+        self._known[key] = self.fates[key] = moved.fate
+        self.taken.append(entry)
+        detail = entry.detail
+        if not moved.publishes and detail is not None:
+            detail = msgspec.structs.replace(detail, repeated=True)
+        self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
+        row = self._emails[key[:2]]
+        where = _Counted(
+            entry.team_id, quarter(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
+        )
+        for metric in moved.counts:
+            self._count(where, metric, 1)
+        first_sent = self._head(key[:2], row, entry, shows=moved.shows)
+        if moved.publishes:
+            self._announce(entry, first_sent)
+
+    def _head(self, email: tuple[UUID, UUID], row: Any, entry: Entry, *, shows: bool) -> bool:
+        """Bring the email's own columns up to date; True for the event that makes it `sent`."""
+        kind, at, sent_at = self.heads.get(email) or (
+            Kind(row["last_event"]),
+            row["last_event_at"],
+            row["email_sent_at"],
+        )
+        first_sent = entry.kind is Kind.SENT and sent_at is None
+        if first_sent:
+            sent_at = entry.at
+        if shows and (entry.at, RANK[entry.kind]) > (at, RANK[kind]):
+            kind, at = entry.kind, entry.at
+        self.heads[email] = (kind, at, sent_at)
+        return first_sent
+
+    def _announce(self, entry: Entry, first_sent: bool) -> None:
+        if entry.kind is Kind.SENT:
+            if first_sent:
+                self.published.append(
+                    Published(entry.team_id, entry.email_id, None, entry.kind, entry.at, entry.detail)
+                )
+            return
+        positions = (entry.position,) if entry.position is not None else None
+        self.published.append(
+            Published(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
+        )
+
+    def _line(
+        self,
+        team_id: UUID,
+        email_id: UUID,
+        at: datetime,
+        kind: Kind,
+        position: int | None,
+        detail: Detail | None,
+    ) -> None:
+        text = None if detail is None else _encode(detail).decode()
+        self.lines.append((team_id, self._ids.new(), email_id, at, kind.value, position, text))
+
+    def _count(self, where: _Counted, metric: str, amount: int) -> None:
+        counts = self._counts.setdefault(where, {})
+        counts[metric] = counts.get(metric, 0) + amount
+
+    def fate_rows(self) -> list[tuple[UUID, UUID, int, Fate]]:
+        return [(*key, fate) for key, fate in self.fates.items()]
+
+    def head_rows(self) -> list[tuple[UUID, UUID, str, datetime, datetime | None]]:
+        return [(*key, kind.value, at, sent_at) for key, (kind, at, sent_at) in self.heads.items()]
+
+    def increments(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                where.team_id,
+                self._ids.new(),
+                where.start,
+                where.domain_id,
+                where.domain_name,
+                where.broadcast_id,
+                *_columns(counts),
+            )
+            for where, counts in self._counts.items()
+        ]
+
+
+def _columns(counts: dict[str, int]) -> Iterable[int]:
+    return (counts.get(metric, 0) for metric in queries.METRICS)
+
+
+def quarter(at: datetime) -> datetime:
+    """The quarter hour that an instant lies in, in UTC."""
+    utc = at.astimezone(UTC)
+    return utc.replace(minute=utc.minute - utc.minute % QUARTER, second=0, microsecond=0)

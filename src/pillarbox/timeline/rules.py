@@ -1,0 +1,175 @@
+"""Which event may follow which state, and what it counts as (emails.md section 6, metrics.md section 4).
+
+Data first: the table `RULES` is the state machine. `step` applies one event to one recipient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """Every event, in the order that decides between events of the same instant."""
+
+    QUEUED = "queued"
+    SCHEDULED = "scheduled"
+    SENT = "sent"
+    DELIVERY_DELAYED = "delivery_delayed"
+    DELIVERED = "delivered"
+    OPENED = "opened"
+    CLICKED = "clicked"
+    BOUNCED = "bounced"
+    COMPLAINED = "complained"
+    FAILED = "failed"
+    SUPPRESSED = "suppressed"
+    CANCELED = "canceled"
+
+
+RANK = {kind: rank for rank, kind in enumerate(Kind)}
+OPEN = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
+"""States in which a work item still carries the recipient."""
+
+NEVER_BACK = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.DELIVERED})
+"""Events that never replace a later stage of the same recipient: they are late bookkeeping."""
+
+UNDERWAY = frozenset({Kind.QUEUED, Kind.SENT, Kind.DELIVERY_DELAYED})
+ENGAGED = frozenset({Kind.SENT, Kind.DELIVERED, Kind.OPENED, Kind.CLICKED})
+
+
+class Bounce(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bounce as the wire classes it (webhooks.md 7.1)."""
+
+    type: str
+    sub_type: str = msgspec.field(name="subType", default="General")
+
+
+class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The facts beside an event; stored as JSON, shown by `GET /emails/{id}/events`."""
+
+    host: str | None = None
+    code: int | None = None
+    enhanced: str | None = None
+    reply: str | None = None
+    reason: str | None = None
+    bounce: Bounce | None = None
+    suppressed: str | None = None
+    next_attempt_at: datetime | None = None
+    attempt: int | None = None
+    uncertain: bool = False
+    repeated: bool = False
+    tls: str | None = None
+
+
+class Entry(NamedTuple):
+    """One event of one recipient (`position`), or of the whole email (`position` None)."""
+
+    team_id: UUID
+    email_id: UUID
+    position: int | None
+    kind: Kind
+    at: datetime
+    detail: Detail | None = None
+
+
+class Opening(NamedTuple):
+    """The first entry of an email that this transaction inserts; its row already carries the state."""
+
+    team_id: UUID
+    email_id: UUID
+    kind: Kind
+    at: datetime
+    recipients: int
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """The columns of `recipients` that belong to the timeline."""
+
+    state: Kind
+    sent_at: datetime | None = None
+    delayed_at: datetime | None = None
+    bounce_type: str | None = None
+    opened_at: datetime | None = None
+    clicked_at: datetime | None = None
+    complained_at: datetime | None = None
+    unsubscribed_at: datetime | None = None
+
+
+class Step(NamedTuple):
+    """What one event changes: the new fate, the metrics it adds, whether it shows as `last_event`."""
+
+    fate: Fate
+    counts: tuple[str, ...]
+    shows: bool
+    publishes: bool
+
+
+class Rule(NamedTuple):
+    """`after`: the states that the event may follow; `mark`: the column that keeps its first time."""
+
+    after: frozenset[Kind]
+    counts: str
+    mark: str | None = None
+    first_counts: str | None = None
+
+
+RULES: dict[Kind, Rule] = {
+    Kind.SENT: Rule(UNDERWAY, "sent", "sent_at"),
+    Kind.DELIVERY_DELAYED: Rule(UNDERWAY, "delivery_delayed", "delayed_at"),
+    Kind.DELIVERED: Rule(UNDERWAY, "delivered"),
+    Kind.BOUNCED: Rule(UNDERWAY | {Kind.DELIVERED}, "bounced"),
+    Kind.COMPLAINED: Rule(ENGAGED, "complained", "complained_at"),
+    Kind.OPENED: Rule(ENGAGED, "opened", "opened_at", "unique_opened"),
+    Kind.CLICKED: Rule(ENGAGED, "clicked", "clicked_at", "unique_clicked"),
+    Kind.FAILED: Rule(UNDERWAY | {Kind.SCHEDULED}, "failed"),
+    Kind.SUPPRESSED: Rule(UNDERWAY | {Kind.SCHEDULED}, "suppressed"),
+}
+
+ONCE = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.COMPLAINED})
+"""Events that happen once per recipient; a further delay is kept as a line of history only."""
+
+
+def step(fate: Fate, entry: Entry) -> Step | None:
+    """What `entry` does to a recipient, or None where its state forbids it."""
+    rule = RULES[entry.kind]
+    if fate.state not in rule.after:
+        return None
+    if entry.kind is Kind.BOUNCED and fate.bounce_type is not None:
+        return None
+    first = rule.mark is None or getattr(fate, rule.mark) is None
+    if entry.kind in ONCE and not first:
+        return Step(fate, (), shows=False, publishes=False) if _is_history(entry) else None
+    moved = fate if _is_late(fate.state, entry.kind) else replace(fate, state=entry.kind)
+    if rule.mark is not None and first:
+        moved = replace(moved, **{rule.mark: entry.at})  # type: ignore[arg-type]
+    if entry.kind is Kind.BOUNCED:
+        moved = replace(moved, bounce_type=_bounce_type(entry))
+    counts = (_metric(rule, entry),) + ((rule.first_counts,) if rule.first_counts and first else ())
+    return Step(moved, counts, shows=moved.state is entry.kind, publishes=True)
+
+
+def _is_history(entry: Entry) -> bool:
+    """A repeated delay still tells when the next attempt is and why the last one failed."""
+    return entry.kind is Kind.DELIVERY_DELAYED
+
+
+def _is_late(state: Kind, kind: Kind) -> bool:
+    return kind in NEVER_BACK and RANK[kind] < RANK[state]
+
+
+def _bounce_type(entry: Entry) -> str:
+    bounce = entry.detail.bounce if entry.detail else None
+    return bounce.type if bounce else "Undetermined"
+
+
+def _metric(rule: Rule, entry: Entry) -> str:
+    return f"bounced_{_bounce_type(entry).lower()}" if rule.counts == "bounced" else rule.counts
