@@ -1,0 +1,151 @@
+"""HTML cut down so that a tree builder needs linear time for it (TRAP-06).
+
+Tree builders walk the open elements at every tag and the attributes at every attribute, so hostile HTML
+of some hundred kilobytes keeps them busy for minutes. `tame` reads the tags once from left to right and
+writes the document anew: well nested, at most 256 elements deep, with the few attributes that matter for
+reading the text. Whatever it misreads is only misread; what it writes is always harmless.
+"""
+
+from __future__ import annotations
+
+import re
+
+DEEPEST = 256
+MOST_TAGS = 50_000
+"""The text of a document ends at this tag; no mail that people read comes near."""
+HARMLESS_LENGTH = 16_384
+HARMLESS_TAGS = 1000
+"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold."""
+
+KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden"))
+VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
+)
+SELF_CLOSING = frozenset(("p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "caption"))
+"""Elements that end where the next of their kind begins, so that they do not add depth of their own."""
+CONTAINERS = frozenset(
+    (
+        *("a", "address", "article", "aside", "blockquote", "center", "details", "div", "dl", "fieldset"),
+        *("figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "legend"),
+        *("main", "nav", "ol", "pre", "section", "span", "summary", "table", "ul"),
+    )
+)
+UNREAD = frozenset(
+    (
+        *("script", "style", "head", "title", "template", "textarea", "select", "svg", "math", "iframe"),
+        *("object", "video", "audio", "canvas", "noembed", "noframes"),
+    )
+)
+"""Elements whose content is no text of the message."""
+
+RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "noframes"))
+"""Those of them that run to the end of the document when they are not closed (HTML 13.2.5)."""
+
+_BLANK = "[ \\t\\n\\f\\r]"
+_TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
+_ATTRIBUTE = re.compile(
+    rf"(?:{_BLANK}|/)*+([^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
+    rf"(?:{_BLANK}*+={_BLANK}*+(?:\"([^\"]*+)\"|'([^']*+)'|([^ \t\n\f\r>]*+)))?"
+)
+_COMMENT_END = re.compile(r"--!?>")
+_ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCII) for name in UNREAD}
+
+
+def is_harmless(html: str) -> bool:
+    """Whether the document is so small that no content can make it expensive."""
+    return len(html) <= HARMLESS_LENGTH and html.count("<") <= HARMLESS_TAGS
+
+
+def tame(html: str) -> str:
+    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of."""
+    return _Tamer(html).written()
+
+
+class _Tamer:
+    """One pass over the document; `_at` only ever grows."""
+
+    def __init__(self, html: str) -> None:
+        self._html = html
+        self._at = 0
+        self._out: list[str] = []
+        self._open: list[str] = []
+        self._never_closed: set[str] = set()
+
+    def written(self) -> str:
+        for _ in range(MOST_TAGS):
+            found = _TAG.search(self._html, self._at)
+            if found is None:
+                self._text(len(self._html))
+                break
+            self._text(found.start())
+            self._at = found.end()
+            self._markup(found)
+            if self._at >= len(self._html):
+                break
+        return "".join(self._out)
+
+    def _text(self, end: int) -> None:
+        self._out.append(self._html[self._at : end].replace("<", "&lt;"))
+
+    def _markup(self, found: re.Match[str]) -> None:
+        comment, declaration, slash, name = found.groups()
+        if comment:
+            end = _COMMENT_END.search(self._html, found.end() - 2)
+            self._at = end.end() if end else len(self._html)
+        elif declaration or slash:
+            if slash:
+                self._end(name.lower())
+            self._skip_past(">")
+        else:
+            self._start(name.lower(), self._attributes())
+
+    def _skip_past(self, mark: str) -> None:
+        at = self._html.find(mark, self._at)
+        self._at = at + 1 if at >= 0 else len(self._html)
+
+    def _attributes(self) -> str:
+        """The attributes of the start tag at hand that are kept; the first of a name counts."""
+        kept: dict[str, str] = {}
+        while (found := _ATTRIBUTE.match(self._html, self._at)) is not None:
+            self._at = found.end()
+            name = found[1].lower()
+            if name in KEPT_ATTRIBUTES and name not in kept:
+                kept[name] = f"{found[2] or found[3] or found[4] or ''}".replace('"', "&quot;")
+        self._skip_past(">")
+        return "".join([f' {name}="{value}"' for name, value in kept.items()])
+
+    def _start(self, name: str, attributes: str) -> None:
+        if name in UNREAD:
+            self._skip(name)
+        elif name in VOID or name in SELF_CLOSING:
+            self._out.append(f"<{name}{attributes}>")
+        elif len(self._open) >= DEEPEST:
+            self._out.append("<br>" if name in CONTAINERS and name not in ("a", "span") else "")
+        else:
+            self._open.append(name)
+            self._out.append(f"<{_written_as(name)}{attributes}>")
+
+    def _skip(self, name: str) -> None:
+        """Pass over the element; one that is never closed loses its tag only, unless it is raw text."""
+        if name in self._never_closed:
+            return
+        end = _ENDS[name].search(self._html, self._at)
+        if end is not None:
+            self._at = end.start()
+        elif name in RAW:
+            self._at = len(self._html)
+        else:
+            self._never_closed.add(name)
+
+    def _end(self, name: str) -> None:
+        if name in SELF_CLOSING:
+            self._out.append(f"</{name}>")
+        while name in self._open:
+            closed = self._open.pop()
+            self._out.append(f"</{_written_as(closed)}>")
+            if closed == name:
+                break
+
+
+def _written_as(name: str) -> str:
+    return name if name in CONTAINERS else "span"

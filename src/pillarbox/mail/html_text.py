@@ -1,0 +1,222 @@
+"""The plain text of an HTML mail (emails.md 1.2): what a reader would see, without a screen.
+
+Blocks stand on lines of their own, paragraphs are set off by a blank line, list items begin with `- `
+or their number, table cells are separated by ` | `, links keep their target as `text (url)`, images
+leave their alternative text. Lines are never wrapped. Scripts, styles, the head and what the author hid
+(preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from pillarbox.mail import html_limits
+
+BREAKS = {
+    **dict.fromkeys(
+        (
+            *("address", "article", "aside", "body", "caption", "center", "dd", "details", "dialog", "dir"),
+            *("div", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr"),
+            *("legend", "li", "main", "menu", "nav", "section", "summary", "table", "tr"),
+        ),
+        1,
+    ),
+    **dict.fromkeys(("blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "ul"), 2),
+}
+"""Line ends before and after an element; two of them make a blank line."""
+
+MOST_BREAKS = 2
+DEEPEST_INDENT = 8
+RULE = "---"
+
+_BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
+_NOT_DIGITS = re.compile(r"[^0-9+]+")
+_BLANK = " \t\n\f\r\xa0"
+_INVISIBLE = re.compile("[\x00\xad\u034f\u200b\u2060\ufeff]")
+_FILLERS = " \u200c\u200d\u200e\u200f"
+_ZERO = r"(?:0+(?:\.0*)?|\.0+)"
+_HIDING = re.compile(
+    rf"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*{_ZERO}|"
+    rf"max-height\s*:\s*{_ZERO}(?:px|em|pt|%)?)\s*(?:!\s*important\s*)?(?:;|$)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def text_of(html: str) -> str:
+    """The text of the document, without blank lines at its ends and never with two in a row."""
+    tree = LexborHTMLParser(html if html_limits.is_harmless(html) else html_limits.tame(html))
+    body = tree.body
+    if body is None:
+        return ""
+    text = _Text()
+    _walk(body, text)
+    return text.written()
+
+
+def _walk(body: LexborNode, text: _Text) -> None:
+    """Tell `text` of every visible node below `body` in document order; without recursion."""
+    open_elements: list[tuple[LexborNode, str]] = []
+    node = body.child
+    while True:
+        while node is None:
+            if not open_elements:
+                return
+            closed, tag = open_elements.pop()
+            text.leave(tag)
+            node = closed.next
+        if node.is_text_node:
+            text.say(node.text_content or "")
+        elif node.is_element_node:
+            tag = node.tag or ""
+            attributes = node.attributes
+            if tag not in html_limits.UNREAD and not _is_hidden(attributes):
+                text.enter(tag, attributes)
+                open_elements.append((node, tag))
+                node = node.child
+                continue
+        node = node.next
+
+
+def _is_hidden(attributes: dict[str, str | None]) -> bool:
+    if not attributes:
+        return False
+    return "hidden" in attributes or bool(_HIDING.search(attributes.get("style") or ""))
+
+
+class _Text:
+    """The text so far, and what stands between it and the next word: line ends, a blank, a cell border."""
+
+    def __init__(self) -> None:
+        self._out: list[str] = []
+        self._breaks = 0
+        self._between = ""
+        self._marker = ""
+        self._lists: list[int | None] = []
+        self._links: list[tuple[str, list[str]]] = []
+        self._pre = 0
+
+    def written(self) -> str:
+        return "".join(self._out)
+
+    def say(self, raw: str) -> None:
+        if self._pre:
+            self._say_as_it_is(raw)
+            return
+        if raw.isascii():
+            said = " ".join(raw.split())
+        else:
+            raw = _INVISIBLE.sub("", raw)
+            said = _BLANKS.sub(" ", raw).strip(" ")
+            # Preheaders are often stretched with joiners that show nothing.
+            if not said.strip(_FILLERS):
+                said = ""
+        if not said:
+            if raw and not self._between:
+                self._between = " "
+            return
+        if not self._between and raw[0] in _BLANK:
+            self._between = " "
+        self._put(said)
+        if raw[-1] in _BLANK:
+            self._between = " "
+
+    def enter(self, tag: str, attributes: dict[str, str | None]) -> None:
+        if tag in BREAKS:
+            self._break(BREAKS[tag])
+        if tag == "a":
+            self._links.append((attributes.get("href") or "", []))
+        elif tag == "img":
+            self.say(f" {attributes.get('alt') or ''} ")
+        elif tag == "br":
+            self._between = ""
+            self._breaks = min(self._breaks + 1, MOST_BREAKS)
+        elif tag == "hr":
+            self._put(RULE)
+        elif tag in ("ul", "ol"):
+            self._lists.append(1 if tag == "ol" else None)
+        elif tag == "li":
+            self._begin_item()
+        elif tag in ("td", "th"):
+            # The first cell of a row still has the row's line end before it.
+            self._between = " | " if self._out and not self._breaks else ""
+        elif tag == "pre":
+            self._pre += 1
+
+    def leave(self, tag: str) -> None:
+        if tag == "a" and self._links:
+            self._end_link(*self._links.pop())
+        elif tag in ("ul", "ol") and self._lists:
+            self._lists.pop()
+        elif tag == "li":
+            self._marker = ""
+        elif tag == "pre":
+            self._pre -= 1
+        if tag in BREAKS:
+            self._break(BREAKS[tag])
+
+    def _break(self, count: int) -> None:
+        # The first block of a list item begins on the line of its marker.
+        if not self._marker:
+            self._breaks = max(self._breaks, 1 if self._lists else count)
+            self._between = ""
+
+    def _begin_item(self) -> None:
+        number = self._lists[-1] if self._lists else None
+        if number is None:
+            self._marker = "- "
+        else:
+            self._marker = f"{number}. "
+            self._lists[-1] = number + 1
+
+    def _put(self, said: str) -> None:
+        level = min(len(self._lists), DEEPEST_INDENT)
+        if self._breaks or not self._out:
+            start = "\n" * self._breaks if self._out else ""
+            indent = "  " * (level - 1 if self._marker and level else level)
+            self._out.append(f"{start}{indent}{self._marker}")
+        elif self._between:
+            self._out.append(self._between)
+        self._out.append(said)
+        if self._links:
+            self._links[-1][1].append(said)
+        self._breaks, self._between, self._marker = 0, "", ""
+
+    def _say_as_it_is(self, raw: str) -> None:
+        for number, line in enumerate(raw.replace("\r\n", "\n").replace("\r", "\n").split("\n")):
+            if number:
+                self._breaks = min(self._breaks + 1, MOST_BREAKS)
+                self._between = ""
+            shown = _INVISIBLE.sub("", line).replace("\xa0", " ")
+            if shown.strip(" \t"):
+                self._put(shown)
+            elif not self._breaks:
+                self._between = shown
+
+    def _end_link(self, href: str, said: list[str]) -> None:
+        label = " ".join(said)
+        target = _target(href, label)
+        if not target:
+            return
+        if not label:
+            self.say(f" {target} ")
+        else:
+            self._out.append(f" ({target})")
+
+
+def _target(href: str, label: str) -> str:
+    """What is worth writing behind the label of a link; nothing when the label says it already."""
+    url = _NOT_IN_URL.sub("", href)
+    scheme = url.partition(":")[0].lower()
+    if scheme in ("http", "https") or url.startswith("{{"):
+        return "" if label.rstrip("/") == url.rstrip("/") else url
+    if scheme == "mailto":
+        address = unquote(url[len("mailto:") :].partition("?")[0])
+        return "" if address in label else address
+    if scheme == "tel":
+        number = url[len("tel:") :]
+        return "" if _NOT_DIGITS.sub("", number) in _NOT_DIGITS.sub("", label) else number
+    return ""

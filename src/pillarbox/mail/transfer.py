@@ -1,0 +1,75 @@
+"""Content transfer encodings (RFC 2045 section 6), chosen by content; 8bit and binary are never used."""
+
+from __future__ import annotations
+
+import binascii
+from dataclasses import dataclass
+from typing import Literal
+
+LONGEST_LINE = 998
+BASE64_COLUMNS = 76
+_ASCII = bytes(range(128))
+
+Encoding = Literal["7bit", "quoted-printable", "base64"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A body fit for any SMTP server: ASCII, CRLF line ends only, no NUL, no line over 998 octets."""
+
+    encoding: Encoding
+    body: bytes
+
+
+def encode_text(text: str) -> Encoded:
+    """Text with its line ends made CRLF, in the encoding that suits it best.
+
+    Plain ASCII in lines of legal length stays readable as 7bit; the rest goes out quoted-printable, or
+    base64 when that is shorter (mostly scripts other than Latin).
+    """
+    octets = text.encode("utf-8", "replace")
+    if b"\r" in octets:
+        octets = octets.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    beyond_ascii = 0 if octets.isascii() else len(octets.translate(None, _ASCII))
+    if not beyond_ascii and b"\0" not in octets and _has_short_lines(octets):
+        return Encoded("7bit", octets.replace(b"\n", b"\r\n"))
+    # From here on quoted-printable is clearly longer than base64; below it the text stays half readable.
+    if beyond_ascii * 4 > len(octets):
+        return Encoded("base64", base64_lines(octets.replace(b"\n", b"\r\n")))
+    return Encoded("quoted-printable", binascii.b2a_qp(octets, istext=True).replace(b"\n", b"\r\n"))
+
+
+def encode_octets(octets: bytes) -> Encoded:
+    """Octets that must arrive unchanged."""
+    return Encoded("base64", base64_lines(octets))
+
+
+def encode_message(message: bytes) -> Encoded | None:
+    """An attached message as it may stand inside a message/* part, or None if it may not.
+
+    RFC 2046 5.2.1 allows no base64 or quoted-printable there, so only clean 7bit mail passes. Bare LF,
+    the line end of stored mail on Unix, becomes CRLF; a bare CR or a NUL is not clean.
+    """
+    lines = message.replace(b"\r\n", b"\n")
+    if not lines.isascii() or b"\r" in lines or b"\0" in lines or not _has_short_lines(lines):
+        return None
+    return Encoded("7bit", lines.replace(b"\n", b"\r\n"))
+
+
+def base64_lines(octets: bytes) -> bytes:
+    """Base64 in lines of 76 characters (RFC 2045 6.8)."""
+    encoded = binascii.b2a_base64(octets, newline=False)
+    if len(encoded) <= BASE64_COLUMNS:
+        return encoded
+    columns = range(0, len(encoded), BASE64_COLUMNS)
+    return b"\r\n".join([encoded[start : start + BASE64_COLUMNS] for start in columns])
+
+
+def is_clean(octets: bytes) -> bool:
+    """Whether there is no NUL, and no CR or LF but in CRLF (TRAP-08)."""
+    pairs = octets.count(b"\r\n")
+    return octets.count(b"\r") == pairs and octets.count(b"\n") == pairs and b"\0" not in octets
+
+
+def _has_short_lines(octets: bytes) -> bool:
+    return len(octets) <= LONGEST_LINE or max(map(len, octets.split(b"\n"))) <= LONGEST_LINE
