@@ -49,7 +49,7 @@ from pillarbox.kernel.dns import DnsResolver, Resolver
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.outbound import Outbound
+from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.ratelimit import Windows
 from pillarbox.kernel.routing import Route, RouteTable, collect
@@ -105,10 +105,11 @@ class House:
         self.timeline = Timeline(self.ids)
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
+        self.installation = installation(settings)
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.bell = Bell(pool, DELIVERY_CHANNEL)
-        self.outbound = Outbound(seams.resolver, settings.allow_private)
+        self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private)
         self.parcels = Parcels(self.senders, self.blobs, domain_required=settings.verified_domain_required)
         self.claims = Claims(pool, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
@@ -186,8 +187,6 @@ class House:
 
     def services(self) -> Services:
         """What the doors may ask for."""
-        public_host = urlsplit(self.settings.public_url).hostname or self.settings.hostname
-        hostname = self.settings.hostname
         services = Services(
             self.ids,
             self.accept,
@@ -200,11 +199,13 @@ class House:
             self.last_used,
             Sharing(self.signer, self.settings.public_url),
             Windows(self.runtime.shared_memory, self.clock),
-            Installation(hostname, hostname, public_host, self.simulators, spf_value=self.settings.spf_value),
+            self.installation,
         )
         services.add(self.pool, asyncpg.Pool)
         services.add(self.clock, Clock)
-        services.add(KeyCredentials(self.pool, self.clock, self.last_used), Credentials)
+        credentials = KeyCredentials(self.pool, self.clock, self.last_used)
+        services.add(credentials)
+        services.add(credentials, Credentials)
         services.add(IdempotencyRows(self.pool, self.clock), IdempotencyStore)
         return services
 
@@ -270,6 +271,18 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
     if house.engine is not None:
         ear = Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake)
     return App(house, ear)
+
+
+def installation(settings: Settings) -> Installation:
+    """What the records of a domain say about this installation."""
+    public_host = urlsplit(settings.public_url).hostname or settings.hostname
+    return Installation(
+        settings.hostname,
+        settings.hostname,
+        public_host,
+        frozenset(settings.simulator_domains),
+        spf_value=settings.spf_value,
+    )
 
 
 def relay_tls(relay: Relay) -> TlsMode:

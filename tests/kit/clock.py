@@ -1,0 +1,45 @@
+"""A clock that stands still until the test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from datetime import UTC, datetime, timedelta
+
+START = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
+
+
+class ManualClock:
+    """Wall time and boot time move together, and only by `advance`; sleepers wake in order of time."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self._now = now
+        self._boot = 1000.0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now(self) -> datetime:
+        return self._now
+
+    def boottime(self) -> float:
+        return self._boot
+
+    async def sleep(self, seconds: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._boot + seconds, next(self._order), woken))
+        await woken
+
+    def advance(self, by: timedelta | float) -> None:
+        """Move time on; whoever slept until then wakes at the next turn of the loop."""
+        seconds = by.total_seconds() if isinstance(by, timedelta) else by
+        self._boot += seconds
+        self._now += timedelta(seconds=seconds)
+        while self._sleepers and self._sleepers[0][0] <= self._boot:
+            woken = heapq.heappop(self._sleepers)[2]
+            if not woken.done():
+                woken.set_result(None)
+
+    def set(self, now: datetime) -> None:
+        """Jump to an instant ahead."""
+        self.advance(now - self._now)

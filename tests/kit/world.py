@@ -1,0 +1,224 @@
+"""Builders: a whole Pillarbox in this process, with real PostgreSQL and a real HTTP door.
+
+async with world(database_url, tmp_path) as pillarbox:
+    team = await pillarbox.team()
+    answer = await team.post("/emails", {...})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import uvicorn
+
+from kit.zone import Zone
+from pillarbox.app import App, Seams, build
+from pillarbox.domains import trust
+from pillarbox.domains.create import Workshop
+from pillarbox.kernel import shared_memory
+from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.config import settings_of
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.dns import Resolver
+from pillarbox.kernel.http_protocol import Protocol
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.runtime import Runtime
+from pillarbox.teams import bootstrap
+
+FINAL = {"delivered", "bounced", "complained", "failed", "suppressed", "canceled"}
+
+
+@dataclass(slots=True)
+class Team:
+    """A team with a full-access key, and a client that uses it."""
+
+    world: World
+    id: UUID
+    token: str
+    http: httpx.AsyncClient
+
+    @property
+    def db(self) -> TeamDb:
+        return TeamDb(self.world.pool, self.id)
+
+    async def call(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.request(method, path, json=body, headers=names)
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.get(path, headers=names)
+
+    async def post(self, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        return await self.call("POST", path, {} if body is None else body, **headers)
+
+    async def send(self, **fields: Any) -> str:
+        """Send an email that is right but for `fields`; returns its id."""
+        answer = await self.post("/emails", mail(**fields))
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
+    async def email(self, email_id: str) -> dict[str, Any]:
+        answer = await self.get(f"/emails/{email_id}")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def events(self, email_id: str) -> list[dict[str, Any]]:
+        answer = await self.get(f"/emails/{email_id}/events")
+        assert answer.status_code == 200, answer.text
+        return list(answer.json()["data"])
+
+    async def kinds(self, email_id: str) -> list[str]:
+        """The names of an email's events, in order."""
+        return [event["event"] for event in await self.events(email_id)]
+
+    async def settled(self, email_id: str, seconds: float = 10.0) -> dict[str, Any]:
+        """The email once its last event is final."""
+        async with asyncio.timeout(seconds):
+            while (found := await self.email(email_id))["last_event"] not in FINAL:
+                await asyncio.sleep(0.01)
+        return found
+
+    async def domain(self, name: str = "harbor.example") -> str:
+        """A domain that the operator vouches for."""
+        house = self.world.app.house
+        shop = Workshop(house.installation, house.ring, house.ids)
+        domain = await trust.trust(self.world.pool, name, self.id, shop)
+        house.senders.forget(self.id)
+        return str(domain.id)
+
+    async def key(self, **fields: Any) -> str:
+        """Another key of the team: its token."""
+        answer = await self.post("/api-keys", {"name": "another", **fields})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["token"])
+
+    def using(self, token: str) -> Team:
+        """The same team through another key."""
+        client = self.world.client(token)
+        return Team(self.world, self.id, token, client)
+
+
+class World:
+    """One process of Pillarbox inside the test."""
+
+    def __init__(self, app: App, url: str) -> None:
+        self.app = app
+        self.url = url
+        self.pool: asyncpg.Pool = app.house.pool
+        self.clock: Clock = app.house.clock
+        self._clients: list[httpx.AsyncClient] = []
+        self._teams = 0
+
+    @property
+    def engine(self) -> Any:
+        assert self.app.house.engine is not None
+        return self.app.house.engine
+
+    def client(self, token: str | None) -> httpx.AsyncClient:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        client = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=60)
+        self._clients.append(client)
+        return client
+
+    async def team(self, name: str = "Harbor", email: str | None = None) -> Team:
+        self._teams += 1
+        made = await bootstrap.create_team(
+            self.pool,
+            name=name,
+            email=email or f"owner{self._teams}@team.example",
+            ids=Ids(SystemClock()),
+        )
+        return Team(self, made.id, made.token, self.client(made.token))
+
+    async def turn(self) -> int:
+        """Let the engine look for due work and finish it; returns how many items it took."""
+        taken = await self.engine.look()
+        await self.engine.idle()
+        return int(taken)
+
+    async def close(self) -> None:
+        for client in self._clients:
+            await client.aclose()
+
+
+@asynccontextmanager
+async def world(
+    database_url: str,
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    zone: Resolver | None = None,
+    chance: float = 0.5,
+    started: bool = True,
+    **settings: str,
+) -> AsyncIterator[World]:
+    """A running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    texts = {
+        "data": str(folder),
+        "database_url": database_url,
+        "http": f"127.0.0.1:{port}",
+        "hostname": "mx.pillar.example",
+        "rate_limit": "0",
+        **settings,
+    }
+    memory = shared_memory.create()
+    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token")
+    seams = Seams(clock or SystemClock(), zone or Zone(), lambda: chance, lambda names: names.sort())
+    app = await build(settings_of(texts), runtime, seams)
+    if started:
+        await app.start()
+    server, serving = await _serve(app, listener)
+    made = World(app, f"http://127.0.0.1:{port}")
+    try:
+        yield made
+    finally:
+        await made.close()
+        server.should_exit = True
+        await serving
+        await app.stop(5) if started else await app.house.pool.close()
+        os.close(memory)
+
+
+async def _serve(app: App, listener: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
+    config = uvicorn.Config(
+        app.asgi, http=Protocol, lifespan="off", log_config=None, server_header=False, ws="none"
+    )
+    server = uvicorn.Server(config)
+    server.capture_signals = _no_signals  # type: ignore[method-assign]
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.sleep(0.005)
+    return server, serving
+
+
+@contextmanager
+def _no_signals() -> Iterator[None]:
+    yield
+
+
+def mail(**fields: Any) -> dict[str, Any]:
+    """A send request that is right, with `fields` put in its place (None removes one)."""
+    body = {
+        "from": "Harbor <notes@harbor.example>",
+        "to": ["ada@quay.example"],
+        "subject": "Berth 12",
+        "html": "<p>Ready</p>",
+    }
+    body.update({name.rstrip("_"): value for name, value in fields.items()})
+    return {name: value for name, value in body.items() if value is not None}
+
+
+__all__ = ["Team", "World", "mail", "world"]
