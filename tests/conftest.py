@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import ipaddress
 import itertools
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -17,6 +20,20 @@ from pillarbox.kernel.embedded import EmbeddedPostgres
 from pillarbox.kernel.migrate import migrate_url
 
 TEMPLATE = "migrated"
+
+
+def only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook: a test that reaches for another machine is wrong, whatever would answer."""
+    if event not in ("socket.connect", "socket.sendto"):
+        return
+    address = arguments[1]
+    if not isinstance(address, tuple) or address[0] == "localhost":
+        return
+    if not ipaddress.ip_address(address[0].split("%")[0]).is_loopback:
+        raise PermissionError(f"tests talk to loopback only, not to {address[0]}")
+
+
+sys.addaudithook(only_loopback)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -168,6 +168,7 @@ def uvicorn_config(settings: Settings, application: Application) -> uvicorn.Conf
     """One HTTP/1.1 server without access log, proxy guesses or a Server header."""
     return uvicorn.Config(
         application.asgi,
+        interface="asgi3",
         http=http_protocol(),
         ws="none",
         lifespan="off",

@@ -30,7 +30,6 @@ async def first_team(conn: Connection, settings: Settings) -> str | None:
         conn,
         email=settings.initial_email,
         initial_key=settings.initial_api_key,
-        clock=clock,
         ids=Ids(clock),
     )
 

@@ -35,6 +35,7 @@ from pillarbox.kernel.process import bind_to_parent, ended
 
 DATABASE = "pillarbox"
 ROLE = "pillarbox"
+SOCKET_PREFIX = "pillarbox-"
 SOCKET_NAME = ".s.PGSQL.5432"
 LONGEST_SOCKET_PATH = 107
 """sun_path holds 108 bytes with its final NUL (unix(7))."""
@@ -108,6 +109,7 @@ class EmbeddedPostgres:
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._process: subprocess.Popen[bytes] | None = None
         self._sockets: Path | None = None
+        self._socket_note = self.folder.with_name(self.folder.name + ".socket")
 
     @property
     def pid(self) -> int | None:
@@ -128,7 +130,7 @@ class EmbeddedPostgres:
             await asyncio.to_thread(self._initialise, installation, account)
         self._refuse_other_version(installation)
         if self._sockets is None:
-            self._sockets = private_socket_folder(account)
+            self._sockets = self._new_socket_folder(account)
         self._launch(installation, account)
         await self._wait_until_ready()
 
@@ -150,9 +152,22 @@ class EmbeddedPostgres:
             except TimeoutError:
                 self.kill()
                 await ended(self._process)
-        if self._sockets is not None:
-            shutil.rmtree(self._sockets, ignore_errors=True)
-            self._sockets = None
+        self._remove_socket_folder()
+
+    def _new_socket_folder(self, account: Account | None) -> Path:
+        """A folder for the socket, noted beside the cluster so that a killed parent leaves no litter."""
+        self._remove_socket_folder()
+        made = private_socket_folder(account)
+        self._socket_note.write_text(str(made), encoding="utf-8")
+        return made
+
+    def _remove_socket_folder(self) -> None:
+        with contextlib.suppress(OSError):
+            noted = Path(self._socket_note.read_text(encoding="utf-8"))
+            if noted.name.startswith(SOCKET_PREFIX):
+                shutil.rmtree(noted, ignore_errors=True)
+            self._socket_note.unlink()
+        self._sockets = None
 
     def kill(self) -> None:
         """End the server at once; the next start recovers what was committed (immediate shutdown)."""
@@ -298,7 +313,7 @@ def private_socket_folder(account: Account | None) -> Path:
     ):
         if not place or not os.access(place, os.W_OK | os.X_OK):
             continue
-        folder = Path(tempfile.mkdtemp(prefix="pillarbox-", dir=place))
+        folder = Path(tempfile.mkdtemp(prefix=SOCKET_PREFIX, dir=place))
         if len(os.fsencode(folder / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
             if account:
                 os.chown(folder, account.uid, account.gid)

@@ -1,0 +1,5 @@
+"""`python -m pillarbox`."""
+
+from pillarbox.cli import main
+
+main()

@@ -1,0 +1,194 @@
+"""The house's own lints: what no tool off the shelf checks."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from pillarbox.kernel.settings_page import settings_page
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "pillarbox"
+
+BANNED_NAMES = {
+    "service",
+    "services_",
+    "manager",
+    "helper",
+    "helpers",
+    "utils",
+    "util",
+    "common",
+    "base",
+    "misc",
+}
+
+STATEMENT = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES|TRUNCATE|LOCK|COPY|CREATE|DROP|ALTER|SET|NOTIFY)\s",
+    re.I,
+)
+
+CROSS_TEAM: dict[str, str] = {
+    "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
+    "delivery.ENROLL": "processes belong to no team",
+    "domains.several_teams": "asks about the installation: is there more than one team",
+    "emails.LOCK_KEYS": "the names that it locks begin with the team",
+}
+"""Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""
+
+GLOBAL_SLICES = {"directory", "teams", "oauth"}
+"""Slices whose small tables say which team a key, a name or a token means."""
+
+RANDOM_IN = {"delivery/retries.py"}
+"""Jitter; what must not be guessed comes from `secrets`."""
+
+REGISTRIES = ("py" + "pi.org", "files.python" + "hosted.org", "/opt/py" + "pi", "registry." + "npmjs")
+MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/v/")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL text of a `queries.py`."""
+
+    where: str
+    sql: str
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The top level of a module, piece by piece, each with the name it is known by."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, node
+            case _:
+                yield "", node
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+
+
+def statements_of(path: Path) -> Iterator[Statement]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = docstrings(tree)
+    for name, top in named_nodes(tree):
+        for node in ast.walk(top):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if id(node) not in skipped and STATEMENT.match(node.value):
+                yield Statement(f"{path.parent.name}.{name}", node.value)
+
+
+def statements() -> list[Statement]:
+    return [statement for path in sorted(SOURCE.glob("*/queries.py")) for statement in statements_of(path)]
+
+
+def test_every_statement_of_a_slice_names_the_team() -> None:
+    loose = [
+        statement.where
+        for statement in statements()
+        if not re.search(r"\bteam_id\b", statement.sql)
+        and statement.where not in CROSS_TEAM
+        and statement.where.split(".")[0] not in GLOBAL_SLICES
+    ]
+    assert loose == []
+
+
+def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
+    assert CROSS_TEAM.keys() <= {statement.where for statement in statements()}
+
+
+def test_no_statement_is_put_together_from_pieces() -> None:
+    pieced = []
+    for path in sorted(SOURCE.glob("*/queries.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr) and node.values:
+                first = node.values[0]
+                if isinstance(first, ast.Constant) and STATEMENT.match(str(first.value)):
+                    pieced.append(f"{path.parent.name}:{node.lineno}")
+    assert pieced == []
+
+
+async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
+    conn = await asyncpg.connect(database_url)
+    wrong = []
+    for statement in statements():
+        try:
+            await conn.prepare(statement.sql)
+        except asyncpg.PostgresError as error:
+            wrong.append(f"{statement.where}: {error}")
+    await conn.close()
+    assert wrong == []
+
+
+def test_module_names_say_what_is_in_them() -> None:
+    names = {path.stem for path in modules()} | {path.parent.name for path in modules()}
+    assert names & BANNED_NAMES == set()
+
+
+def test_randomness_is_handed_in() -> None:
+    users = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names) if any(name.name == "random" for name in names):
+                    users.add(str(path.relative_to(SOURCE)))
+                case ast.ImportFrom(module="random"):
+                    users.add(str(path.relative_to(SOURCE)))
+    assert users <= RANDOM_IN
+
+
+def tracked_files() -> list[Path]:
+    """What git knows; without git, what a checkout would hold."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        folders = ("src", "tests", "bench", "docs", "script", "requirements", "deploy")
+        return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("forbidden", [*REGISTRIES, *MACHINE_PATHS])
+def test_no_file_names_a_registry_or_a_machine(forbidden: str) -> None:
+    holders = [
+        str(path.relative_to(ROOT))
+        for path in tracked_files()
+        if forbidden.encode() in path.read_bytes() and not path.name.startswith("test_rules")
+    ]
+    assert holders == []
+
+
+def test_the_page_of_settings_is_current() -> None:
+    assert (ROOT / "docs/guide/settings.md").read_text(encoding="utf-8") == settings_page(), "run script/docs"
+
+
+def test_pins_carry_hashes_and_no_address() -> None:
+    for name in ("runtime", "dev"):
+        pins = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
+        packages = re.findall(r"(?m)^[a-z0-9].*?==", pins)
+        assert packages
+        assert pins.count("--hash=sha256:") >= len(packages)
+        assert "://" not in pins
