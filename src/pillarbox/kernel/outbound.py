@@ -1,0 +1,312 @@
+"""The one HTTP client for the outside (design 2.9; WH-06, WH-07, WH-08).
+
+Webhooks, remote attachments, client metadata documents and logos are fetched here and nowhere else. A
+host is looked up once; every address that comes back is checked, and the connection goes to one of
+those addresses, so a name that changes its mind between check and connection gains nothing. TLS still
+verifies the name. The socket itself checks once more where it is about to connect.
+
+Nothing is taken from the environment (proxies, netrc), no cookies are kept, no connection is reused, and
+redirects are followed only where the caller says so, each hop checked like the first. Bodies are counted
+while they arrive and never decompressed.
+
+A failure is a `FetchError`. Its message names the class of failure and nothing that was found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+
+from pillarbox.kernel import dns
+from pillarbox.kernel.reach import Network, PublicReach
+from pillarbox.kernel.web_address import BadUrl, WebAddress, parse_url
+
+USER_AGENT = "Pillarbox"
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+FAILURES = {
+    "url": "The URL is not a valid http or https URL.",
+    "refused": "The URL leads to an address that must not be reached.",
+    "dns": "The host name could not be resolved.",
+    "connect": "No connection could be made.",
+    "tls": "The TLS handshake failed.",
+    "timeout": "The server did not answer in time.",
+    "protocol": "The server did not give a complete HTTP answer.",
+    "too_large": "The answer is too large.",
+    "redirects": "The server redirected too often.",
+}
+
+FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
+    (TimeoutError, "timeout"),
+    (BadUrl, "url"),
+    (aiohttp.InvalidURL, "url"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientConnectorCertificateError, "tls"),
+    (aiohttp.ClientSSLError, "tls"),
+    (ssl.SSLError, "tls"),
+    (aiohttp.ClientConnectorError, "connect"),
+    (aiohttp.ClientError, "protocol"),
+    (OSError, "connect"),
+)
+"""The first row that matches names the failure."""
+
+
+class FetchError(Exception):
+    """The fetch failed; `kind` is a key of FAILURES, the text is fit for the user's eyes."""
+
+    def __init__(self, kind: str, message: str | None = None) -> None:
+        super().__init__(message or FAILURES[kind])
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer of any status. Header names are in lower case, repeated ones joined by a comma."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool = False
+
+
+class Addresses(Protocol):
+    """Where host names are looked up."""
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        """The IP addresses of a host; none, or OSError, when it has none."""
+        ...
+
+
+class SystemAddresses:
+    """The system's own look-up, with its hosts file."""
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class DnsAddresses:
+    """Look-ups by the resolver that the rest of the program uses, after the names of a hosts file.
+
+    Unlike the system's look-up it takes no thread, so hosts with a dead DNS server hold up nobody else.
+    """
+
+    def __init__(self, resolver: dns.Resolver, hosts: Path = Path("/etc/hosts")) -> None:
+        self._resolver = resolver
+        self._local = {"localhost": ["127.0.0.1", "::1"]} | _read_hosts(hosts)
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        local = self._local.get(host)
+        return local if local else (await self._resolver.addresses(host, ipv6=True)).records
+
+
+class Outbound:
+    """Fetches URLs that somebody else chose. One per event loop."""
+
+    def __init__(
+        self,
+        resolver: Addresses | None = None,
+        allow: Sequence[Network] = (),
+        *,
+        tls: ssl.SSLContext | None = None,
+        reach: PublicReach | None = None,
+    ) -> None:
+        self._resolver = resolver or SystemAddresses()
+        self._reach = reach or PublicReach(allow)
+        self._tls: ssl.SSLContext | bool = tls or True
+        self._session: aiohttp.ClientSession | None = None
+
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        connect_timeout: float = 10.0,
+        total_timeout: float = 30.0,
+        redirects: int = 0,
+        cut: bool = False,
+    ) -> Fetched:
+        """The answer to one request, whatever its status; raises FetchError.
+
+        A body longer than `max_bytes` is a failure, or with `cut` ends there and is not read on. Up to
+        `redirects` redirects are followed (GET and HEAD only); `headers` go to the first origin alone.
+        """
+        if redirects and method not in SAFE_METHODS:
+            raise ValueError("only GET and HEAD may follow redirects")
+        limits = _Limits(connect_timeout, max_bytes, cut, redirects > 0)
+        try:
+            async with asyncio.timeout(total_timeout):
+                return await self._follow(method, parse_url(url), headers or {}, body, limits, redirects)
+        except tuple(row[0] for row in FAILURE_OF) as failure:
+            raise FetchError(_kind(failure)) from None
+
+    async def close(self) -> None:
+        """Give back what is held; a later fetch starts anew."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _follow(
+        self,
+        method: str,
+        target: WebAddress,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        limits: _Limits,
+        redirects: int,
+    ) -> Fetched:
+        for _ in range(redirects + 1):
+            answer = await self._once(method, target, headers, body, limits)
+            location = answer.headers.get("location")
+            if not limits.redirected or answer.status not in REDIRECTS or not location:
+                return answer
+            origin, target = target.origin, target.join(location)
+            headers = headers if target.origin == origin else {}
+        raise FetchError("redirects")
+
+    async def _once(
+        self,
+        method: str,
+        target: WebAddress,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        limits: _Limits,
+    ) -> Fetched:
+        if target.address is not None and not self._reach.permits(target.address, target.port):
+            raise FetchError("refused")
+        response = await self._opened().request(
+            method,
+            target.url,
+            headers=CIMultiDict({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"} | dict(headers)),
+            data=body,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect),
+            ssl=self._tls,
+        )
+        try:
+            if limits.redirected and response.status in REDIRECTS:
+                return Fetched(response.status, _flat(response), b"")
+            content, was_cut = await _read(response, limits)
+            return Fetched(response.status, _flat(response), content, was_cut)
+        finally:
+            response.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                resolver=_CheckedResolver(self._resolver, self._reach),
+                use_dns_cache=False,
+                force_close=True,
+                limit=0,
+                socket_factory=self._socket,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("Content-Type",),
+                trust_env=False,
+            )
+        return self._session
+
+    def _socket(self, info: Any) -> socket.socket:
+        """A socket for an address that was checked: the last wall, should a way past the others exist."""
+        family, kind, protocol, _, address = info
+        if not self._reach.permits_text(address[0], address[1]):
+            raise PermissionError("refused")
+        made = socket.socket(family, kind, protocol)
+        made.setblocking(False)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What one fetch may take."""
+
+    connect: float
+    most_bytes: int
+    cut: bool
+    redirected: bool
+
+
+class _CheckedResolver(AbstractResolver):
+    """Hands the connector only addresses that may be reached: all of a host's, or none."""
+
+    def __init__(self, resolver: Addresses, reach: PublicReach) -> None:
+        self._resolver = resolver
+        self._reach = reach
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._resolver.addresses(host)
+        if not found:
+            raise OSError("no address")
+        if not all(self._reach.permits_text(address, port) for address in found):
+            raise FetchError("refused")
+        return [_resolved(host, address, port) for address in found]
+
+    async def close(self) -> None:
+        return None
+
+
+def _read_hosts(path: Path) -> dict[str, list[str]]:
+    """The names of a hosts file with their addresses; none when it cannot be read."""
+    hosts: dict[str, list[str]] = {}
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return hosts
+    for line in lines:
+        address, *names = line.partition("#")[0].split() or [""]
+        for name in names:
+            hosts.setdefault(name.lower(), []).append(address)
+    return hosts
+
+
+def _resolved(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    return {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": flags}
+
+
+async def _read(response: aiohttp.ClientResponse, limits: _Limits) -> tuple[bytes, bool]:
+    """The body, and whether it was cut; what comes after the limit is not read."""
+    announced = response.content_length or 0
+    if announced > limits.most_bytes and not limits.cut and response.method != "HEAD":
+        raise FetchError("too_large")
+    parts: list[bytes] = []
+    room = limits.most_bytes
+    async for chunk in response.content.iter_any():
+        parts.append(chunk[:room])
+        if len(chunk) > room:
+            if not limits.cut:
+                raise FetchError("too_large")
+            return b"".join(parts), True
+        room -= len(chunk)
+    return b"".join(parts), False
+
+
+def _flat(response: aiohttp.ClientResponse) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in response.headers.items():
+        key = name.lower()
+        flat[key] = f"{flat[key]}, {value}" if key in flat else value
+    return flat
+
+
+def _kind(failure: BaseException) -> str:
+    return next(kind for group, kind in FAILURE_OF if isinstance(failure, group))
