@@ -46,8 +46,8 @@ CROSS_TEAM: dict[str, str] = {
 GLOBAL_SLICES = {"directory", "teams", "oauth"}
 """Slices whose small tables say which team a key, a name or a token means."""
 
-RANDOM_IN = {"delivery/retries.py"}
-"""Jitter; what must not be guessed comes from `secrets`."""
+RANDOM_IN = {"app.py"}
+"""Handed out from there, for jitter; what must not be guessed comes from `secrets`."""
 
 REGISTRIES = ("py" + "pi.org", "files.python" + "hosted.org", "/opt/py" + "pi", "registry." + "npmjs")
 MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/v/")

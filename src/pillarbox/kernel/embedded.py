@@ -41,6 +41,11 @@ LONGEST_SOCKET_PATH = 107
 """sun_path holds 108 bytes with its final NUL (unix(7))."""
 
 CWD = "/proc/self/cwd"
+CONNECTIONS = 200
+READY_POLL = 0.01
+STATUS_LINE = 7
+"""Where postmaster.pid says "starting", "ready" or "stopping" (miscadmin.h, LOCK_FILE_LINE_PM_STATUS)."""
+
 START_TIMEOUT = 60.0
 LEFTOVER_TIMEOUT = 15.0
 STOP_TIMEOUT = 60.0
@@ -49,7 +54,6 @@ LAST_LINES = 20
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "200",
     "shared_buffers": "128MB",
     "work_mem": "8MB",
     "maintenance_work_mem": "128MB",
@@ -99,11 +103,13 @@ class EmbeddedPostgres:
         *,
         bin_dir: Path | None = None,
         durable: bool = True,
+        connections: int = CONNECTIONS,
         on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.folder = folder.absolute()
         self._bin_dir = bin_dir
         self._settings = dict(SETTINGS) if durable else {**SETTINGS, **NOT_DURABLE}
+        self._settings["max_connections"] = str(connections)
         self._durable = durable
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
@@ -243,12 +249,21 @@ class EmbeddedPostgres:
         while asyncio.get_running_loop().time() < deadline:
             if self._process.poll() is not None:
                 raise EmbeddedError(f"The embedded database did not start: {self._last_complaint()}")
-            with contextlib.suppress(OSError, asyncpg.PostgresError, TimeoutError):
-                await ensure_database(self.url("postgres"), DATABASE)
-                return
-            await asyncio.sleep(0.02)
+            if self._says_ready():
+                with contextlib.suppress(OSError, asyncpg.PostgresError, TimeoutError):
+                    await ensure_database(self.url("postgres"), DATABASE)
+                    return
+            await asyncio.sleep(READY_POLL)
         self.kill()
         raise EmbeddedError(f"The embedded database did not answer within {START_TIMEOUT:.0f} seconds.")
+
+    def _says_ready(self) -> bool:
+        """What the server notes in its pid file; connecting earlier would only fill the log."""
+        try:
+            lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return False
+        return len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready"
 
     def _last_complaint(self) -> str:
         for level in ("FATAL", "PANIC", "ERROR"):

@@ -114,8 +114,8 @@ def may_enter(entry: os.stat_result, account: Account) -> bool:
 
 
 def readable_copy(root: Path, libraries: Path) -> Path:
-    """A copy of the programs that every account can read; made once per installed version."""
-    mark = hashlib.sha256(f"{root}:{(root / 'bin/postgres').stat().st_mtime_ns}".encode()).hexdigest()[:16]
+    """A copy of the programs that every account can read; made once for each build of PostgreSQL."""
+    mark = hashlib.sha256((root / "bin/postgres").read_bytes()).hexdigest()[:16]
     for place in COPIES:
         copy = place / f"postgresql-{mark}"
         if copy.is_dir() and copy.stat().st_uid == 0:

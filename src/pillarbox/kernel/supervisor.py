@@ -29,7 +29,7 @@ from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ri
 from pillarbox.kernel.data_folder import RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.doors import DoorError, bind, bound_at
-from pillarbox.kernel.embedded import EmbeddedError, EmbeddedPostgres
+from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.figures import Figures
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
@@ -41,6 +41,7 @@ from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, Start
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
+CONNECTIONS_PER_PROCESS = 25
 POSTGRES_FOLDER = "postgres"
 FIGURES_FOLDER = "figures"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
@@ -159,6 +160,7 @@ class Supervisor:
         self._postgres = EmbeddedPostgres(
             self._settings.data / POSTGRES_FOLDER,
             bin_dir=self._settings.pg_bin,
+            connections=max(CONNECTIONS, self._settings.processes * CONNECTIONS_PER_PROCESS),
             on_line=lambda line: postgres_log.info("postgres", line=line),
         )
         await self._postgres.start()
