@@ -70,6 +70,7 @@ ROUTES: list[Route] = collect(
 )
 
 CONNECTIONS = 16
+ENGINE_CONNECTIONS = 10
 SIGNING_THREADS = 2
 DELIVERY_CHANNEL = "pillarbox_delivery"
 
@@ -90,13 +91,34 @@ class Seams:
         return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle)
 
 
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Two pools, because a claim that holds row locks must always find the connection it still needs:
+    requests that wait for those very locks may hold every connection of the doors."""
+
+    doors: asyncpg.Pool
+    engine: asyncpg.Pool
+
+    @classmethod
+    async def open(cls, url: str) -> Pools:
+        return cls(
+            await open_pool(url, most=CONNECTIONS),
+            await open_pool(url, most=ENGINE_CONNECTIONS, application="pillarbox-engine"),
+        )
+
+    async def close(self) -> None:
+        await self.engine.close()
+        await self.doors.close()
+
+
 class House:
     """One process's parts."""
 
-    def __init__(self, settings: Settings, runtime: Runtime, pool: asyncpg.Pool, seams: Seams) -> None:
+    def __init__(self, settings: Settings, runtime: Runtime, pools: Pools, seams: Seams) -> None:
         self.settings = settings
         self.runtime = runtime
-        self.pool = pool
+        self.pools = pools
+        self.pool = pool = pools.doors
         self.clock = seams.clock
         self.ids = Ids(seams.clock)
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
@@ -110,8 +132,10 @@ class House:
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.bell = Bell(pool, DELIVERY_CHANNEL)
         self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private)
-        self.parcels = Parcels(self.senders, self.blobs, domain_required=settings.verified_domain_required)
-        self.claims = Claims(pool, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
+        self.parcels = Parcels(
+            Senders(pools.engine, seams.clock), self.blobs, domain_required=settings.verified_domain_required
+        )
+        self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.accept = self._accept()
         self.last_used = LastUsed(pool, seams.clock)
@@ -123,7 +147,9 @@ class House:
         sealer = Sealer(self.ring, self.parcels.read, self.threads)
         outside, keep = self._outside(seams, sealer)
         carrier = Carriers(self.simulators, Simulator(seams.clock), outside)
-        settler = Settler(self.pool, self.timeline, self.ids, seams.clock, self.runtime.process_id, keep)
+        settler = Settler(
+            self.pools.engine, self.timeline, self.ids, seams.clock, self.runtime.process_id, keep
+        )
         return Engine(
             clock=seams.clock,
             claims=self.claims,
@@ -162,7 +188,7 @@ class House:
 
     def _accept(self) -> Accept:
         return Accept(
-            pool=self.pool,
+            pool=self.pools.engine,
             clock=self.clock,
             ids=self.ids,
             timeline=self.timeline,
@@ -258,15 +284,15 @@ class App:
         await house.outbound.close()
         await house.blobs.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
-        await house.pool.close()
+        await house.pools.close()
 
 
 async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None) -> App:
     """The application of one worker process; the database must be migrated already."""
     if settings.database_url is None:
         raise ValueError("a worker needs the address of its database")
-    pool = await open_pool(settings.database_url, most=CONNECTIONS)
-    house = House(settings, runtime, pool, seams or Seams.real(settings))
+    pools = await Pools.open(settings.database_url)
+    house = House(settings, runtime, pools, seams or Seams.real(settings))
     ear = None
     if house.engine is not None:
         ear = Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake)

@@ -21,6 +21,7 @@ import asyncpg
 import httpx
 import uvicorn
 
+from kit.clock import ManualClock
 from kit.zone import Zone
 from pillarbox.app import App, Seams, build
 from pillarbox.domains import trust
@@ -142,7 +143,12 @@ class World:
         return Team(self, made.id, made.token, self.client(made.token))
 
     async def turn(self) -> int:
-        """Let the engine look for due work and finish it; returns how many items it took."""
+        """Let the engine look for due work and finish it; returns how many items it took.
+
+        A manual clock moves on by a millisecond: ids made at one instant are microseconds apart.
+        """
+        if isinstance(self.clock, ManualClock):
+            self.clock.advance(0.001)
         taken = await self.engine.look()
         await self.engine.idle()
         return int(taken)
@@ -164,7 +170,7 @@ async def world(
     **settings: str,
 ) -> AsyncIterator[World]:
     """A running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = _listener()
     port = listener.getsockname()[1]
     texts = {
         "data": str(folder),
@@ -188,7 +194,7 @@ async def world(
         await made.close()
         server.should_exit = True
         await serving
-        await app.stop(5) if started else await app.house.pool.close()
+        await app.stop(5) if started else await app.house.pools.close()
         os.close(memory)
 
 
@@ -202,6 +208,14 @@ async def _serve(app: App, listener: socket.socket) -> tuple[uvicorn.Server, asy
     while not server.started:
         await asyncio.sleep(0.005)
     return server, serving
+
+
+def _listener() -> socket.socket:
+    """A free loopback port. The protocol is named, or asyncio would leave Nagle's delay of 40 ms on."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    return listener
 
 
 @contextmanager

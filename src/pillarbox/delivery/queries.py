@@ -92,21 +92,32 @@ FREE_OWNED = """
     RETURNING email_id
 """
 
+# Locks are taken in key order before anything changes: canceling takes those of one email in that order.
 SETTLE = """
-    WITH done AS (
+    WITH held AS MATERIALIZED (
+        SELECT d.team_id, d.email_id, d.grp
+          FROM unnest($1::uuid[] || $4::uuid[], $2::uuid[] || $5::uuid[], $3::smallint[] || $6::smallint[])
+               AS k (team_id, email_id, grp)
+          JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+         ORDER BY d.team_id, d.email_id, d.grp
+           FOR UPDATE OF d
+    ), done AS (
         DELETE FROM deliveries d
-         USING unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
-         WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+         USING held, unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+         WHERE held.team_id = k.team_id AND held.email_id = k.email_id AND held.grp = k.grp
+           AND d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
         RETURNING d.team_id, d.email_id, d.grp
     ), retry AS (
         UPDATE deliveries d
            SET owner = NULL, leased_until = NULL, due_at = k.due_at, tries = d.tries + 1,
                reached = d.reached OR k.reached, last_host = k.last_host, last_reply = k.last_reply,
                reason = k.reason
-          FROM unnest($4::uuid[], $5::uuid[], $6::smallint[], $7::integer[], $8::timestamptz[],
+          FROM held,
+               unnest($4::uuid[], $5::uuid[], $6::smallint[], $7::integer[], $8::timestamptz[],
                       $9::boolean[], $10::text[], $11::text[], $12::text[])
                AS k (team_id, email_id, grp, attempt, due_at, reached, last_host, last_reply, reason)
-         WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+         WHERE held.team_id = k.team_id AND held.email_id = k.email_id AND held.grp = k.grp
+           AND d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
            AND d.attempt = k.attempt AND d.owner = $13
         RETURNING d.team_id, d.email_id, d.grp
     )
