@@ -7,12 +7,15 @@ import os
 import re
 import signal
 import socket
+import ssl
 import threading
+import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
 import asyncpg
 import pytest
+import trustme
 
 from house.running import PATIENCE, Running, Watched, supervisor
 
@@ -219,3 +222,18 @@ def test_without_the_role_there_is_no_http_door(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", "--roles", "delivery,jobs", "--processes", "1") as running:
         assert running.ready() == {}
         assert running.out.all[-1] == "ready"
+
+
+def test_with_a_certificate_the_door_speaks_https(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    certificate.private_key_pem.write_to_path(tmp_path / "key.pem")
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    flags = ("--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    with supervisor(tmp_path / "data", "--processes", "1", *flags) as running:
+        url = f"https://{running.ready()['http']}/"
+        with urllib.request.urlopen(url, timeout=PATIENCE, context=trusting) as reply:
+            assert int(reply.read()) in running.workers()
+        assert running.note()["public_url"] + "/" == url

@@ -92,7 +92,7 @@ class Worker:
         pause, failed_starts = FIRST_PAUSE, 0
         while not self._stopping.is_set():
             started = asyncio.get_running_loop().time()
-            status = await self._run_one()
+            status = await self._attempt()
             if self._stopping.is_set():
                 return
             lived = asyncio.get_running_loop().time() - started
@@ -106,6 +106,14 @@ class Worker:
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _attempt(self) -> int | None:
+        """The exit status of one process; None when the system could not even start it."""
+        try:
+            return await self._run_one()
+        except OSError as problem:
+            logger.error("worker.not_started", index=self._index, reason=str(problem))
+            return None
 
     async def _run_one(self) -> int:
         """One process from its start to its end; its exit status."""
