@@ -8,7 +8,6 @@ the work to this process's engine when the commit returns.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -42,18 +41,20 @@ INLINE = 256 * 1024
 """Attachments up to this size go into the commit; larger ones are blobs, synced before it."""
 
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
+SHOWN = 100
+"""At most so much of a request's own text stands in a message (conventions section 5)."""
 LOOK_UP_TRIES = 20
 LOOK_UP_PAUSE = 0.25
 
 
 class DomainNotVerified(Forbidden):
     def __init__(self, domain: str) -> None:
-        super().__init__(f"The {domain} domain is not verified. Add and verify it, then try again.")
+        super().__init__(f"The {domain[:SHOWN]} domain is not verified. Add and verify it, then try again.")
 
 
 class KeyOfAnotherDomain(Forbidden):
     def __init__(self, domain: str) -> None:
-        super().__init__(f"This API key is not authorized to send emails from {domain}.")
+        super().__init__(f"This API key is not authorized to send emails from {domain[:SHOWN]}.")
 
 
 class SandboxOnly(Forbidden):
@@ -144,6 +145,8 @@ class Accept:
         if name in self._rules.simulator_domains:
             await self._check_sandbox(caller, outgoing)
             return Checked(outgoing, None)
+        if domain is not None and not domain.sending:
+            raise DomainNotVerified(name)
         if self._rules.domain_required and (domain is None or not domain.may_send):
             raise DomainNotVerified(name)
         if self._rules.refuse_reserved:
@@ -175,6 +178,8 @@ class Accept:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key."""
         drafts = [self._draft(caller, checked) for checked in emails]
         body = answer([draft.id for draft in drafts])
+        if not drafts and idempotency is None:
+            return body
         await self._keep_blobs(drafts)
         await self._commits.submit(_Acceptance(caller, drafts, idempotency, body, status))
         return body
@@ -185,8 +190,7 @@ class Accept:
 
     def _draft(self, caller: Caller, checked: Checked) -> Draft:
         stamp = self._ids.stamp()
-        token = secrets.token_hex(16)
-        return drafted(caller, checked.outgoing, checked.domain, stamp, token, self._ids)
+        return drafted(caller, checked.outgoing, checked.domain, stamp, self._ids.token(), self._ids)
 
     async def _keep_blobs(self, drafts: Sequence[Draft]) -> None:
         for draft in drafts:
@@ -283,6 +287,8 @@ class Accept:
         for item, room in kept:
             for draft in item.drafts:
                 rows.add(draft, leased=bool(room) and draft.is_immediate)
+        if not rows.openings:
+            return {}
         origins = await queries.insert(conn, rows.columns())
         if rows.attachments:
             await queries.attach(conn, rows.attachments)

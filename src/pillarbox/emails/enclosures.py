@@ -10,7 +10,7 @@ from typing import Any
 
 from pillarbox.emails.outgoing import NewAttachment
 from pillarbox.kernel.problems import InvalidAttachment, InvalidField
-from pillarbox.mail.attachments import parse_content_type
+from pillarbox.mail.attachments import clean_filename, parse_content_type
 
 MOST = 100
 MOST_BASE64 = 40 * 1024 * 1024
@@ -94,12 +94,17 @@ def _filename(value: object, field: str, index: int) -> str:
         raise InvalidField(f"{field}.filename", "Use a string.")
     if len(value) > MOST_NAME:
         raise InvalidField(f"{field}.filename", f"Use at most {MOST_NAME} characters.")
-    extension = value.rpartition(".")[2].strip().lower() if "." in value else ""
+    extension = _extension(clean_filename(value))
     if extension in BLOCKED:
         raise InvalidAttachment(
             f"Invalid `{field}.filename` field. Files of type .{extension} are not allowed."
         )
     return _UNSAFE.sub("_", value)
+
+
+def _extension(filename: str) -> str:
+    """The last extension as a reader's system sees it, which drops dots and blanks at the end."""
+    return filename.rstrip(". ").rpartition(".")[2].lower() if "." in filename else ""
 
 
 def _content(value: object, field: str) -> bytes:
@@ -174,7 +179,7 @@ def _content_type(value: object, filename: str, field: str) -> str:
 
 
 def _guessed(filename: str) -> str:
-    extension = filename.rpartition(".")[2].lower()
+    extension = _extension(filename)
     kind = UNNAMED_TYPES.get(extension) or _types.types_map[True].get(f".{extension}")
     return kind or "application/octet-stream"
 

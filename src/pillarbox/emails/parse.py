@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,9 @@ from pillarbox.emails import enclosures
 from pillarbox.emails.outgoing import Outgoing, Tag
 from pillarbox.emails.schedule import ScheduleError, parse_schedule
 from pillarbox.kernel.paging import well_formed
-from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotAUuid, NotFound, Problem
 from pillarbox.mail.address import AddressError, Mailbox, parse_mailbox
+from pillarbox.mail.encoded_words import FORBIDDEN
 from pillarbox.mail.headers import HeaderError, check_custom_header, is_reserved
 from pillarbox.mail.html_text import text_of
 
@@ -22,6 +24,11 @@ MOST_SUBJECT = 998
 MOST_BODY = 10 * 1024 * 1024
 MOST_HEADERS = 50
 MOST_TAGS = 50
+
+REMEMBERED = 8192
+REMEMBERED_LENGTH = 256
+_parsed = lru_cache(REMEMBERED)(parse_mailbox)
+"""Senders, and recipients who get several mails, are parsed once."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TAG = re.compile(r"[A-Za-z0-9_-]{1,256}", re.ASCII)
@@ -36,21 +43,28 @@ class MissingBody(Problem):
 
 def outgoing(body: object, now: datetime) -> Outgoing:
     """One send request; raises the contract's problem for the first field that is wrong."""
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         raise Invalid("Invalid email. Use an object.")
     template = _template(body.get("template"))
-    sender_text, sender = _sender(body.get("from"))
+    sender_text, sender = _sender(body.get("from"), template)
     to_texts, to = _mailboxes("to", body.get("to"))
     if not to:
         raise MissingField("to")
-    subject = _subject(body.get("subject"))
+    subject = _subject(body.get("subject"), template)
     cc_texts, cc = _mailboxes("cc", body.get("cc"))
     bcc_texts, bcc = _mailboxes("bcc", body.get("bcc"))
     reply_texts, reply_to = _mailboxes("reply_to", body.get("reply_to"))
     html, text = _bodies(body.get("html"), body.get("text"), template)
     headers, reply_header = _headers(body.get("headers"))
     if not reply_to and reply_header is not None:
-        reply_texts, reply_to = _mailboxes("headers", reply_header)
+        reply_texts, reply_to = _mailboxes("headers.Reply-To", reply_header)
+    attachments = enclosures.read(body.get("attachments"))
+    tags = _tags(body.get("tags"))
+    scheduled_at = schedule(body.get("scheduled_at"), now)
+    topic_id = _topic(body.get("topic_id"))
+    if sender is None or subject is None:
+        # Only a template could fill them in, and there is none yet (decision 37).
+        raise NotFound("Template")
     return Outgoing(
         sender_text=sender_text,
         sender=sender,
@@ -66,10 +80,10 @@ def outgoing(body: object, now: datetime) -> Outgoing:
         html=html,
         text=text,
         headers=headers,
-        attachments=enclosures.read(body.get("attachments")),
-        tags=_tags(body.get("tags")),
-        scheduled_at=schedule(body.get("scheduled_at"), now),
-        topic_id=_topic(body.get("topic_id")),
+        attachments=attachments,
+        tags=tags,
+        scheduled_at=scheduled_at,
+        topic_id=topic_id,
         template=template,
     )
 
@@ -86,9 +100,11 @@ def schedule(value: object, now: datetime) -> datetime | None:
         raise InvalidField("scheduled_at", str(wrong)) from None
 
 
-def _sender(value: object) -> tuple[str, Mailbox]:
+def _sender(value: object, template: str | None) -> tuple[str, Mailbox | None]:
     if value is None or value == "":
-        raise MissingField("from")
+        if template is None:
+            raise MissingField("from")
+        return "", None
     return _mailbox("from", value)
 
 
@@ -96,7 +112,7 @@ def _mailbox(field: str, value: object) -> tuple[str, Mailbox]:
     if not isinstance(value, str):
         raise InvalidField(field, "Use a string.")
     try:
-        return value.strip(), parse_mailbox(value)
+        return value.strip(), _parsed(value) if len(value) <= REMEMBERED_LENGTH else parse_mailbox(value)
     except AddressError as wrong:
         raise InvalidField(field, wrong.reason) from None
 
@@ -113,14 +129,16 @@ def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailb
     return texts, mailboxes
 
 
-def _subject(value: object) -> str:
+def _subject(value: object, template: str | None) -> str | None:
     if value is None or value == "":
-        raise MissingField("subject")
+        if template is None:
+            raise MissingField("subject")
+        return None
     if not isinstance(value, str):
         raise InvalidField("subject", "Use a string.")
     if len(value) > MOST_SUBJECT:
         raise InvalidField("subject", f"Use at most {MOST_SUBJECT} characters.")
-    if _CONTROL.search(value):
+    if FORBIDDEN.search(value):
         raise InvalidField("subject", "Line breaks and control characters are not allowed.")
     return value
 
@@ -139,7 +157,7 @@ def _bodies(html: object, text: object, template: str | None) -> tuple[str | Non
     if size > MOST_BODY:
         raise InvalidField("html" if html else "text", "The bodies may have 10 MB together.")
     if text is None and isinstance(html, str):
-        return html, text_of(html)
+        return html, text_of(html) or None
     return (str(html) if html else None), (str(text) if text else None)
 
 
@@ -153,7 +171,7 @@ def _headers(value: object) -> tuple[Sequence[tuple[str, str]], str | None]:
     """The custom headers that are kept, and the value of a `Reply-To` among them."""
     if value is None:
         return (), None
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise InvalidField("headers", "Use an object of strings.")
     if len(value) > MOST_HEADERS:
         raise InvalidField("headers", f"Use at most {MOST_HEADERS} headers.")
@@ -189,7 +207,7 @@ def _tags(value: object) -> Sequence[Tag]:
 
 
 def _tag(item: object, field: str) -> Tag:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         raise InvalidField(field, "Use an object with `name` and `value`.")
     return Tag(_tag_part(item, field, "name"), _tag_part(item, field, "value"))
 
@@ -215,7 +233,7 @@ def _template(value: object) -> str | None:
     """The id or alias of a template; templates themselves come with their own issue."""
     if value is None:
         return None
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise InvalidField("template", "Use an object with `id` and `variables`.")
     found = value.get("id")
     if found is None or found == "":

@@ -41,12 +41,12 @@ INSERT = """
     ), stored_work AS (
         INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
                                 released, first_attempt_at, created_at)
-        SELECT k.*
+        SELECT k.team_id, k.email_id, k.grp, k.destination, coalesce(k.due_at, k.created_at),
+               CASE WHEN k.leased THEN $37::uuid END, CASE WHEN k.leased THEN $38::timestamptz END,
+               k.leased::integer, k.released, CASE WHEN k.leased THEN k.created_at END, k.created_at
           FROM unnest($30::uuid[], $31::uuid[], $32::smallint[], $33::text[], $34::timestamptz[],
-                      $35::uuid[], $36::timestamptz[], $37::integer[], $38::boolean[], $39::timestamptz[],
-                      $40::timestamptz[])
-               AS k (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt, released,
-                     first_attempt_at, created_at)
+                      $35::boolean[], $36::boolean[], $39::timestamptz[])
+               AS k (team_id, email_id, grp, destination, due_at, leased, released, created_at)
     )
     SELECT k.email_id, k.position, s.origin
       FROM unnest($22::uuid[], $23::uuid[], $24::smallint[], $26::text[])
@@ -197,7 +197,7 @@ class AttachmentBytes(NamedTuple):
     blob: str | None
 
 
-async def insert(conn: Connection, columns: Sequence[Sequence[Any]]) -> dict[tuple[UUID, int], str]:
+async def insert(conn: Connection, columns: Sequence[Any]) -> dict[tuple[UUID, int], str]:
     """Store emails with contents, recipients and work; returns the suppressed recipients."""
     rows = await conn.fetch(INSERT, *columns)
     return {(row["email_id"], row["position"]): row["origin"] for row in rows}

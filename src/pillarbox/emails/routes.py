@@ -89,8 +89,6 @@ async def send_batch(request: Request, db: TeamDb) -> Reply:
         raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_IN_BATCH} emails.")
     good, bad = await _sort_out(request, items, strict=mode == STRICT)
     errors = None if mode == STRICT else bad
-    if not good:
-        return Reply(_batch_body([], errors))
     body = await request.use(Accept).store(
         request.known, good, idempotency=request.idempotency, answer=lambda ids: _batch_body(ids, errors)
     )

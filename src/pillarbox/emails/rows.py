@@ -173,22 +173,10 @@ class Rows:
 
     def _add_work(self, draft: Draft, *, leased: bool) -> None:
         scheduled = draft.outgoing.scheduled_at
-        due = HELD if draft.waits_for_files else scheduled or draft.at
+        due = HELD if draft.waits_for_files else scheduled
         for grp, destination in enumerate(draft.groups):
             self._work.append(
-                (
-                    draft.team_id,
-                    draft.id,
-                    grp,
-                    destination,
-                    due,
-                    self._owner if leased else None,
-                    self._leased_until if leased else None,
-                    1 if leased else 0,
-                    scheduled is None,
-                    draft.at if leased else None,
-                    draft.at,
-                )
+                (draft.team_id, draft.id, grp, destination, due, leased, scheduled is None, draft.at)
             )
 
     def _add_attachments(self, draft: Draft) -> None:
@@ -212,11 +200,11 @@ class Rows:
         if draft.waits_for_files:
             self.fetches.append((draft.team_id, draft.id, draft.at))
 
-    def columns(self) -> list[Sequence[Any]]:
+    def columns(self) -> list[Any]:
         emails = list(zip(*self._emails, strict=True))
         recipients = list(zip(*self._recipients, strict=True))
         work = list(zip(*self._work, strict=True))
-        return [*emails, *recipients, *work]
+        return [*emails, *recipients, *work[:-1], self._owner, self._leased_until, work[-1]]
 
 
 def hand_over(draft: Draft, origins: dict[tuple[UUID, int], str], deadline: float) -> list[Item]:

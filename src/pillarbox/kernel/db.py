@@ -34,6 +34,14 @@ GONE = (
 """What asyncpg raises when the database cannot be reached or went away in the middle."""
 
 
+class _Stateless(asyncpg.Connection):
+    """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
+    would cost every statement a second round trip."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
 async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> asyncpg.Pool:
     """A pool of at most `most` connections, each with the house's time-outs."""
     return await asyncpg.create_pool(
@@ -42,6 +50,8 @@ async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> a
         max_size=most,
         statement_cache_size=STATEMENT_CACHE,
         max_inactive_connection_lifetime=300,
+        max_queries=1_000_000_000,
+        connection_class=_Stateless,
         command_timeout=60,
         server_settings={
             "application_name": application,
