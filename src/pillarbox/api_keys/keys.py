@@ -1,0 +1,87 @@
+"""Making, naming, suspending and deleting keys: shared by the API and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from pillarbox.api_keys import queries
+from pillarbox.api_keys.queries import ListedKey
+from pillarbox.directory import keys as directory
+from pillarbox.domains import lookup
+from pillarbox.kernel.auth import Permission
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.paging import Page
+from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.secrets import hash_api_key, new_api_key
+
+SHOWN = 11
+EVERYTHING = Page(None)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeKey:
+    """A new key; the only place where its token ever is."""
+
+    id: UUID
+    token: str
+
+
+async def create(
+    db: TeamDb,
+    ids: Ids,
+    *,
+    name: str,
+    permission: Permission = Permission.FULL,
+    domain_id: UUID | None = None,
+    token: str | None = None,
+) -> MadeKey:
+    """A new key, in the transaction that `db` stands for. Raises NotFound for a foreign domain."""
+    if domain_id is not None and not await lookup.hold(db, domain_id):
+        raise NotFound("Domain")
+    stamp = ids.stamp()
+    token = await _register(db, stamp.id, token)
+    await queries.insert(db, stamp.id, name, permission.value, domain_id, display(token), stamp.at)
+    return MadeKey(stamp.id, token)
+
+
+async def rename(db: TeamDb, key_id: UUID, name: str) -> None:
+    if not await queries.rename(db, key_id, name):
+        raise NotFound("API key")
+
+
+async def delete(db: TeamDb, key_id: UUID) -> None:
+    """The token means nothing from the commit on."""
+    if not await queries.delete(db, key_id):
+        raise NotFound("API key")
+    await directory.remove(db, key_id)
+
+
+async def suspend(db: TeamDb, key_id: UUID) -> bool:
+    """False when the key is not active (or not there)."""
+    return await queries.change_status(db, key_id, "active", "suspended")
+
+
+async def resume(db: TeamDb, key_id: UUID) -> bool:
+    """False when the key is not suspended (or not there)."""
+    return await queries.change_status(db, key_id, "suspended", "active")
+
+
+async def listed(db: TeamDb, page: Page = EVERYTHING) -> list[ListedKey]:
+    """The team's keys, newest first."""
+    return await queries.page(db, page)
+
+
+def display(token: str) -> str:
+    """What may be shown of a token: never more than a third of it."""
+    return token[: min(SHOWN, len(token) // 3)]
+
+
+async def _register(db: TeamDb, key_id: UUID, given: str | None) -> str:
+    token = given or new_api_key()
+    while not await directory.add(db, hash_api_key(token), key_id):
+        if given is not None:
+            raise ValueError("this API key exists already")
+        token = new_api_key()
+    return token

@@ -1,0 +1,134 @@
+"""SQL of the API keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.paging import Page
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKey:
+    """A key as the API lists it, with what only the operator sees."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+    permission: str
+    domain_id: UUID | None
+    status: str
+    display: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key with its team, found by the hash of its token."""
+
+    team_id: UUID
+    key_id: UUID
+    permission: str
+    domain_id: UUID | None
+    key_status: str
+    team_status: str
+    team_number: int
+    rate_limit: int | None
+
+
+# Across teams: a request arrives without one.
+async def by_hash(pool: asyncpg.Pool, token_hash: bytes) -> FoundKey | None:
+    row = await pool.fetchrow(
+        """
+        SELECT d.team_id, d.key_id, k.permission, k.domain_id, k.status AS key_status,
+               t.status AS team_status, t.number AS team_number, t.rate_limit
+          FROM directory_keys d
+          JOIN api_keys k ON k.team_id = d.team_id AND k.id = d.key_id
+          JOIN teams t ON t.id = d.team_id
+         WHERE d.hash = $1
+        """,
+        token_hash,
+    )
+    return None if row is None else FoundKey(**row)
+
+
+# Across teams: one statement for every key that was used within the last second. Rows are locked in the
+# order of their key, so two processes never wait for each other crosswise.
+async def set_last_used(
+    pool: asyncpg.Pool, teams: Sequence[UUID], keys: Sequence[UUID], times: Sequence[datetime]
+) -> None:
+    await pool.execute(
+        """
+        WITH used AS (
+            SELECT k.team_id, k.id, u.at
+              FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS u (team_id, id, at)
+              JOIN api_keys k ON k.team_id = u.team_id AND k.id = u.id
+             ORDER BY k.team_id, k.id
+               FOR NO KEY UPDATE OF k
+        )
+        UPDATE api_keys k
+           SET last_used_at = greatest(k.last_used_at, used.at)
+          FROM used
+         WHERE k.team_id = used.team_id AND k.id = used.id
+        """,
+        teams,
+        keys,
+        times,
+    )
+
+
+async def insert(
+    db: TeamDb, key_id: UUID, name: str, permission: str, domain_id: UUID | None, display: str, at: datetime
+) -> None:
+    await db.run(
+        """
+        INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        key_id,
+        name,
+        permission,
+        domain_id,
+        display,
+        at,
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedKey]:
+    return await db.all(
+        ListedKey,
+        """
+        SELECT id, name, created_at, last_used_at, permission, domain_id, status, display FROM (
+            (SELECT id, name, created_at, last_used_at, permission, domain_id, status, display
+               FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, name, created_at, last_used_at, permission, domain_id, status, display
+               FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+    )
+
+
+async def rename(db: TeamDb, key_id: UUID, name: str) -> bool:
+    return bool(await db.run("UPDATE api_keys SET name = $3 WHERE team_id = $1 AND id = $2", key_id, name))
+
+
+async def change_status(db: TeamDb, key_id: UUID, before: str, after: str) -> bool:
+    return bool(
+        await db.run(
+            "UPDATE api_keys SET status = $4 WHERE team_id = $1 AND id = $2 AND status = $3",
+            key_id,
+            before,
+            after,
+        )
+    )
+
+
+async def delete(db: TeamDb, key_id: UUID) -> bool:
+    return bool(await db.run("DELETE FROM api_keys WHERE team_id = $1 AND id = $2", key_id))

@@ -1,0 +1,69 @@
+"""Shapes of the API keys endpoints (api-keys.md sections 1 to 5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from pillarbox.api_keys.queries import ListedKey
+from pillarbox.kernel.instants import database_style
+
+Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
+PermissionName = Annotated[
+    Literal["full_access", "sending_access"], Meta(extra={"problem": "invalid_access"})
+]
+DomainId = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={"type": ["string", "null"], "format": "uuid", "description": "sending_access only"}
+    ),
+]
+
+
+class NewApiKey(Struct):
+    """`domain_id` is read only with `sending_access`, so it is not checked here."""
+
+    name: Name
+    permission: PermissionName = "full_access"
+    domain_id: DomainId = None
+
+
+class RenamedApiKey(Struct):
+    name: Name
+
+
+class CreatedApiKey(Struct):
+    id: UUID
+    token: str
+
+
+class ApiKeyItem(Struct):
+    id: UUID
+    name: str
+    created_at: str
+    last_used_at: str | None
+
+
+class ApiKeyList(Struct):
+    object: Literal["list"]
+    has_more: bool
+    data: list[ApiKeyItem]
+
+
+class ApiKeyChanged(Struct):
+    object: Literal["api_key"]
+    id: UUID
+
+
+class ApiKeyDeleted(Struct):
+    object: Literal["api_key"]
+    id: UUID
+    deleted: bool
+
+
+def item(key: ListedKey) -> ApiKeyItem:
+    """A key as the list shows it."""
+    used = None if key.last_used_at is None else database_style(key.last_used_at)
+    return ApiKeyItem(key.id, key.name, database_style(key.created_at), used)

@@ -1,0 +1,132 @@
+"""Adding a domain: its name is checked, its DKIM key made, and both stored together."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.directory import domains as directory
+from pillarbox.domains import queries
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.names import NotADomain, is_public_suffix, normalised
+from pillarbox.domains.queries import Domain, StoredKey
+from pillarbox.domains.senders import seal_context
+from pillarbox.domains.wire import NewDomain, WantedCapabilities
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.problems import Forbidden, InvalidField
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.mail.dkim import generate_rsa_key
+
+
+class AlreadyRegistered(Forbidden):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The domain {name[:100]} has been registered already.")
+
+
+class OwnedElsewhere(Forbidden):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The domain {name[:100]} is verified by another team. "
+            "If it is yours, claim it with `POST /domains/claim`."
+        )
+
+
+class TooManyDomains(Forbidden):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"Your team may have at most {most} domains.")
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What making a domain takes, besides the database."""
+
+    here: Installation
+    ring: KeyRing
+    ids: Ids
+
+
+async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
+    """A new domain with its key, committed. `db` must not be inside a transaction: making a key takes
+    a tenth of a second, and no transaction waits for it."""
+    name = registrable_name(wanted.name, shop.here)
+    refuse_options(wanted)
+    await refuse_taken(db, name, shop.here)
+    stamp = shop.ids.stamp()
+    key = await make_key(shop)
+    domain = drafted(wanted, name, key, stamp.id, stamp.at)
+    try:
+        async with db.transaction() as inner:
+            await queries.insert(inner, domain)
+            await queries.insert_key(inner, domain.id, key)
+            await directory.add(inner, name, domain.id)
+    except asyncpg.UniqueViolationError as clash:
+        if clash.constraint_name != "domains_team_name_key":
+            raise
+        raise AlreadyRegistered(name) from None
+    return domain
+
+
+def registrable_name(text: str, here: Installation) -> str:
+    """The normal form of a name that may be added, or 422."""
+    try:
+        name = normalised(text)
+    except NotADomain as wrong:
+        raise InvalidField("name", str(wrong)) from None
+    if is_public_suffix(name):
+        raise InvalidField("name", "It is a public suffix, under which others register.")
+    if name in here.reserved:
+        raise InvalidField("name", "It is reserved by this installation.")
+    return name
+
+
+def refuse_options(wanted: NewDomain) -> None:
+    """422 for options that contradict each other."""
+    capabilities = wanted.capabilities
+    if capabilities and "enabled" not in (capabilities.sending, capabilities.receiving):
+        raise InvalidField("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
+    tracking = wanted.tracking_subdomain
+    if tracking and tracking.lower() == wanted.custom_return_path.lower():
+        raise InvalidField("tracking_subdomain", "It must differ from the return path.")
+
+
+async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
+    """403 for a name that cannot be added, before a key is made for it; the insert settles races."""
+    if await queries.id_of(db, name) is not None:
+        raise AlreadyRegistered(name)
+    if await directory.owned_elsewhere(db, name):
+        raise OwnedElsewhere(name)
+    if here.most_domains is not None and await queries.count(db) >= here.most_domains:
+        raise TooManyDomains(here.most_domains)
+
+
+async def make_key(shop: Workshop) -> StoredKey:
+    """A DKIM key for this installation's selector, made in a thread and sealed."""
+    pair = await asyncio.to_thread(generate_rsa_key)
+    stamp = shop.ids.stamp()
+    sealed = shop.ring.seal(pair.private, seal_context(stamp.id))
+    return StoredKey(stamp.id, shop.here.selector, pair.public, sealed, stamp.at)
+
+
+def drafted(wanted: NewDomain, name: str, key: StoredKey, domain_id: UUID, at: datetime) -> Domain:
+    """The row of a domain that was asked for."""
+    capabilities = wanted.capabilities or WantedCapabilities()
+    return Domain(
+        id=domain_id,
+        name=name,
+        region=wanted.region,
+        created_at=at,
+        return_path=wanted.custom_return_path.lower(),
+        tracking_subdomain=wanted.tracking_subdomain and wanted.tracking_subdomain.lower(),
+        open_tracking=wanted.open_tracking,
+        click_tracking=wanted.click_tracking,
+        tls=wanted.tls,
+        sending=capabilities.sending == "enabled",
+        receiving=capabilities.receiving == "enabled",
+        selector=key.selector,
+        public_key=key.public_key,
+    )

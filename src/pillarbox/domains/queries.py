@@ -1,0 +1,190 @@
+"""SQL of the domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.paging import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One domain of a team, with the public half of its active DKIM key."""
+
+    id: UUID
+    name: str
+    region: str
+    created_at: datetime
+    return_path: str
+    tracking_subdomain: str | None
+    open_tracking: bool
+    click_tracking: bool
+    tls: str
+    sending: bool
+    receiving: bool
+    selector: str
+    public_key: str
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A DKIM key with its sealed private half."""
+
+    id: UUID
+    selector: str
+    public_key: str
+    sealed: bytes
+    created_at: datetime
+
+
+def _domain(*, records: str, **columns: Any) -> Domain:
+    return Domain(**columns, states=msgspec.json.decode(records))
+
+
+async def insert(db: TeamDb, domain: Domain) -> None:
+    await db.run(
+        """
+        INSERT INTO domains (team_id, id, name, region, created_at, return_path, tracking_subdomain,
+                             open_tracking, click_tracking, tls, sending, receiving)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        """,
+        domain.id,
+        domain.name,
+        domain.region,
+        domain.created_at,
+        domain.return_path,
+        domain.tracking_subdomain,
+        domain.open_tracking,
+        domain.click_tracking,
+        domain.tls,
+        domain.sending,
+        domain.receiving,
+    )
+
+
+async def insert_key(db: TeamDb, domain_id: UUID, key: StoredKey) -> None:
+    await db.run(
+        """
+        INSERT INTO dkim_keys (team_id, id, domain_id, selector, algorithm, public_key, private_key,
+                               active, created_at)
+        VALUES ($1, $2, $3, $4, 'rsa', $5, $6, true, $7)
+        """,
+        key.id,
+        domain_id,
+        key.selector,
+        key.public_key,
+        key.sealed,
+        key.created_at,
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[Domain]:
+    return await db.all(
+        _domain,
+        """
+        SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
+               click_tracking, tls, sending, receiving, '' AS selector, '' AS public_key, records
+          FROM (
+            (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
+                    click_tracking, tls, sending, receiving, records
+               FROM domains WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
+                    click_tracking, tls, sending, receiving, records
+               FROM domains WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+    )
+
+
+async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
+    return await db.one(
+        _domain,
+        """
+        SELECT d.id, d.name, d.region, d.created_at, d.return_path, d.tracking_subdomain, d.open_tracking,
+               d.click_tracking, d.tls, d.sending, d.receiving, k.selector, k.public_key, d.records
+          FROM domains d
+          JOIN dkim_keys k
+            ON k.team_id = d.team_id AND k.domain_id = d.id AND k.active AND k.algorithm = 'rsa'
+         WHERE d.team_id = $1 AND d.id = $2
+        """,
+        domain_id,
+    )
+
+
+async def id_of(db: TeamDb, name: str) -> UUID | None:
+    found: UUID | None = await db.value("SELECT id FROM domains WHERE team_id = $1 AND name = $2", name)
+    return found
+
+
+async def count(db: TeamDb) -> int:
+    found: int = await db.value("SELECT count(*) FROM domains WHERE team_id = $1")
+    return found
+
+
+# Across teams: the ownership proof is asked for as soon as there is a second team.
+async def several_teams(db: TeamDb) -> bool:
+    found: bool = await db.value("SELECT EXISTS (SELECT FROM teams WHERE id <> $1)")
+    return found
+
+
+async def hold(db: TeamDb, domain_id: UUID) -> bool:
+    found = await db.value("SELECT true FROM domains WHERE team_id = $1 AND id = $2 FOR KEY SHARE", domain_id)
+    return found is True
+
+
+async def trust(db: TeamDb, domain_id: UUID, records: str) -> None:
+    await db.run(
+        """
+        UPDATE domains
+           SET trusted = true, sending_ok = sending, receiving_ok = receiving, records = $3
+         WHERE team_id = $1 AND id = $2
+        """,
+        domain_id,
+        records,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SenderRow:
+    """What sending from a domain needs."""
+
+    id: UUID
+    name: str
+    return_path: str
+    sending: bool
+    sending_ok: bool
+    trusted: bool
+    tls: str
+    open_tracking: bool
+    click_tracking: bool
+    tracking_subdomain: str | None
+    records: str
+    dkim_id: UUID
+    selector: str
+    sealed: bytes
+
+
+async def sender(db: TeamDb, name: str) -> SenderRow | None:
+    return await db.one(
+        SenderRow,
+        """
+        SELECT d.id, d.name, d.return_path, d.sending, d.sending_ok, d.trusted, d.tls, d.open_tracking,
+               d.click_tracking, d.tracking_subdomain, d.records, k.id AS dkim_id, k.selector,
+               k.private_key AS sealed
+          FROM domains d
+          JOIN dkim_keys k
+            ON k.team_id = d.team_id AND k.domain_id = d.id AND k.active AND k.algorithm = 'rsa'
+         WHERE d.team_id = $1 AND d.name = $2
+        """,
+        name,
+    )

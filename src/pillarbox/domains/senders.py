@@ -1,0 +1,119 @@
+"""What sending needs to know about a sender's domain, remembered for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.domains import queries
+from pillarbox.domains.queries import SenderRow
+from pillarbox.domains.status import RecordKey, State, state_of
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb
+
+REMEMBERED_SECONDS = 0.25
+MOST_REMEMBERED = 10_000
+
+
+class SigningKey(NamedTuple):
+    """A DKIM key; the key ring opens `sealed` for `context`."""
+
+    domain: str
+    selector: str
+    sealed: bytes
+    context: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SenderDomain:
+    """A domain of the team, as a sender sees it. `tracking_host` is None where tracking is not active."""
+
+    id: UUID
+    name: str
+    return_path: str
+    sending: bool
+    sending_ok: bool
+    trusted: bool
+    tls: str
+    signing: SigningKey
+    open_tracking: bool
+    click_tracking: bool
+    tracking_host: str | None
+
+    @property
+    def may_send(self) -> bool:
+        """True when the capability is enabled and DNS (or the operator) has vouched for it."""
+        return self.sending and self.sending_ok
+
+
+class Senders:
+    """Finds sender domains by team and exact name; an answer is at most a quarter of a second old."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._known: dict[tuple[UUID, str], tuple[float, SenderDomain | None]] = {}
+        self._asking: dict[tuple[UUID, str], asyncio.Task[SenderDomain | None]] = {}
+
+    async def find(self, team_id: UUID, name: str) -> SenderDomain | None:
+        """The team's domain of exactly this name (lower-case A-labels), or None."""
+        place = (team_id, name)
+        known = self._known.get(place)
+        if known is not None and self._clock.boottime() < known[0]:
+            return known[1]
+        asking = self._asking.get(place)
+        if asking is None:
+            asking = self._asking[place] = asyncio.create_task(self._ask(place))
+        return await asyncio.shield(asking)
+
+    def forget(self, team_id: UUID) -> None:
+        """Ask the database again for every name of the team; call it after the commit of a change."""
+        for place in [place for place in self._known if place[0] == team_id]:
+            del self._known[place]
+        self._asking.clear()
+
+    async def _ask(self, place: tuple[UUID, str]) -> SenderDomain | None:
+        me = asyncio.current_task()
+        until = self._clock.boottime() + REMEMBERED_SECONDS
+        try:
+            row = await queries.sender(TeamDb(self._pool, place[0]), place[1])
+            found = None if row is None else _sender_domain(row)
+            if self._asking.get(place) is me:
+                self._remember(place, until, found)
+        finally:
+            if self._asking.get(place) is me:
+                del self._asking[place]
+        return found
+
+    def _remember(self, place: tuple[UUID, str], until: float, found: SenderDomain | None) -> None:
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+        self._known[place] = (until, found)
+
+
+def seal_context(key_id: UUID) -> bytes:
+    """What the private half of a DKIM key is bound to."""
+    return b"dkim_keys" + key_id.bytes
+
+
+def _sender_domain(row: SenderRow) -> SenderDomain:
+    states = msgspec.json.decode(row.records)
+    tracks = row.tracking_subdomain and state_of(RecordKey.TRACKING, states) is State.VERIFIED
+    return SenderDomain(
+        id=row.id,
+        name=row.name,
+        return_path=row.return_path,
+        sending=row.sending,
+        sending_ok=row.sending_ok,
+        trusted=row.trusted,
+        tls=row.tls,
+        signing=SigningKey(row.name, row.selector, row.sealed, seal_context(row.dkim_id)),
+        open_tracking=row.open_tracking,
+        click_tracking=row.click_tracking,
+        tracking_host=f"{row.tracking_subdomain}.{row.name}" if tracks else None,
+    )

@@ -1,0 +1,81 @@
+"""States of records, of capabilities and of a whole domain (domains.md sections 2 and 3).
+
+`domains.records` holds one entry for each record that is not in its first state:
+
+    {"dkim": {"status": "pending", "since": "2026-10-03T07:40:00.000Z"}, …}
+
+A record without an entry is `not_started`. Its name and value are not stored: they follow from the
+domain and the installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from typing import Any
+
+
+class RecordKey(Enum):
+    """The records of a domain, in the order in which they are shown."""
+
+    SPF_MX = "spf_mx"
+    SPF_TXT = "spf_txt"
+    DKIM = "dkim"
+    RECEIVING = "receiving"
+    TRACKING = "tracking"
+    TRACKING_CAA = "tracking_caa"
+
+
+class State(Enum):
+    """Of a record, a capability or a domain; the partial ones belong to domains alone."""
+
+    NOT_STARTED = "not_started"
+    PENDING = "pending"
+    VERIFIED = "verified"
+    TEMPORARY_FAILURE = "temporary_failure"
+    FAILED = "failed"
+    PARTIALLY_VERIFIED = "partially_verified"
+    PARTIALLY_FAILED = "partially_failed"
+
+
+States = Mapping[str, Mapping[str, Any]]
+
+SENDING_RECORDS = (RecordKey.SPF_MX, RecordKey.SPF_TXT, RecordKey.DKIM)
+
+# The first state that any record is in decides (section 3).
+_DECIDING = (State.PENDING, State.FAILED, State.NOT_STARTED)
+
+_MIXED: Mapping[frozenset[State], State] = {
+    frozenset({State.VERIFIED, State.PENDING}): State.PARTIALLY_VERIFIED,
+    frozenset({State.VERIFIED, State.NOT_STARTED}): State.PARTIALLY_VERIFIED,
+    frozenset({State.VERIFIED, State.FAILED}): State.PARTIALLY_FAILED,
+    frozenset({State.PENDING, State.FAILED}): State.PENDING,
+    frozenset({State.PENDING, State.NOT_STARTED}): State.PENDING,
+    frozenset({State.FAILED, State.NOT_STARTED}): State.FAILED,
+}
+
+
+def state_of(record: RecordKey, states: States) -> State:
+    """The state of one record."""
+    return State(states.get(record.value, {}).get("status", State.NOT_STARTED.value))
+
+
+def receiving_records(*, proof: bool) -> tuple[RecordKey, ...]:
+    """The records that the capability receiving rests on."""
+    return (RecordKey.RECEIVING, RecordKey.DKIM) if proof else (RecordKey.RECEIVING,)
+
+
+def capability_state(records: Collection[RecordKey], states: States) -> State:
+    """The state of a capability from the states of its records."""
+    found = {state_of(record, states) for record in records}
+    return next((state for state in _DECIDING if state in found), State.VERIFIED)
+
+
+def domain_state(*, sending: bool, receiving: bool, proof: bool, states: States) -> State:
+    """The status of a domain from its enabled capabilities."""
+    found = set()
+    if sending:
+        found.add(capability_state(SENDING_RECORDS, states))
+    if receiving:
+        found.add(capability_state(receiving_records(proof=proof), states))
+    return found.pop() if len(found) == 1 else _MIXED[frozenset(found)]

@@ -1,0 +1,50 @@
+"""The operator vouches for a domain without DNS (decision 21; docs/decisions/0010-trusted-domains.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.directory import domains as directory
+from pillarbox.domains import queries
+from pillarbox.domains.create import OwnedElsewhere, Workshop, create, registrable_name
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.records import needed
+from pillarbox.domains.status import RecordKey, State
+from pillarbox.domains.wire import NewDomain
+from pillarbox.kernel.db import Source, TeamDb
+from pillarbox.kernel.problems import NotFound
+
+# Links rewritten to a host that does not answer would break mail: tracking is never taken on trust.
+_NEVER_TRUSTED = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
+
+
+async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Domain:
+    """Let the team send and receive as `name` from the commit on; the domain is added where it is missing.
+
+    Raises the same problems as adding a domain. `source` must not be inside a transaction.
+    """
+    db = TeamDb(source, team_id)
+    domain_id = await queries.id_of(db, registrable_name(name, shop.here))
+    if domain_id is None:
+        domain_id = (await create(db, NewDomain(name=name), shop)).id
+    async with db.transaction() as inner:
+        domain = await queries.get(inner, domain_id)
+        if domain is None:
+            raise NotFound("Domain")
+        states = trusted_states(domain)
+        await queries.trust(inner, domain.id, msgspec.json.encode(states).decode())
+        if not await directory.own(inner, domain.name):
+            raise OwnedElsewhere(domain.name)
+    return replace(domain, states=states)
+
+
+def trusted_states(domain: Domain) -> dict[str, dict[str, str]]:
+    """Every record that the domain needs as verified, so its status follows by the one rule there is."""
+    states = {name: dict(state) for name, state in domain.states.items()}
+    for record in needed(domain, proof=True):
+        if record not in _NEVER_TRUSTED:
+            states[record.value] = {"status": State.VERIFIED.value}
+    return states

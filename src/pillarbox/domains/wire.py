@@ -1,0 +1,156 @@
+"""Shapes of the domains endpoints (domains.md sections 1 and 4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.records import Record, records_of
+from pillarbox.domains.status import domain_state
+from pillarbox.kernel.instants import database_style
+
+Switch = Literal["enabled", "disabled"]
+Region = Annotated[
+    Literal["us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"],
+    Meta(extra={"problem": "invalid_region"}),
+]
+Label = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$",
+        extra={"reason": "Use one label: a letter, then letters, digits and hyphens, 63 characters at most."},
+    ),
+]
+
+
+class WantedCapabilities(Struct):
+    sending: Switch = "enabled"
+    receiving: Switch = "disabled"
+
+
+class NewDomain(Struct):
+    name: str
+    region: Region = "us-east-1"
+    custom_return_path: Label = "send"
+    capabilities: WantedCapabilities | None = None
+    open_tracking: bool = False
+    click_tracking: bool = False
+    tls: Literal["opportunistic", "enforced"] = "opportunistic"
+    tracking_subdomain: Label | None = None
+
+
+class Capabilities(Struct):
+    sending: Switch
+    receiving: Switch
+
+
+class CreatedDomain(Struct):
+    id: UUID
+    name: str
+    created_at: str
+    status: str
+    capabilities: Capabilities
+    records: list[Record]
+    region: str
+    open_tracking: bool
+    click_tracking: bool
+    tracking_subdomain: str | UnsetType = UNSET
+
+
+class DomainItem(Struct):
+    id: UUID
+    name: str
+    status: str
+    created_at: str
+    region: str
+    open_tracking: bool
+    click_tracking: bool
+    tracking_subdomain: str | UnsetType
+    capabilities: Capabilities
+
+
+class DomainList(Struct):
+    object: Literal["list"]
+    has_more: bool
+    data: list[DomainItem]
+
+
+class FullDomain(Struct):
+    object: Literal["domain"]
+    id: UUID
+    name: str
+    status: str
+    created_at: str
+    region: str
+    open_tracking: bool
+    click_tracking: bool
+    tracking_subdomain: str | UnsetType
+    capabilities: Capabilities
+    records: list[Record]
+
+
+def created(domain: Domain, here: Installation, *, proof: bool) -> CreatedDomain:
+    """The answer to a creation."""
+    return CreatedDomain(
+        id=domain.id,
+        name=domain.name,
+        created_at=database_style(domain.created_at),
+        status=status_of(domain, proof=proof),
+        capabilities=capabilities_of(domain),
+        records=records_of(domain, here, proof=proof),
+        region=domain.region,
+        open_tracking=domain.open_tracking,
+        click_tracking=domain.click_tracking,
+        tracking_subdomain=domain.tracking_subdomain or UNSET,
+    )
+
+
+def item(domain: Domain, *, proof: bool) -> DomainItem:
+    """A domain as the list shows it."""
+    return DomainItem(
+        id=domain.id,
+        name=domain.name,
+        status=status_of(domain, proof=proof),
+        created_at=database_style(domain.created_at),
+        region=domain.region,
+        open_tracking=domain.open_tracking,
+        click_tracking=domain.click_tracking,
+        tracking_subdomain=domain.tracking_subdomain or UNSET,
+        capabilities=capabilities_of(domain),
+    )
+
+
+def full(domain: Domain, here: Installation, *, proof: bool) -> FullDomain:
+    """A domain by itself."""
+    return FullDomain(
+        object="domain",
+        id=domain.id,
+        name=domain.name,
+        status=status_of(domain, proof=proof),
+        created_at=database_style(domain.created_at),
+        region=domain.region,
+        open_tracking=domain.open_tracking,
+        click_tracking=domain.click_tracking,
+        tracking_subdomain=domain.tracking_subdomain or UNSET,
+        capabilities=capabilities_of(domain),
+        records=records_of(domain, here, proof=proof),
+    )
+
+
+def status_of(domain: Domain, *, proof: bool) -> str:
+    """The status that is shown."""
+    return domain_state(
+        sending=domain.sending, receiving=domain.receiving, proof=proof, states=domain.states
+    ).value
+
+
+def capabilities_of(domain: Domain) -> Capabilities:
+    return Capabilities(_switch(domain.sending), _switch(domain.receiving))
+
+
+def _switch(on: bool) -> Switch:
+    return "enabled" if on else "disabled"

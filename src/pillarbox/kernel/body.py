@@ -1,0 +1,100 @@
+"""Reading a request body while it streams, within a limit (conventions section 2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pillarbox.kernel.problems import Problem, TooLarge, Unsupported
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+CLOSE = {"connection": "close"}
+DRAIN_BYTES = 256 * 1024 * 1024
+DRAIN_SECONDS = 10.0
+
+
+class BodyTooLate(Problem):
+    """The body was not complete in time; the connection is closed."""
+
+    status, name = 408, "validation_error"
+
+    def __init__(self) -> None:
+        super().__init__("The request body was not complete in time.", CLOSE)
+
+
+class ClientGone(Exception):  # noqa: N818
+    """The client closed the connection before its body was complete."""
+
+
+def too_large(limit: int) -> TooLarge:
+    """413, which closes the connection."""
+    return TooLarge(f"The request body is larger than {limit} bytes.", CLOSE)
+
+
+def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> int | None:
+    """The size that the head announces; None when only the body itself can tell.
+
+    Refuses what is announced as larger than the limit before a byte of it is read.
+    """
+    if transfer is not None:
+        if transfer.strip().lower() != b"chunked":
+            raise Unsupported("The transfer encoding is not supported.", CLOSE)
+        return None
+    size = int(length) if length else 0
+    if size > limit:
+        raise too_large(limit)
+    return size
+
+
+async def read_body(receive: Receive, limit: int) -> bytes | bytearray:
+    """The whole body, held once. How long it may take is the connection's business (`http_protocol`)."""
+    message = await _next(receive)
+    if not message.get("more_body"):
+        return _within(message.get("body", b""), limit)
+    whole = bytearray()
+    while True:
+        whole += message.get("body", b"")
+        _within(whole, limit)
+        if not message.get("more_body"):
+            return whole
+        message = await _next(receive)
+
+
+async def count_body(receive: Receive, limit: int) -> None:
+    """Read a body and forget it; 413 when it is larger than the limit."""
+    size, more = 0, True
+    while more:
+        message = await _next(receive)
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise too_large(limit)
+        more = message.get("more_body", False)
+
+
+async def drain(receive: Receive) -> None:
+    """Let the client finish its upload for a while, so that a reset does not swallow the answer."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < DRAIN_BYTES:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
+                size += len(message.get("body", b""))
+    except TimeoutError:
+        return
+
+
+async def _next(receive: Receive) -> dict[str, Any]:
+    message = await receive()
+    if message["type"] != "http.request":
+        raise ClientGone
+    return message
+
+
+def _within(data: bytes | bytearray, limit: int) -> bytes | bytearray:
+    if len(data) > limit:
+        raise too_large(limit)
+    return data

@@ -1,0 +1,28 @@
+"""What an exception means on the wire. Everything that nobody foresaw is 500 `application_error`."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from pillarbox.kernel import log
+from pillarbox.kernel.db import GONE
+from pillarbox.kernel.problems import DatabaseGone, Invalid, Problem, ResourceLocked
+
+LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+UNSTORABLE = (asyncpg.DataError, UnicodeEncodeError)
+
+
+def problem_for(failure: Exception, request_id: object) -> Problem:
+    """The answer to a failure; unforeseen ones are logged under the request's id and tell nothing."""
+    if isinstance(failure, Problem):
+        return failure
+    if isinstance(failure, LOCKED):
+        return ResourceLocked("Another request is changing this object right now. Try again.")
+    if isinstance(failure, UNSTORABLE):
+        log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
+        return Invalid("A value of the request cannot be stored.")
+    if isinstance(failure, GONE):
+        log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
+        return DatabaseGone()
+    log.get("http").error("http.failed", request=str(request_id), exc_info=failure)
+    return Problem("Something went wrong on our side. Try again later.")

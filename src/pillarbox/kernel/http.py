@@ -1,0 +1,172 @@
+"""What a handler gets and gives: `Request` and `Reply`.
+
+Both are slim on purpose: a request costs one look at the ASGI scope, everything else is computed when
+it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.auth import Caller
+from pillarbox.kernel.client_address import client_address
+from pillarbox.kernel.idempotency import Idempotency
+from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.query import Query
+from pillarbox.kernel.ratelimit import Taken
+from pillarbox.kernel.services import Services
+
+T = TypeVar("T")
+
+JSON = "application/json; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+
+Network = IPv4Network | IPv6Network
+
+encode = msgspec.json.Encoder().encode
+
+
+class Request:
+    """One HTTP request, as a handler sees it.
+
+    `id` is a UUIDv7 made when the request arrived and is answered as `x-request-id`; `at` is the
+    instant inside it. `params` holds the path parameters, percent-decoded; those whose name ends in
+    `_id` have been checked and put in lower case before the handler runs.
+    """
+
+    __slots__ = (
+        "_headers",
+        "_query",
+        "_trusted",
+        "at",
+        "body",
+        "caller",
+        "id",
+        "idempotency",
+        "method",
+        "params",
+        "path",
+        "rate",
+        "raw",
+        "scope",
+        "services",
+    )
+
+    def __init__(
+        self, scope: dict[str, Any], stamp: Stamp, services: Services, trusted: tuple[Network, ...] = ()
+    ) -> None:
+        self.scope = scope
+        self.id: UUID = stamp.id
+        self.at: datetime = stamp.at
+        self.services = services
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.params: dict[str, str] = {}
+        self.raw: bytes | bytearray = b""
+        self.body: Any = {}
+        self.caller: Caller | None = None
+        self.idempotency: Idempotency | None = None
+        self.rate: Taken | None = None
+        self._trusted = trusted
+        self._headers: dict[bytes, bytes] | None = None
+        self._query: Query | None = None
+
+    def use(self, kind: type[T]) -> T:
+        """The part of that type that the application built."""
+        return self.services.use(kind)
+
+    def json(self) -> Any:
+        """The parsed body; `{}` when there was none."""
+        return self.body
+
+    def param(self, name: str) -> str:
+        """A path parameter, percent-decoded once."""
+        return self.params[name]
+
+    def uuid(self, name: str) -> UUID:
+        """A path parameter that is the id of a resource."""
+        return UUID(self.params[name])
+
+    def header(self, name: str) -> str | None:
+        """The last header of that name (lower case), or None."""
+        value = self.raw_header(name.encode("ascii"))
+        return None if value is None else value.decode("latin-1")
+
+    def raw_header(self, name: bytes) -> bytes | None:
+        """The same, as bytes."""
+        if self._headers is None:
+            self._headers = dict(self.scope["headers"])
+        return self._headers.get(name)
+
+    @property
+    def query(self) -> Query:
+        """The query parameters by the rules of conventions section 2."""
+        if self._query is None:
+            self._query = Query(self.scope["query_string"])
+        return self._query
+
+    @property
+    def known(self) -> Caller:
+        """Who is calling; only for routes that authenticate."""
+        if self.caller is None:
+            raise RuntimeError("a public route has no caller")
+        return self.caller
+
+    @property
+    def client(self) -> str:
+        """The client's address; behind a trusted proxy the one that this proxy vouches for."""
+        peer = self.scope.get("client")
+        forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
+        return client_address(peer[0] if peer else "", forwarded, self._trusted)
+
+
+@dataclass(slots=True)
+class Reply:
+    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes.
+
+    Without `status` the route's own is used. `headers` are added to those that every answer carries
+    and replace them where the name (lower case) is the same.
+    """
+
+    body: Any = None
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    media: str = JSON
+
+    @classmethod
+    def html(cls, page: str, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
+        """A page for people."""
+        return cls(page.encode(), status, headers or {}, HTML)
+
+    @classmethod
+    def stream(
+        cls, parts: AsyncIterator[bytes], *, size: int, media: str, headers: dict[str, str], status: int = 200
+    ) -> Reply:
+        """`size` bytes that are not held in memory at once."""
+        return cls(parts, status, {**headers, "content-length": str(size)}, media)
+
+    @property
+    def streamed(self) -> bool:
+        """True when the body is an iterator of bytes."""
+        return not isinstance(self.body, bytes) and isinstance(self.body, AsyncIterator)
+
+    def encode(self) -> None:
+        """Turn the body into the bytes that will be sent, so that nothing can fail after a commit."""
+        if not isinstance(self.body, bytes) and not self.streamed:
+            self.body = encode(self.body)
+
+
+def merged(first: Iterable[tuple[bytes, bytes]], extra: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    """The standing headers, replaced and continued by those of one answer."""
+    if not extra:
+        return list(first)
+    added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in extra.items()]
+    names = {name for name, _ in added}
+    return [pair for pair in first if pair[0] not in names] + added

@@ -1,0 +1,231 @@
+"""The HTTP/1.1 connection: uvicorn's httptools protocol, made strict and made to speak our error body.
+
+llhttp refuses ambiguous framing by itself (both lengths, repeated lengths, obs-fold, bare LF, NUL).
+Added here: limits on the size of the head and on the time that head and body may take, exactly one Host,
+no chunks in HTTP/1.0 (RFC 9112 sections 3.2 and 6.1), and an answer in the contract's shape for all of
+these. Such an answer is followed by a short half-open wait, so that a reset does not swallow it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from dataclasses import dataclass
+from typing import Any
+
+import httptools
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from pillarbox.kernel.body import BodyTooLate
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.problems import BadRequest, Problem
+from pillarbox.kernel.rendering import problem_body, standing_headers
+
+HEAD_BYTES = 32 * 1024
+URL_BYTES = 8 * 1024
+KEEP_ALIVE_SECONDS = 75
+
+_ids = Ids(SystemClock())
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How long a client may take over a head and over a body, and how long a refused one is heard out."""
+
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    linger_seconds: float = 2.0
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    limits = ConnectionLimits()
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.in_head = False
+        self.refused = False
+        self.head_bytes = 0
+        self.hosts = 0
+        self.deadline: TimerHandle | None = None
+
+    # Of the transport ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(data)
+        except httptools.HttpParserError as error:
+            self._refuse(_reason(error))
+            return
+        if self.in_head:
+            self._more_head(len(data))
+        elif self.cycle is not None and self.cycle.more_body and self.deadline is None:
+            self.deadline = self.loop.call_later(self.limits.body_seconds, self._body_too_late)
+
+    # Of the parser ------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head = True
+        self.head_bytes = 0
+        self.hosts = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self.head_bytes += len(name) + len(value) + 4
+        if name == b"host":
+            self.hosts += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        self._in_time()
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise BadRequest("This server is not a proxy.")
+            return
+        if self.head_bytes > HEAD_BYTES:
+            raise BadRequest(f"The request headers are larger than {HEAD_BYTES} bytes.")
+        if len(self.url) > URL_BYTES:
+            raise BadRequest(f"The request URL is longer than {URL_BYTES} bytes.")
+        version = self.parser.get_http_version()
+        if version != "1.1":
+            self._check_old_version(version)
+        elif self.hosts != 1:
+            raise BadRequest("The request must have exactly one `Host` header.")
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
+        self._in_time()
+        self.cycle.more_body = False
+        super().on_message_complete()
+
+    # Own ----------------------------------------------------------------------------------------
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._without_upgrade(data[upgrade.args[0] :])
+
+    def _without_upgrade(self, rest: bytes) -> None:
+        """Take a request that offers an upgrade as if it did not.
+
+        The parser stops after such a head and drops the body; some clients offer h2c with every request
+        in clear text, so the head is given to a new parser without the offer (RFC 9110 section 7.8).
+        """
+        lines = [b"%b %b HTTP/1.1\r\n" % (self.parser.get_method(), self.url)]
+        lines += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._feed(b"".join([*lines, b"\r\n", rest]))
+
+    def _check_old_version(self, version: str) -> None:
+        if version != "1.0":
+            raise BadRequest("The request is not HTTP/1.1.")
+        if any(name == b"transfer-encoding" for name, _ in self.headers):
+            raise BadRequest("The request has an ambiguous length.")
+
+    def _await_head(self) -> None:
+        self.deadline = self.loop.call_later(self.limits.head_seconds, self._close)
+
+    def _in_time(self) -> None:
+        if self.deadline is not None:
+            self.deadline.cancel()
+            self.deadline = None
+
+    def _close(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+    def _more_head(self, size: int) -> None:
+        """A head that comes in pieces is bounded before it is complete, in size and in time."""
+        self.head_bytes += size
+        if self.head_bytes > HEAD_BYTES + URL_BYTES:
+            self._refuse(BadRequest(f"The request headers are larger than {HEAD_BYTES} bytes."))
+        elif self.deadline is None:
+            self._await_head()
+
+    def _body_too_late(self) -> None:
+        self._refuse(BodyTooLate())
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer what cannot be a request, unless an answer is already on its way, and close."""
+        self.refused = True
+        self._in_time()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete and (self.in_head or self.pipeline):
+            # An earlier request of this connection is still being answered: its answer is the last.
+            cycle.keep_alive = False
+            if cycle.more_body:
+                cycle.disconnected = True
+                cycle.message_event.set()
+            self.deadline = self.loop.call_later(self.limits.body_seconds, self._close)
+            return
+        if cycle is not None and cycle.more_body:
+            if cycle.response_started:
+                self.transport.close()
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._answer_and_leave(problem)
+
+    def _answer_and_leave(self, problem: Problem) -> None:
+        body = problem_body(problem)
+        head = [*self.server_state.default_headers, *standing_headers(_ids.new(), len(body))]
+        lines = [STATUS_LINE[problem.status]]
+        lines += [b"%b: %b\r\n" % pair for pair in (*head, (b"connection", b"close"))]
+        self.transport.write(b"".join([*lines, b"\r\n", body]))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.loop.call_later(self.limits.linger_seconds, self._close)
+        else:
+            self.transport.close()
+
+
+def _reason(error: Exception) -> Problem:
+    """Our own refusal inside a parser callback, or whatever llhttp disliked."""
+    inner = error.__context__ or error.__cause__
+    return inner if isinstance(inner, Problem) else BadRequest("The request is not valid HTTP.")
+
+
+def server_config(app: Any, protocol: type[Protocol] = Protocol, **options: Any) -> uvicorn.Config:
+    """uvicorn set up for the contract: our protocol, our Server header, no proxy magic, no access log."""
+    settings: dict[str, Any] = {
+        "http": protocol,
+        "ws": "none",
+        "lifespan": "off",
+        "loop": "uvloop",
+        "interface": "asgi3",
+        "server_header": False,
+        "proxy_headers": False,
+        "access_log": False,
+        "log_config": None,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+    }
+    return uvicorn.Config(app, **{**settings, **options})

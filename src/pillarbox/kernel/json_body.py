@@ -1,0 +1,95 @@
+"""One decoder for every JSON body (TRAP-09): what it returns can be stored, hashed and walked safely."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from pillarbox.kernel.problems import BadRequest, Invalid
+
+MOST_DEPTH = 64
+MOST_CONTAINERS = 100_000
+MOST_STRINGS = 500_000
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_decode = msgspec.json.Decoder().decode
+
+NOT_JSON = "The request body is not valid JSON."
+TOO_DEEP = f"The request body is nested more than {MOST_DEPTH} levels deep."
+TOO_MANY = "The request body has too many values."
+WITH_NUL = "The request body may not contain NUL characters."
+
+
+def decode(data: bytes | bytearray) -> Any:
+    """The body as Python values, `{}` for an empty one; 400 for anything that is not sound JSON."""
+    if not data:
+        return {}
+    containers = data.count(b"[") + data.count(b"{")
+    if containers > MOST_CONTAINERS or data.count(b'"') > 2 * MOST_STRINGS:
+        _refuse_masses(data)
+    try:
+        body = _decode(data)
+    except RecursionError:
+        raise BadRequest(TOO_DEEP) from None
+    except (msgspec.DecodeError, UnicodeError, ValueError):
+        raise BadRequest(NOT_JSON) from None
+    if containers > MOST_DEPTH and _depth_exceeds(body, MOST_DEPTH):
+        raise BadRequest(TOO_DEEP)
+    return body
+
+
+def may_hold_nul(data: bytes | bytearray) -> bool:
+    """False when no string of the body can hold U+0000: raw control characters are no JSON at all."""
+    return b"\\u0000" in data
+
+
+def refuse_nul(body: Any) -> None:
+    """422 when any string of the body holds U+0000, which PostgreSQL cannot store."""
+    if _holds_nul(body):
+        raise Invalid(WITH_NUL)
+
+
+def _refuse_masses(data: bytes | bytearray) -> None:
+    """Small tokens take many times their size once parsed: bound their number before parsing."""
+    strings = 0
+
+    def counted(_: re.Match[bytes]) -> bytes:
+        nonlocal strings
+        strings += 1
+        return b""
+
+    outside = _STRING.sub(counted, data)
+    if strings > MOST_STRINGS or outside.count(b"[") + outside.count(b"{") > MOST_CONTAINERS:
+        raise BadRequest(TOO_MANY)
+
+
+def _children(value: Any) -> list[Any]:
+    if type(value) is dict:
+        return [child for child in value.values() if type(child) in (dict, list)]
+    return [child for child in value if type(child) in (dict, list)]
+
+
+def _depth_exceeds(body: Any, most: int) -> bool:
+    level = [body] if type(body) in (dict, list) else []
+    for _ in range(most):
+        level = [child for value in level for child in _children(value)]
+        if not level:
+            return False
+    return True
+
+
+def _holds_nul(body: Any) -> bool:
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if type(value) is str:
+            if "\0" in value:
+                return True
+        elif type(value) is dict:
+            waiting.extend(value)
+            waiting.extend(value.values())
+        elif type(value) is list:
+            waiting.extend(value)
+    return False

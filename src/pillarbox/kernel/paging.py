@@ -1,0 +1,86 @@
+"""Lists and cursors (conventions section 10, decision 5).
+
+The order is by id, newest first, and a cursor is a position: the row need not exist. A statement takes
+three arguments from the page, `*page.args`, and is written as two branches of which only one can find
+rows, so each walks the index (team_id, id) from the cursor and never past the page:
+
+    SELECT id, name FROM (
+        (SELECT id, name FROM things WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, name FROM things WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+    ) AS page
+
+`$2` is the upper end (null while travelling to newer items), `$3` the lower end (null otherwise) and
+`$4` one more than the limit, or null for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from pillarbox.kernel.problems import Invalid, InvalidParameter
+from pillarbox.kernel.query import Query
+
+T = TypeVar("T")
+
+MOST = 100
+DEFAULT = 20
+NEWEST = UUID(int=2**128 - 1)
+LIMIT_REASON = "Use an integer from 1 to 100."
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+
+
+def well_formed(text: str) -> bool:
+    """True for 8-4-4-4-12 hexadecimal digits, in any case."""
+    return _UUID.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is wanted. `limit` None means all of it."""
+
+    limit: int | None
+    after: UUID | None = None
+    before: UUID | None = None
+
+    @classmethod
+    def read(cls, query: Query, default: int | None = DEFAULT) -> Page:
+        """The page that the query asks for; `default` None for lists that are whole without `limit`.
+
+        Checked in the contract's order: limit, both cursors, malformed cursor.
+        """
+        limit = query.integer("limit", LIMIT_REASON)
+        if limit is not None and not 1 <= limit <= MOST:
+            raise InvalidParameter("limit", LIMIT_REASON)
+        after, before = query.text("after"), query.text("before")
+        if after and before:
+            raise Invalid("Use either `after` or `before`, not both.")
+        return cls(default if limit is None else limit, _cursor("after", after), _cursor("before", before))
+
+    @property
+    def args(self) -> tuple[UUID | None, UUID | None, int | None]:
+        """Upper end, lower end and how many rows to fetch."""
+        upper = None if self.before else self.after or NEWEST
+        return upper, self.before, None if self.limit is None else self.limit + 1
+
+
+def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], Any]) -> dict[str, Any]:
+    """The list envelope, newest first, from the rows that the pattern above fetched."""
+    more = page.limit is not None and len(rows) > page.limit
+    kept = list(rows[: page.limit] if more else rows)
+    if page.before:
+        kept.reverse()
+    return {"object": "list", "has_more": more, "data": [shape(row) for row in kept]}
+
+
+def _cursor(name: str, text: str | None) -> UUID | None:
+    if text is None:
+        return None
+    if not well_formed(text):
+        raise InvalidParameter(name, "Use the id of an item of the list.")
+    return UUID(text)

@@ -1,0 +1,242 @@
+"""The door: one ASGI application that takes a request through the contract's stages, in its order.
+
+route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
+path parameters → handler (fields, look-ups, effect) → answer (conventions section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
+from pillarbox.kernel.body import ClientGone, Receive, count_body, declared_size, drain, read_body
+from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.kernel.failures import problem_for
+from pillarbox.kernel.http import Network, Reply, Request
+from pillarbox.kernel.idempotency import (
+    AlreadyAnswered,
+    Idempotency,
+    IdempotencyStore,
+    Running,
+    Stored,
+    fingerprint,
+    key_of,
+    same,
+)
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.json_body import decode, may_hold_nul, refuse_nul
+from pillarbox.kernel.paging import well_formed
+from pillarbox.kernel.problems import (
+    ConcurrentIdempotentRequest,
+    Forbidden,
+    Invalid,
+    NotAUuid,
+    Problem,
+    RateLimited,
+    Unsupported,
+)
+from pillarbox.kernel.ratelimit import Taken, Windows, key_for
+from pillarbox.kernel.rendering import answer_headers, problem_reply
+from pillarbox.kernel.routing import Intake, Route, RouteTable
+from pillarbox.kernel.services import Services
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+FAILED_LOGINS = 60
+FAILED_LOGINS_WINDOW = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """What the operator decides about the door."""
+
+    rate_limit: int = 10
+    trusted_proxies: tuple[Network, ...] = ()
+    require_user_agent: bool = False
+
+
+class Api:
+    """The ASGI application of a route table.
+
+    Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, and, under their protocols,
+    `Credentials` and `IdempotencyStore`.
+    """
+
+    def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
+        self._table = table
+        self._services = services
+        self._settings = settings or HttpSettings()
+        self._pool: asyncpg.Pool = services.use(asyncpg.Pool)
+        self._ids = services.use(Ids)
+        self._windows = services.use(Windows)
+        self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
+        self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
+        self._running = Running()
+        services.add(table)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
+        try:
+            reply = await self._answer(request, receive)
+            reply.encode()
+        except ClientGone:
+            return
+        except Exception as failure:
+            reply = problem_reply(problem_for(failure, request.id))
+        await _deliver(request, reply, receive, send)
+
+    async def _answer(self, request: Request, receive: Receive) -> Reply:
+        raw_path = request.scope["raw_path"].decode("latin-1")
+        if request.method == "OPTIONS":
+            return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
+        route, values = self._table.match(request.method, raw_path)
+        size = declared_size(
+            request.raw_header(b"content-length"), request.raw_header(b"transfer-encoding"), route.limit
+        )
+        if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
+            raise Forbidden("A `User-Agent` header is required.")
+        if route.needs is not Access.PUBLIC:
+            await self._identify(request, route, size, receive)
+        if size or (size is None and route.needs is Access.PUBLIC):
+            await self._read(request, route, size, receive)
+        return await self._effect(request, route, values)
+
+    async def _identify(self, request: Request, route: Route, size: int | None, receive: Receive) -> None:
+        """Authentication, permission and rate limit; a body of unknown size is measured before."""
+        try:
+            request.caller = caller = await self._caller(request)
+        except Problem:
+            if size is None:
+                await count_body(receive, route.limit)
+            raise
+        if size is None:
+            await self._read(request, route, size, receive)
+        self._credentials.used(caller)
+        request.rate = self._rate(caller)
+        if not caller.may(route.needs):
+            raise SendingOnly
+        if request.rate is not None and not request.rate.allowed:
+            raise too_many(request.rate)
+
+    async def _caller(self, request: Request) -> Caller:
+        try:
+            return await authenticate(request.raw_header(b"authorization"), self._credentials)
+        except FAILURES:
+            taken = self._windows.take(key_for(request.client), FAILED_LOGINS, FAILED_LOGINS_WINDOW)
+            if not taken.allowed:
+                raise too_many(taken) from None
+            raise
+
+    def _rate(self, caller: Caller) -> Taken | None:
+        limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
+        return self._windows.take(caller.team_id.bytes, limit) if limit else None
+
+    async def _read(self, request: Request, route: Route, size: int | None, receive: Receive) -> None:
+        if route.takes_body:
+            request.raw = await read_body(receive, route.limit)
+        elif size is None:
+            await count_body(receive, route.limit)
+
+    async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
+        key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
+        suspect = parse_body(request, route)
+        if key is None:
+            return await self._handle(request, route, values, suspect)
+        salt = route.salt(request) if route.salt else ""
+        wanted = request.idempotency = Idempotency(route.scope, key, fingerprint(request.body, salt))
+        team = request.known.team_id
+        with self._running.hold(team, wanted):
+            stored = await self._answers.find(team, wanted.scope, key)
+            if stored is not None:
+                return replayed(same(stored, wanted))
+            try:
+                return await self._handle(request, route, values, suspect)
+            except AlreadyAnswered:
+                stored = await self._answers.find(team, wanted.scope, key)
+                if stored is None:
+                    raise ConcurrentIdempotentRequest from None
+                return replayed(same(stored, wanted))
+
+    async def _handle(self, request: Request, route: Route, values: list[str], suspect: bool) -> Reply:
+        take_parameters(request, route, values)
+        refuse_shape(request, route, suspect)
+        if route.needs is Access.PUBLIC:
+            reply = await route.handler(request)
+        elif route.transaction:
+            async with transaction(self._pool) as conn:
+                reply = await route.handler(request, TeamDb(conn, request.known.team_id))
+                reply.encode()
+        else:
+            reply = await route.handler(request, TeamDb(self._pool, request.known.team_id))
+        reply.status = reply.status or route.status
+        return reply
+
+
+def parse_body(request: Request, route: Route) -> bool:
+    """Parse a JSON body into the request and let its bytes go; True when it may hold a NUL."""
+    if route.intake is Intake.RAW or not route.takes_body:
+        return False
+    encoding = request.raw_header(b"content-encoding")
+    if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
+        raise Unsupported("The content encoding is not supported.")
+    media = request.raw_header(b"content-type")
+    if media is not None and media.lstrip()[:19].lower() == b"multipart/form-data":
+        raise Unsupported("This endpoint takes JSON, not `multipart/form-data`.")
+    data, request.raw = request.raw, b""
+    request.body = decode(data)
+    return may_hold_nul(data)
+
+
+def take_parameters(request: Request, route: Route, values: list[str]) -> None:
+    """Path parameters by name; ids are checked and put in lower case."""
+    if not values:
+        return
+    request.params = params = dict(zip(route.parameters, values, strict=True))
+    for name in route.uuids:
+        if not well_formed(params[name]):
+            raise NotAUuid(name)
+        params[name] = params[name].lower()
+    for name, value in params.items():
+        if "\0" in value:
+            raise Invalid(f"Invalid `{name}` parameter. It may not contain a NUL character.")
+
+
+def refuse_shape(request: Request, route: Route, suspect: bool) -> None:
+    """422 for a top level of the wrong type and for NUL anywhere; the first of the field checks."""
+    allowed = (dict, list) if route.intake is Intake.ARRAY else (dict,)
+    if not isinstance(request.body, allowed):
+        wanted = "an array or an object" if route.intake is Intake.ARRAY else "an object"
+        raise Invalid(f"The request body must be {wanted}.")
+    if suspect:
+        refuse_nul(request.body)
+
+
+def too_many(taken: Taken) -> RateLimited:
+    """429 with the time to wait."""
+    return RateLimited("Too many requests. Please slow down.", {"retry-after": str(taken.reset)})
+
+
+def replayed(stored: Stored) -> Reply:
+    """The stored answer, byte for byte."""
+    return Reply(stored.body, stored.status, {"idempotent-replayed": "true"})
+
+
+async def _deliver(request: Request, reply: Reply, receive: Receive, send: Send) -> None:
+    headers = answer_headers(request, reply)
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if reply.streamed:
+        async for part in reply.body:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    elif reply.status == 413:
+        await send({"type": "http.response.body", "body": reply.body, "more_body": True})
+        await drain(receive)
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,85 @@
+"""Making teams: the first one by itself, the others by the operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from uuid import UUID
+
+from pillarbox.api_keys import keys
+from pillarbox.kernel.db import Source, TeamDb, transaction
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.setting_kinds import API_KEY
+from pillarbox.teams import queries
+from pillarbox.teams.queries import Team
+
+FIRST_START_LOCK = 0x70696C6C6172
+FIRST_TEAM = "My team"
+FIRST_KEY = "First key"
+
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+", re.ASCII)
+
+
+class TeamStatus(Enum):
+    ACTIVE = "active"
+    BLOCKED = "blocked"
+    DISABLED = "disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTeam:
+    """A new team with its first key; the token is nowhere else."""
+
+    id: UUID
+    token: str
+
+
+async def first_team(
+    conn: Source, *, email: str, ids: Ids, initial_key: str | None = None, name: str = FIRST_TEAM
+) -> str | None:
+    """Make the first team with a member and a full-access key, and return the key's token.
+
+    None when there is a team already, however many processes start at once. ValueError when the given
+    key does not have the form of one.
+    """
+    if initial_key is not None and not API_KEY.fullmatch(initial_key):
+        raise ValueError("An API key is `re_` and at least 16 letters, digits or underscores.")
+    async with transaction(conn) as inner:
+        await queries.lock_first_start(inner, FIRST_START_LOCK)
+        if await queries.exists_any(inner):
+            return None
+        made = await create_team(inner, name=name, email=email, ids=ids, token=initial_key)
+    return made.token
+
+
+async def create_team(
+    source: Source, *, name: str, email: str, ids: Ids, token: str | None = None
+) -> MadeTeam:
+    """A team with one member and one full-access key; ValueError for a name or address that is none."""
+    if not name.strip() or not _EMAIL.fullmatch(email):
+        raise ValueError("A team needs a name and the email address of its member.")
+    stamp = ids.stamp()
+    async with transaction(source) as conn:
+        db = TeamDb(conn, stamp.id)
+        await queries.insert(db, name, email, stamp.at)
+        member = ids.stamp()
+        await queries.insert_member(db, member.id, email, member.at)
+        key = await keys.create(db, ids, name=FIRST_KEY, token=token)
+    return MadeTeam(stamp.id, key.token)
+
+
+async def list_teams(source: Source) -> Sequence[Team]:
+    """Every team, oldest first."""
+    return await queries.every(source)
+
+
+async def set_status(source: Source, team_id: UUID, status: TeamStatus) -> bool:
+    """Block, disable or reactivate a team; False when there is none of that id."""
+    return await queries.set_status(TeamDb(source, team_id), status.value)
+
+
+async def set_rate_limit(source: Source, team_id: UUID, rate_limit: int | None) -> bool:
+    """Give a team a limit of its own (0 switches it off, None is the installation's)."""
+    return await queries.set_rate_limit(TeamDb(source, team_id), rate_limit)

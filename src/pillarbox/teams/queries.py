@@ -1,0 +1,63 @@
+"""SQL of the teams. A team's own id takes the place of `team_id` here; statements across teams serve the
+operator's commands and the first start alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.db import Source, TeamDb
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """One team, as the operator sees it."""
+
+    id: UUID
+    number: int
+    name: str
+    email: str
+    status: str
+    rate_limit: int | None
+    created_at: datetime
+
+
+async def insert(db: TeamDb, name: str, email: str, at: datetime) -> None:
+    await db.run("INSERT INTO teams (id, name, email, created_at) VALUES ($1, $2, $3, $4)", name, email, at)
+
+
+async def insert_member(db: TeamDb, member_id: UUID, email: str, at: datetime) -> None:
+    await db.run(
+        "INSERT INTO team_members (team_id, id, email, created_at) VALUES ($1, $2, $3, $4)",
+        member_id,
+        email,
+        at,
+    )
+
+
+async def set_status(db: TeamDb, status: str) -> bool:
+    return bool(await db.run("UPDATE teams SET status = $2 WHERE id = $1", status))
+
+
+async def set_rate_limit(db: TeamDb, rate_limit: int | None) -> bool:
+    return bool(await db.run("UPDATE teams SET rate_limit = $2 WHERE id = $1", rate_limit))
+
+
+# Across teams: the operator's list.
+async def every(source: Source) -> list[Team]:
+    rows = await source.fetch(
+        "SELECT id, number, name, email, status, rate_limit, created_at FROM teams ORDER BY id"
+    )
+    return [Team(**row) for row in rows]
+
+
+# Across teams: is this the first start?
+async def exists_any(source: Source) -> bool:
+    found: bool = await source.fetchval("SELECT EXISTS (SELECT FROM teams)")
+    return found
+
+
+# Across teams: two first starts at once make one team.
+async def lock_first_start(source: Source, number: int) -> None:
+    await source.execute("SELECT pg_advisory_xact_lock($1)", number)

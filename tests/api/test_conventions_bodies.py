@@ -1,0 +1,201 @@
+"""Request bodies: forms, limits and bad JSON (conventions section 2, TRAP-09)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from kit import probe_routes
+from kit.client import door, error
+from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
+
+MIB = 1024 * 1024
+
+
+async def test_empty_bodies_and_content_types(database_url: str) -> None:
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            for headers in ({}, {"content-type": "application/json"}, {"content-type": "text/plain"}):
+                answer = await client.post("/probe", content=b"", headers=headers)
+                assert answer.json() == {"keys": []}
+            plain = await client.post("/probe", content=b'{"a":1}', headers={"content-type": "text/plain"})
+            assert plain.json() == {"keys": ["a"]}
+            form = await client.post("/probe", files={"file": b"x"})
+            assert error(form)[:2] == (415, "validation_error")
+            gzip = await client.post("/probe", content=b"{}", headers={"content-encoding": "gzip"})
+            assert error(gzip)[:2] == (415, "validation_error")
+
+
+async def test_a_body_on_get_and_delete_is_read_and_ignored(database_url: str) -> None:
+    async with door(database_url) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            for body in (b"{}", b"{", b"\xff" * 5000):
+                assert (await client.request("GET", "/domains", content=body)).status_code == 200
+                gone = await client.request("DELETE", f"/api-keys/{uuid4()}", content=body)
+                assert gone.status_code == 404
+
+            async def parts() -> AsyncIterator[bytes]:
+                yield b"{}"
+
+            assert (await client.request("GET", "/domains", content=parts())).status_code == 200
+
+
+BAD_JSON: list[tuple[bytes, int]] = [
+    (b"{", 400),
+    (b"\xff\xfe", 400),
+    (b'{"a":"\xff"}', 400),
+    (b'{"a":"\xed\xa0\x80"}', 400),
+    (b'\xef\xbb\xbf{"a":1}', 400),
+    (b'{"a":"\\ud800"}', 400),
+    (b'{"a":"\\udc00\\ud800"}', 400),
+    (b'{"a":NaN}', 400),
+    (b'{"a":Infinity}', 400),
+    (b'{"a":1e400}', 400),
+    (b'{"a":' + b"1" * 5000 + b"}", 400),
+    (b'{"a":"' + b"\x00" + b'"}', 400),
+    (b"{'a':1}", 400),
+    (b'{"a":1,}', 400),
+    (b'{"a":' + b"[" * 64 + b"]" * 64 + b"}", 400),
+    (b"[" * 10_000, 400),
+    (b"[" * 10_000 + b"]" * 10_000, 400),
+    (b'{"a":' * 100_000, 400),
+    (b"[]", 422),
+    (b"null", 422),
+    (b'"text"', 422),
+    (b"7", 422),
+    (b'{"a":"\\u0000"}', 422),
+    (b'{"a":[{"b":"x\\u0000"}]}', 422),
+    (b'{"\\u0000":1}', 422),
+]
+
+
+@pytest.mark.parametrize(("body", "status"), BAD_JSON, ids=range(len(BAD_JSON)))
+async def test_bad_json_is_refused_in_bounded_time(database_url: str, body: bytes, status: int) -> None:
+    """TRAP-09: each of these is 4xx, never 5xx, and the connection stays usable."""
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            start = time.monotonic()
+            answer = await client.post("/probe", content=body)
+            assert error(answer)[:2] == (status, "validation_error")
+            assert time.monotonic() - start < 2
+            assert "connection" not in answer.headers
+
+
+async def test_sound_json_at_the_edges_is_taken(database_url: str) -> None:
+    """Depth 64, an escaped backslash before u0000, huge exponents towards zero, repeated keys."""
+    bodies = [
+        b'{"a":' + b"[" * 63 + b"]" * 63 + b"}",
+        b'{"a":"\\\\u0000"}',
+        b'{"a":1e-400}',
+        b'{"a":1,"a":2}',
+        b'{"a":"' + b"{[" * 5000 + b'"}',
+        b'{"a":' + b"9" * 40 + b"}",
+    ]
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            for body in bodies:
+                assert (await client.post("/probe", content=body)).json() == {"keys": ["a"]}
+            assert (await client.post("/probe/array", json=[1, 2])).json() == {"items": 2}
+            assert error(await client.post("/probe/array", json=7))[0] == 422
+
+
+async def test_masses_of_small_values_are_refused_before_they_are_built(database_url: str) -> None:
+    """A body of 20 MB must not become a gigabyte of objects; as text inside one string it is fine."""
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            many = b'{"a":[' + b"[]," * 5_000_000 + b"[]]}"
+            assert error(await client.post("/probe", content=many))[0] == 400
+            text = b'{"a":"' + b"[{:" * 5_000_000 + b'"}'
+            assert (await client.post("/probe", content=text)).status_code == 200
+            numbers = b'{"a":[' + b"7," * 5_000_000 + b"7]}"
+            assert (await client.post("/probe", content=numbers)).status_code == 200
+
+
+async def test_declared_sizes_over_the_limit_are_refused_before_reading(database_url: str) -> None:
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        head = (
+            f"POST /probe/small HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+            "Content-Length: 1001\r\nExpect: 100-continue\r\n\r\n"
+        )
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        writer.write(head.encode())
+        answer = await asyncio.wait_for(reader.readuntil(b"}"), 5)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b"connection: close" in answer
+        writer.close()
+        async with api.client(team.token) as client:
+            exact = b'{"a":"' + b"x" * (1000 - 8) + b'"}'
+            assert (await client.post("/probe/small", content=exact)).status_code == 200
+            assert error(await client.post("/probe/small", content=exact + b" "))[0] == 413
+
+
+async def test_sixty_megabytes_without_a_length_are_413(database_url: str) -> None:
+    """The limit holds while streaming, and the client that sends everything still reads the answer."""
+
+    async def megabytes(count: int) -> AsyncIterator[bytes]:
+        yield b'{"a":"'
+        for _ in range(count):
+            yield b"x" * MIB
+        yield b'"}'
+
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            answer = await client.post("/domains", content=megabytes(60))
+            assert error(answer)[:2] == (413, "validation_error")
+            assert answer.headers["connection"] == "close"
+            assert (await client.post("/probe", content=megabytes(60))).status_code == 200
+        async with api.client("re_unknown") as stranger:
+            assert (await stranger.post("/domains", content=megabytes(2))).status_code == 413
+            small = await stranger.post("/domains", content=megabytes(0))
+            assert error(small)[:2] == (403, "invalid_api_key")
+
+
+async def test_half_a_body_and_silence_is_408_and_closed(database_url: str) -> None:
+    class Hasty(Protocol):
+        limits = ConnectionLimits(body_seconds=0.3)
+
+    async with door(database_url, probe_routes, protocol=Hasty) as api:
+        team = await api.team()
+        for length in ("Content-Length: 100", "Transfer-Encoding: chunked"):
+            head = (
+                f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n{length}\r\n\r\n"
+            )
+            answer = await api.raw(head.encode() + b'5\r\n{"a":')
+            assert answer.startswith(b"HTTP/1.1 408 ")
+            assert b"connection: close" in answer
+            assert b'"statusCode":408' in answer
+            # Whoever is refused before the body was read does not hold the connection open either.
+            stranger = await api.raw(f"POST /probe HTTP/1.1\r\nHost: x\r\n{length}\r\n\r\n".encode())
+            assert stranger.startswith(b"HTTP/1.1 401 ") or length.startswith("Transfer")
+            assert stranger.count(b"HTTP/1.1 ") == 1
+
+
+async def test_the_connection_stays_usable_after_errors(database_url: str) -> None:
+    async with door(database_url) as api:
+        team = await api.team()
+        auth = f"Authorization: Bearer {team.token}\r\n"
+        requests = (
+            "POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+            "POST /domains HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+            f"POST /domains HTTP/1.1\r\nHost: x\r\n{auth}Content-Length: 1\r\n\r\n{{",
+            f"POST /domains HTTP/1.1\r\nHost: x\r\n{auth}Content-Length: 2\r\n\r\n{{}}",
+            f"GET /domains HTTP/1.1\r\nHost: x\r\n{auth}Connection: close\r\n\r\n",
+        )
+        answer = await api.raw("".join(requests).encode())
+        statuses = [line.split()[1] for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+        # A JSON body ends without a line end, so the next status line follows it directly.
+        found = answer.count(b"HTTP/1.1 ")
+        assert found == 5
+        assert statuses[0] == b"404"
+        assert answer.rindex(b"HTTP/1.1 200 ") > answer.index(b"HTTP/1.1 422 ")

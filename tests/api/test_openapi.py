@@ -1,0 +1,65 @@
+"""The OpenAPI document is made from the route table that answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit import probe_routes
+from kit.client import door
+from pillarbox.kernel.routing import Access
+
+
+def references(value: Any) -> set[str]:
+    """Every `$ref` below a value."""
+    if isinstance(value, dict):
+        own = {value["$ref"]} if "$ref" in value else set()
+        return own.union(*(references(child) for child in value.values()))
+    if isinstance(value, list):
+        return set().union(*(references(child) for child in value))
+    return set()
+
+
+async def test_every_route_is_in_the_document(database_url: str) -> None:
+    async with door(database_url, probe_routes) as api, api.client() as anyone:
+        document = (await anyone.get("/openapi.json")).json()
+        assert document["openapi"] == "3.1.0"
+        shown = {(path, method.upper()) for path, item in document["paths"].items() for method in item}
+        routes = api.table.routes
+        assert shown == {(path, entry.method) for entry in routes for path in (entry.path, *entry.aliases)}
+        names = [op["operationId"] for item in document["paths"].values() for op in item.values()]
+        assert len(names) == len(set(names))
+        for entry in routes:
+            operation = document["paths"][entry.path][entry.method.lower()]
+            assert (operation.get("security") == []) == (entry.needs is Access.PUBLIC)
+            declared = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
+            assert declared == set(entry.parameters)
+            assert str(entry.status) in operation["responses"]
+
+
+async def test_every_reference_leads_somewhere(database_url: str) -> None:
+    async with door(database_url) as api, api.client() as anyone:
+        document = (await anyone.get("/openapi.json")).json()
+        schemas = document["components"]["schemas"]
+        for reference in references(document):
+            assert reference.removeprefix("#/components/schemas/") in schemas
+        assert list(schemas["Error"]["properties"]) == ["statusCode", "message", "name"]
+        create = document["paths"]["/api-keys"]["post"]
+        assert create["responses"]["201"]["content"]["application/json"]["schema"] == {
+            "$ref": "#/components/schemas/CreatedApiKey"
+        }
+        assert schemas["NewApiKey"]["required"] == ["name"]
+        assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+async def test_answers_have_the_documented_keys(database_url: str) -> None:
+    async with door(database_url) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
+            body = {"name": "harbor.example", "tracking_subdomain": "links"}
+            made = (await client.post("/domains", json=body)).json()
+            assert list(made) == list(schemas["CreatedDomain"]["properties"])
+            full = (await client.get(f"/domains/{made['id']}")).json()
+            assert list(full) == list(schemas["FullDomain"]["properties"])
+            keys = (await client.get("/api-keys")).json()
+            assert list(keys["data"][0]) == list(schemas["ApiKeyItem"]["properties"])

@@ -1,0 +1,139 @@
+"""The API over a real socket and a real database, assembled from the same parts as the product."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+from uvicorn.server import ServerState
+
+from pillarbox.api_keys import routes as api_keys_routes
+from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
+from pillarbox.domains import routes as domains_routes
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.senders import Senders
+from pillarbox.kernel import health, openapi, shared_memory
+from pillarbox.kernel.auth import Credentials
+from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.db import open_pool
+from pillarbox.kernel.http_protocol import Protocol, server_config
+from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.pipeline import Api, HttpSettings
+from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.routing import RouteTable, collect
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.services import Services
+from pillarbox.teams.bootstrap import MadeTeam, create_team
+
+PRODUCT = (health, openapi, api_keys_routes, domains_routes)
+HERE = Installation(
+    hostname="mx.pillar.example", tracking_host="track.pillar.example", public_host="app.pillar.example"
+)
+UNLIMITED = HttpSettings(rate_limit=0)
+
+
+@dataclass(slots=True)
+class Door:
+    """A running API."""
+
+    port: int
+    services: Services
+    pool: asyncpg.Pool
+    table: RouteTable
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def team(self, name: str = "Harbor") -> MadeTeam:
+        """A new team with its full-access key."""
+        return await create_team(self.pool, name=name, email="ada@quay.example", ids=self.services.use(Ids))
+
+    def client(self, token: str | None = None) -> httpx.AsyncClient:
+        """A client that sends this token, or none."""
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30)
+
+    async def raw(self, data: bytes, *, finish: bool = False) -> bytes:
+        """Everything the server says to these bytes until it closes the connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        if finish:
+            writer.write_eof()
+        try:
+            return await asyncio.wait_for(reader.read(), 20)
+        finally:
+            writer.close()
+
+
+def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation) -> Services:
+    """The parts that the door reaches for."""
+    last_used = LastUsed(pool, clock)
+    credentials = KeyCredentials(pool, clock, last_used)
+    ring = KeyRing.parse(KeyRing.generate_text())
+    services = Services(Ids(clock), Windows(windows_fd, clock), last_used, credentials, here, ring)
+    services.add(Senders(pool, clock))
+    services.add(pool, asyncpg.Pool)
+    services.add(credentials, Credentials)
+    services.add(IdempotencyRows(pool, clock), IdempotencyStore)
+    return services
+
+
+@asynccontextmanager
+async def door(
+    database_url: str,
+    *more: ModuleType,
+    settings: HttpSettings = UNLIMITED,
+    here: Installation = HERE,
+    protocol: type[Protocol] = Protocol,
+    windows_fd: int | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Door]:
+    """The product's routes and those of `more` on a free loopback port."""
+    pool = await open_pool(database_url, most=8)
+    fd = shared_memory.create() if windows_fd is None else windows_fd
+    services = parts(pool, clock or SystemClock(), fd, here)
+    table = RouteTable(collect(*PRODUCT, *more))
+    config = server_config(Api(table, services, settings), protocol)
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: protocol(config, state, {}), "127.0.0.1", 0, family=socket.AF_INET
+    )
+    try:
+        yield Door(server.sockets[0].getsockname()[1], services, pool, table)
+    finally:
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        if state.tasks:
+            await asyncio.wait(state.tasks, timeout=5)
+        await pool.close()
+
+
+async def sending_key(client: httpx.AsyncClient, domain_id: str | None = None) -> str:
+    """A new key that may only send."""
+    body = {"name": "sender", "permission": "sending_access", "domain_id": domain_id}
+    made = await client.post("/api-keys", json=body)
+    token: str = made.json()["token"]
+    return token
+
+
+def error(response: httpx.Response) -> tuple[int, str, str]:
+    """Status, name and message of an error; checks the shape that every error has."""
+    body: dict[str, Any] = response.json()
+    assert list(body) == ["statusCode", "message", "name"]
+    assert body["statusCode"] == response.status_code
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
+    assert UUID(response.headers["x-request-id"]).version == 7
+    return response.status_code, body["name"], body["message"]
