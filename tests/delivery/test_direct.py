@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import dkim
+
 from kit.clock import ManualClock
 from kit.dkim_verifier import verify
 from kit.sink import DROP, Sink, TlsAuthority
@@ -61,7 +62,9 @@ async def test_the_mail_arrives_signed_and_under_a_bounce_address(database_url: 
         assert await team.kinds(email) == ["queued", "sent", "sent", "delivered", "delivered"]
 
 
-async def test_a_full_mailbox_for_now_is_tried_again_after_a_minute(database_url: str, tmp_path: Path) -> None:
+async def test_a_full_mailbox_for_now_is_tried_again_after_a_minute(
+    database_url: str, tmp_path: Path
+) -> None:
     """OUT-10 and 00-decisions 11: the same bytes and the same bounce address a minute later."""
     async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, team):
         sink.script("RCPT", "452 4.2.2 mailbox full")
@@ -120,7 +123,11 @@ async def test_recipients_of_one_mail_meet_different_fates(database_url: str, tm
         assert [mail.recipients for mail in sink.received] == [["a@quay.example"], ["c@quay.example"]]
         assert sink.received[0].content == sink.received[1].content
         last = {e["recipient"]: e["event"] for e in await team.events(email) if e["recipient"]}
-        assert last == {"a@quay.example": "delivered", "b@quay.example": "bounced", "c@quay.example": "delivered"}
+        assert last == {
+            "a@quay.example": "delivered",
+            "b@quay.example": "bounced",
+            "c@quay.example": "delivered",
+        }
 
 
 async def test_a_connection_lost_after_the_dot_is_uncertain_and_tried_once_more(
@@ -163,7 +170,9 @@ async def test_dns_trouble_is_waited_for_and_ends_as_failed(database_url: str, t
         assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
 
 
-async def test_the_whole_window_of_retries_ends_in_a_transient_bounce(database_url: str, tmp_path: Path) -> None:
+async def test_the_whole_window_of_retries_ends_in_a_transient_bounce(
+    database_url: str, tmp_path: Path
+) -> None:
     """OUT-09: 96 hours in moments; attempts follow the schedule and the last answer is kept."""
     async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, team):
         sink.script("RCPT", then="451 4.3.0 try later")
@@ -196,9 +205,12 @@ async def test_enforced_tls_offers_nothing_in_clear(database_url: str, tmp_path:
 
 async def test_a_broken_handshake_falls_back_to_clear_text(database_url: str, tmp_path: Path) -> None:
     """TLS-01: opportunistic means that mail goes out all the same, over a new connection."""
-    async with Sink(tls=TlsAuthority().server) as sink, direct(database_url, tmp_path, sink) as (
-        pillarbox,
-        team,
+    async with (
+        Sink(tls=TlsAuthority().server) as sink,
+        direct(database_url, tmp_path, sink) as (
+            pillarbox,
+            team,
+        ),
     ):
         sink.script("STARTTLS", ("220 go ahead", b"this is not TLS\r\n"))
         email = await team.send()
@@ -210,9 +222,12 @@ async def test_a_broken_handshake_falls_back_to_clear_text(database_url: str, tm
 
 async def test_tls_is_used_where_it_is_offered(database_url: str, tmp_path: Path) -> None:
     """TLS-01, TLS-06: any certificate will do, and the attempt records what was negotiated."""
-    async with Sink(tls=TlsAuthority().server) as sink, direct(database_url, tmp_path, sink) as (
-        pillarbox,
-        team,
+    async with (
+        Sink(tls=TlsAuthority().server) as sink,
+        direct(database_url, tmp_path, sink) as (
+            pillarbox,
+            team,
+        ),
     ):
         await team.send()
         await pillarbox.turn()

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
 from kit.clock import ManualClock
 from kit.world import world
 

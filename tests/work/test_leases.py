@@ -39,22 +39,25 @@ async def prepared(pillarbox: World) -> tuple[Team, str]:
 
 async def test_an_item_is_left_alone_while_its_lease_lasts(database_url: str, tmp_path: Path) -> None:
     """DUR-03."""
-    async with Sink() as sink, world(
-        database_url,
-        tmp_path,
-        clock=ManualClock(),
-        zone=Zone(ZONE),
-        started=False,
-        remote_smtp_port=str(sink.port),
-        **SETTINGS,
-    ) as pillarbox:
+    async with (
+        Sink() as sink,
+        world(
+            database_url,
+            tmp_path,
+            clock=ManualClock(),
+            zone=Zone(ZONE),
+            started=False,
+            remote_smtp_port=str(sink.port),
+            **SETTINGS,
+        ) as pillarbox,
+    ):
         team, email = await prepared(pillarbox)
         await held_by(team, ANOTHER, seconds=30)
         pillarbox.clock.advance(29)
         assert await pillarbox.turn() == 0
         pillarbox.clock.advance(2)
         assert await pillarbox.turn() == 1
-        [mail] = await sink.messages(1)
+        await sink.messages(1)
         last = (await team.events(email))[-1]
         assert (last["event"], last["uncertain"], last["attempt"]) == ("delivered", True, 2)
 
@@ -65,19 +68,26 @@ async def test_the_items_of_a_dead_neighbour_are_taken_at_once(database_url: str
     born = started(dead.pid)
     dead.kill()
     dead.wait()
-    async with Sink() as sink, world(
-        database_url,
-        tmp_path,
-        clock=ManualClock(),
-        zone=Zone(ZONE),
-        started=False,
-        remote_smtp_port=str(sink.port),
-        **SETTINGS,
-    ) as pillarbox:
+    async with (
+        Sink() as sink,
+        world(
+            database_url,
+            tmp_path,
+            clock=ManualClock(),
+            zone=Zone(ZONE),
+            started=False,
+            remote_smtp_port=str(sink.port),
+            **SETTINGS,
+        ) as pillarbox,
+    ):
         team, _ = await prepared(pillarbox)
         await held_by(team, ANOTHER, seconds=30)
         await pillarbox.pool.execute(
-            "INSERT INTO processes VALUES ($1, $2, $3, $4, '', now(), now())", ANOTHER, boot_id(), dead.pid, born
+            "INSERT INTO processes VALUES ($1, $2, $3, $4, '', now(), now())",
+            ANOTHER,
+            boot_id(),
+            dead.pid,
+            born,
         )
         assert await pillarbox.turn() == 1
         await sink.messages(1)
@@ -88,15 +98,18 @@ async def test_a_lease_that_runs_out_in_mid_transfer_forbids_the_final_dot(
     database_url: str, tmp_path: Path
 ) -> None:
     """DUR-03: the frozen holder wakes up, sees that its time is over, and does not finish."""
-    async with Sink() as sink, world(
-        database_url,
-        tmp_path,
-        clock=ManualClock(),
-        zone=Zone(ZONE),
-        started=False,
-        remote_smtp_port=str(sink.port),
-        **SETTINGS,
-    ) as pillarbox:
+    async with (
+        Sink() as sink,
+        world(
+            database_url,
+            tmp_path,
+            clock=ManualClock(),
+            zone=Zone(ZONE),
+            started=False,
+            remote_smtp_port=str(sink.port),
+            **SETTINGS,
+        ) as pillarbox,
+    ):
         gate = asyncio.Event()
         sink.script("RCPT", (gate, USUAL))
         team, email = await prepared(pillarbox)
@@ -109,7 +122,7 @@ async def test_a_lease_that_runs_out_in_mid_transfer_forbids_the_final_dot(
         assert not sink.received
         assert (await team.email(email))["last_event"] == "queued"
         assert await pillarbox.turn() == 1
-        [mail] = await sink.messages(1)
+        await sink.messages(1)
         assert (await team.events(email))[-1]["uncertain"] is True
 
 
@@ -117,15 +130,18 @@ async def test_a_final_outcome_counts_after_the_lease_a_retry_decision_does_not(
     database_url: str, tmp_path: Path
 ) -> None:
     """The claim of another process fences the delay; a delivery that happened is a fact."""
-    async with Sink() as sink, world(
-        database_url,
-        tmp_path,
-        clock=ManualClock(),
-        zone=Zone(ZONE),
-        started=False,
-        remote_smtp_port=str(sink.port),
-        **SETTINGS,
-    ) as pillarbox:
+    async with (
+        Sink() as sink,
+        world(
+            database_url,
+            tmp_path,
+            clock=ManualClock(),
+            zone=Zone(ZONE),
+            started=False,
+            remote_smtp_port=str(sink.port),
+            **SETTINGS,
+        ) as pillarbox,
+    ):
         gate = asyncio.Event()
         sink.script("DOT", (gate, "451 4.3.0 later"), (gate, USUAL))
         team, delayed = await prepared(pillarbox)
@@ -139,9 +155,7 @@ async def test_a_final_outcome_counts_after_the_lease_a_retry_decision_does_not(
         owner = await team.db.value("SELECT owner FROM deliveries WHERE team_id = $1")
         assert owner == ANOTHER
 
-        await team.db.run(
-            "UPDATE deliveries SET owner = NULL, leased_until = NULL WHERE team_id = $1"
-        )
+        await team.db.run("UPDATE deliveries SET owner = NULL, leased_until = NULL WHERE team_id = $1")
         gate.clear()
         pillarbox.clock.advance(0.001)
         await pillarbox.engine.look()
@@ -169,7 +183,7 @@ async def test_a_stop_gives_back_what_was_not_started(database_url: str, tmp_pat
             await team.domain()
             for _ in range(30):
                 await team.send()
-            await sink.connections(10)
+            await sink.connections(2)
             asyncio.get_running_loop().call_later(0.2, gate.set)
             pool = pillarbox.pool
             assert await pool.fetchval("SELECT count(*) FROM deliveries WHERE owner IS NOT NULL") > 10

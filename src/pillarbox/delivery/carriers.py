@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pillarbox.delivery.engine import Carrier
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.lanes import Site
+from pillarbox.delivery.pace import Limits
 from pillarbox.delivery.reports import Report, Result
 from pillarbox.delivery.sealing import Sealer
 from pillarbox.kernel.clock import Clock
 from pillarbox.timeline.rules import Bounce, Detail, Kind
 
-LOCAL_SLOTS = 64
+LOCAL = Limits(64, 64)
 
 UNKNOWN_USER = Detail(
     host="simulator",
@@ -34,7 +35,7 @@ class Simulator:
         self._clock = clock
 
     def site(self, destination: str) -> Site:
-        return Site("simulator", LOCAL_SLOTS)
+        return Site("simulator", LOCAL)
 
     async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
         now = self._clock.now()
@@ -69,7 +70,7 @@ class CaptureStore:
         self._return_path = return_path
 
     def site(self, destination: str) -> Site:
-        return Site("capture", LOCAL_SLOTS)
+        return Site("capture", LOCAL)
 
     async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()

@@ -15,6 +15,12 @@ from pillarbox.mail.address import Mailbox
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """`due_at` of work that waits for a file to be fetched; nothing claims it."""
 
+QUARANTINED = datetime(9998, 1, 1, tzinfo=UTC)
+"""`due_at` of work that took its processes with it; nothing claims it until the operator retries it."""
+
+EVERY_TEAM = UUID(int=0)
+"""`paused.team_id` of what is paused for all teams; no team has this id."""
+
 Key = tuple[UUID, UUID, int]
 """A work item: team, email, group."""
 
@@ -89,7 +95,8 @@ class Item:
     """A leased work item in this process's memory.
 
     `deadline` is boot time: past it the lease must be taken for lost. `uncertain` says that an earlier
-    claim ended without an outcome, so this attempt may be a repetition.
+    claim ended without an outcome, so this attempt may be a repetition; `begun` how many attempts after the
+    first of those were begun and ended without one too.
     """
 
     team_id: UUID
@@ -104,7 +111,9 @@ class Item:
     targets: list[Target]
     parcel: Parcel
     deadline: float = 0.0
+    begun: int = 0
     running: bool = field(default=False)
+    site: str = ""
 
     @property
     def key(self) -> Key:
@@ -124,6 +133,7 @@ class Claimed(NamedTuple):
     uncertain: int
     released: bool
     first_attempt_at: datetime
+    begun: int
 
 
 LoadParcels = Callable[

@@ -1,54 +1,61 @@
 """Who goes next: bounded slots per site, served in turn over sites and, inside a site, over teams.
 
 A lane is one team's items for one destination. A site is what the slots belong to: the relay, the
-capture store, or a destination. A dead site fills only its own slots; a team with many items takes its
-turn like a team with one.
+capture store, or the mail servers of one or more destinations. A dead site fills only its own slots; a
+team with many items takes its turn like a team with one.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.delivery.items import Item
+from pillarbox.delivery.pace import Limits, Pace, Signal
 
 Lane = tuple[UUID, str]
+PACES_KEPT = 20_000
 
 
 class Site(NamedTuple):
     """Where slots are counted, and how many there are."""
 
     name: str
-    slots: int
+    limits: Limits
 
 
 @dataclass(slots=True)
 class _Queue:
-    slots: int
-    running: int = 0
+    pace: Pace
     listed: bool = False
     turns: deque[Lane] = field(default_factory=deque)
     waiting: dict[Lane, deque[Item]] = field(default_factory=dict)
 
 
 class Lanes:
-    """Items in memory, waiting and running. Not thread-safe; every call is constant time."""
+    """Items in memory, waiting and running. Not thread-safe; every call is (nearly) constant time."""
 
     def __init__(self, site_of: Callable[[str], Site], most_running: int) -> None:
         self._site_of = site_of
         self._most_running = most_running
         self._sites: dict[str, _Queue] = {}
+        self._paces: OrderedDict[str, Pace] = OrderedDict()
         self._ring: deque[str] = deque()
+        self._asleep: list[tuple[float, str]] = []
         self.running = 0
         self.waiting = 0
 
     def add(self, item: Item) -> None:
         """Put an item at the end of its lane."""
         site = self._site_of(item.destination)
-        queue = self._sites.setdefault(site.name, _Queue(site.slots))
+        item.site = site.name
+        queue = self._sites.get(site.name)
+        if queue is None:
+            queue = self._sites[site.name] = _Queue(self._pace(site))
         lane = (item.team_id, item.destination)
         if lane not in queue.waiting:
             queue.waiting[lane] = deque()
@@ -57,49 +64,88 @@ class Lanes:
         self.waiting += 1
         self._list(site.name, queue)
 
-    def take(self) -> Item | None:
+    def take(self, now: float) -> Item | None:
         """The next item that has a free slot, now counted as running; None when there is none."""
+        self._awaken(now)
         while self._ring and self.running < self._most_running:
             name = self._ring.popleft()
-            queue = self._sites[name]
-            queue.listed = False
-            if not queue.turns or queue.running >= queue.slots:
+            queue = self._sites.get(name)
+            if queue is None:
                 continue
-            lane = queue.turns.popleft()
-            item = queue.waiting[lane].popleft()
-            if queue.waiting[lane]:
-                queue.turns.append(lane)
-            else:
-                del queue.waiting[lane]
-            queue.running += 1
-            self.running += 1
-            self.waiting -= 1
-            self._list(name, queue)
-            item.running = True
-            return item
+            queue.listed = False
+            if not queue.turns or not queue.pace.has_room:
+                continue
+            opens = queue.pace.opens_at()
+            if opens > now:
+                queue.listed = True
+                heapq.heappush(self._asleep, (opens, name))
+                continue
+            return self._start(name, queue, now)
         return None
 
-    def finish(self, item: Item) -> None:
-        """Free the slot of an item that `take` returned."""
-        name = self._site_of(item.destination).name
-        queue = self._sites[name]
-        queue.running -= 1
+    def wakes_in(self, now: float) -> float | None:
+        """Seconds until a site opens again that items wait for."""
+        return max(0.0, self._asleep[0][0] - now) if self._asleep else None
+
+    def finish(self, item: Item, signal: Signal, now: float) -> bool:
+        """Free the slot of an item that `take` returned; True when its site is out of reach now."""
+        queue = self._sites[item.site]
+        broken = queue.pace.end(signal, now)
         self.running -= 1
         if queue.turns:
-            self._list(name, queue)
-        elif not queue.running:
-            del self._sites[name]
+            self._list(item.site, queue)
+        elif not queue.pace.running:
+            del self._sites[item.site]
+        return broken
+
+    def evict(self, site: str) -> list[Item]:
+        """Remove and return what waits for one site."""
+        queue = self._sites.get(site)
+        if queue is None:
+            return []
+        left = [item for lane in queue.waiting.values() for item in lane]
+        queue.waiting.clear()
+        queue.turns.clear()
+        self.waiting -= len(left)
+        return left
 
     def drain(self) -> list[Item]:
         """Remove and return everything that waits."""
-        left = [item for queue in self._sites.values() for lane in queue.waiting.values() for item in lane]
-        for queue in self._sites.values():
-            queue.waiting.clear()
-            queue.turns.clear()
-        self.waiting = 0
-        return left
+        return [item for site in list(self._sites) for item in self.evict(site)]
+
+    def _start(self, name: str, queue: _Queue, now: float) -> Item:
+        lane = queue.turns.popleft()
+        item = queue.waiting[lane].popleft()
+        if queue.waiting[lane]:
+            queue.turns.append(lane)
+        else:
+            del queue.waiting[lane]
+        queue.pace.begin(now)
+        self.running += 1
+        self.waiting -= 1
+        self._list(name, queue)
+        item.running = True
+        return item
+
+    def _awaken(self, now: float) -> None:
+        while self._asleep and self._asleep[0][0] <= now:
+            _, name = heapq.heappop(self._asleep)
+            queue = self._sites.get(name)
+            if queue is not None:
+                queue.listed = False
+                self._list(name, queue)
 
     def _list(self, name: str, queue: _Queue) -> None:
-        if not queue.listed and queue.turns and queue.running < queue.slots:
+        if not queue.listed and queue.turns and queue.pace.has_room:
             queue.listed = True
             self._ring.append(name)
+
+    def _pace(self, site: Site) -> Pace:
+        """What is known of a site; a site that has no items keeps what it taught us."""
+        pace = self._paces.get(site.name)
+        if pace is None:
+            while len(self._paces) >= PACES_KEPT:
+                self._paces.popitem(last=False)
+            pace = self._paces[site.name] = Pace(site.limits)
+        self._paces.move_to_end(site.name)
+        return pace

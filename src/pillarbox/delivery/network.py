@@ -9,8 +9,10 @@ from typing import NamedTuple, Protocol
 from pillarbox.delivery.connections import Address, Connections
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.lanes import Site
+from pillarbox.delivery.pace import Signal
 from pillarbox.delivery.reports import Report, Result
 from pillarbox.delivery.sealing import Sealer
+from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.log import get
 from pillarbox.mail.mx import Host, Hosts, NoHosts
@@ -24,6 +26,13 @@ MOST_SESSIONS = 2
 """Servers that one attempt talks to; what the second says of now is said of the domain."""
 
 CLEAR_REMEMBERED = 3 * 24 * 3600.0
+
+POINTS = {
+    Stage.RCPT: "delivery.after_mail",
+    Stage.DATA: "delivery.before_dot",
+    Stage.DOT: "delivery.after_dot",
+}
+"""Fault points inside a transaction, by the stage that begins there."""
 
 KINDS = {
     Outcome.DELIVERED: Kind.DELIVERED,
@@ -68,6 +77,7 @@ class _Attempt:
     abandoned: bool = False
     sessions: int = 0
     used: list[tuple[Address, Connection]] = field(default_factory=list)
+    signal: Signal = Signal.SILENT
 
 
 class Network:
@@ -101,10 +111,14 @@ class Network:
         started = self._clock.now()
         attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
         found = await self._way.hosts(item.destination)
-        if isinstance(found, NoHosts):
-            self._nowhere(attempt, found)
-        else:
-            await self._try_hosts(attempt, found.hosts)
+        try:
+            if isinstance(found, NoHosts):
+                self._nowhere(attempt, found)
+            else:
+                await self._try_hosts(attempt, found.hosts)
+        except BaseException:
+            self._let_go(attempt, settled=False)
+            raise
         host = next((said.host for said in attempt.said.values() if said.host), None)
         return Report(
             started,
@@ -114,12 +128,17 @@ class Network:
             host,
             attempt.abandoned,
             mail_from=attempt.mail_from,
-            after=lambda: self._give_back(attempt),
+            signal=attempt.signal,
+            after=lambda: self._let_go(attempt, settled=True),
+            instead=lambda: self._let_go(attempt, settled=False),
         )
 
-    def _give_back(self, attempt: _Attempt) -> None:
+    def _let_go(self, attempt: _Attempt, *, settled: bool) -> None:
         for address, connection in attempt.used:
-            self._connections.put(address, connection)
+            if settled:
+                self._connections.put(address, connection)
+            else:
+                connection.abort()
         attempt.used.clear()
 
     def _nowhere(self, attempt: _Attempt, found: NoHosts) -> None:
@@ -166,12 +185,18 @@ class Network:
     def _unreached(self, attempt: _Attempt, failed: ConnectFailed, *, required: bool) -> None:
         verdict = classify(failed.reply, failed.stage)
         missing = required and failed.stage is Stage.TLS
+        if failed.stage is Stage.CONNECT:
+            attempt.signal = Signal.UNREACHABLE
+        elif verdict.slow_down or failed.stage is Stage.BANNER:
+            attempt.signal = Signal.CROWDED
         for position in attempt.left:
             attempt.said[position] = _Said(
                 failed.host, failed.stage, failed.reply, verdict, tls_missing=missing
             )
 
     async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
+        attempt.used.append((address, connection))
+        await faults.point("delivery.connected")
         done = await self._send(attempt, connection)
         if done.stale:
             connection.abort()
@@ -180,8 +205,8 @@ class Network:
                 self._unreached(attempt, again, required=address.tls is TlsMode.REQUIRED)
                 return
             connection = again
+            attempt.used.append((address, connection))
             done = await self._send(attempt, connection)
-        attempt.used.append((address, connection))
         attempt.offered = attempt.offered or done.offered
         attempt.abandoned = done.abandoned
         if not done.abandoned:
@@ -190,13 +215,20 @@ class Network:
     async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
         mailboxes = [target.mailbox for target in attempt.left.values()]
         return await connection.send(
-            attempt.mail_from, mailboxes, attempt.wire, before_final_dot=attempt.fence
+            attempt.mail_from,
+            mailboxes,
+            attempt.wire,
+            before_final_dot=attempt.fence,
+            observe=_pass_point if faults.are_armed() else None,
         )
 
     def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
         tls = f"{connection.tls.version} {connection.tls.cipher}" if connection.tls else None
+        attempt.signal = Signal.CLEAN
         for position, answer in zip(list(attempt.left), done.answers, strict=True):
             verdict = classify(answer.reply, answer.stage)
+            if verdict.slow_down:
+                attempt.signal = Signal.SLOW
             uncertain = done.uncertain and verdict.outcome is Outcome.DELAYED
             attempt.said[position] = _Said(
                 connection.host, answer.stage, answer.reply, verdict, uncertain, tls
@@ -212,6 +244,10 @@ class Network:
             code=done.answers[0].reply.code,
             tls=tls,
         )
+
+
+async def _pass_point(stage: Stage) -> None:
+    await faults.point(POINTS[stage])
 
 
 def _judged(said: _Said) -> tuple[Kind, Detail]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from pillarbox.delivery.items import Item, Target
+from pillarbox.delivery.pace import Signal
 from pillarbox.delivery.queries import Retry
 from pillarbox.delivery.retries import next_attempt
 from pillarbox.suppressions.automatic import Cause
@@ -32,7 +33,7 @@ class Report:
 
     `abandoned`: the lease ran out before the final dot, nothing was sent and nothing may be settled.
     `captured`: the message that the route `capture` keeps. `after`: called once the outcome is
-    committed (a connection goes back to its pool only then).
+    committed (a connection goes back to its pool only then). `instead`: called where it never will be.
     """
 
     started_at: datetime
@@ -44,7 +45,9 @@ class Report:
     captured: bytes | None = None
     mail_from: str = ""
     keeps_suppression: bool = True
+    signal: Signal = Signal.SILENT
     after: Callable[[], None] | None = None
+    instead: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)

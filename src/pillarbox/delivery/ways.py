@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pillarbox.delivery.connections import Address
 from pillarbox.delivery.lanes import Site
+from pillarbox.delivery.pace import Limits
 from pillarbox.mail.mx import Host, Hosts, Lookup, NoHosts, Reach, hosts_for
 from pillarbox.mail.smtp_client import ConnectFailed, Connection, Timeouts, TlsMode
 
-RELAY_SLOTS = 20
-DESTINATION_SLOTS = 10
+RELAY = Limits(20, 20)
+DESTINATION = Limits(2, 10)
+SITES_KNOWN = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class RelayWay:
     mode: TlsMode
 
     def site(self, destination: str) -> Site:
-        return Site("relay", RELAY_SLOTS)
+        return Site("relay", RELAY)
 
     async def hosts(self, destination: str) -> Hosts | NoHosts:
         return Hosts((Host(self.host, (self.host,)),))
@@ -43,12 +45,22 @@ class DirectWay:
     reach: Reach
     shuffle: Callable[[list[str]], None]
     remote_port: int
+    sites: dict[str, str] = field(default_factory=dict)
 
     def site(self, destination: str) -> Site:
-        return Site(destination, DESTINATION_SLOTS)
+        return Site(self.sites.get(destination, destination), DESTINATION)
 
     async def hosts(self, destination: str) -> Hosts | NoHosts:
-        return await hosts_for(destination, self.lookup, shuffle=self.shuffle, reach=self.reach)
+        found = await hosts_for(destination, self.lookup, shuffle=self.shuffle, reach=self.reach)
+        if isinstance(found, Hosts):
+            self._learn(destination, found)
+        return found
+
+    def _learn(self, destination: str, found: Hosts) -> None:
+        """Destinations with the same servers share one site from the next item on."""
+        if len(self.sites) >= SITES_KNOWN:
+            self.sites.clear()
+        self.sites[destination] = "mx " + " ".join(sorted({host.name for host in found.hosts}))
 
     def port(self) -> int:
         return self.remote_port
