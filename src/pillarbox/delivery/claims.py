@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery import queries
+from pillarbox.delivery import quarantine, queries
 from pillarbox.delivery.items import Claimed, Item, LoadParcels
 from pillarbox.delivery.queries import Pair
 from pillarbox.kernel.clock import Clock
@@ -25,6 +25,7 @@ RENEW_EVERY = 10.0
 MARGIN = 5.0
 """Seconds before the end of its lease at which the holder no longer trusts it."""
 
+OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for it waits for the next try."
 PAIRS_PER_LOOK = 500
 BATCH = 50
 START = (UUID(int=0), "")
@@ -77,6 +78,7 @@ class Claims:
                     groups.get(row.grp, []),
                     parcel,
                     deadline,
+                    row.begun,
                 )
             )
         return items
@@ -109,16 +111,27 @@ class Claims:
         if keys:
             await queries.give_back(self._pool, keys, self._owner, self._clock.now())
 
+    async def park(self, items: Sequence[Item], until: datetime) -> None:
+        """Free these items and postpone all free work of their teams for their destinations."""
+        lanes = sorted({(item.team_id, item.destination) for item in items})
+        await self.give_back(items)
+        await queries.park(self._pool, lanes, until, OUT_OF_REACH)
+
     async def recover(self) -> int:
         """Free items whose lease has run out, and those of dead processes on this host."""
         now = self._clock.now()
-        freed = await queries.free_expired(self._pool, now)
+        freed = await queries.free_expired(self._pool, now, quarantine.RULE)
         for process in await self._dead_neighbours():
-            freed += await queries.free_owned(self._pool, process, now)
+            freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
             await self._pool.execute("DELETE FROM processes WHERE id = $1", process)
         if freed:
-            log.warning("delivery.recovered", items=freed)
-        return freed
+            log.warning("delivery.recovered", items=len(freed))
+            quarantine.report(freed)
+        return len(freed)
+
+    async def begin(self, item: Item) -> bool:
+        """Note that an attempt of a suspect item begins; False when it is not ours any more."""
+        return await queries.begin(self._pool, item.key, self._owner, item.attempt)
 
     async def enroll(self, roles: str) -> None:
         """Say that this process lives."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
+from pillarbox.delivery import figures
 from pillarbox.delivery.claims import RENEW_EVERY, Claims
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.lanes import Lanes, Site
+from pillarbox.delivery.pace import BREAK_SECONDS, Signal
+from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
+from pillarbox.delivery.quarantine import Suspects
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import RETRIED, Settler
+from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.log import get
 from pillarbox.timeline.rules import Detail, Entry, Kind
@@ -24,7 +29,7 @@ MOST_RUNNING = 200
 LOOK_EVERY = 1.0
 
 
-class Unsendable(Exception):
+class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault of ours
     """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -58,6 +63,7 @@ class Engine:
         claims: Claims,
         settler: Settler,
         carrier: Carrier,
+        pauses: Pauses,
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
@@ -66,6 +72,8 @@ class Engine:
         self._claims = claims
         self._settler = settler
         self._carrier = carrier
+        self._pauses = pauses
+        self._suspects = Suspects(claims.begin)
         self._window = window
         self._chance = chance
         self._roles = roles
@@ -76,6 +84,7 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
 
     # Hand-over -------------------------------------------------------------------------------------
@@ -119,13 +128,15 @@ class Engine:
         self._loops = [
             asyncio.create_task(self._forever(self._look, LOOK_EVERY, wakes=True)),
             asyncio.create_task(self._forever(self._keep, RENEW_EVERY)),
+            asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        looking, keeping = self._loops
+        looking, keeping, refreshing = self._loops
         looking.cancel()
+        refreshing.cancel()
         waiting = self._lanes.drain()
         for item in waiting:
             self._drop(item)
@@ -135,12 +146,13 @@ class Engine:
         keeping.cancel()
         for task in tuple(self._tasks):
             task.cancel()
-        await asyncio.gather(looking, keeping, *self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
         self._loops = []
         await self._carrier.close()
 
     async def look(self) -> int:
         """One round of claiming; returns how many items were taken. Tests call it by hand."""
+        await self._pauses.refresh()
         await self._claims.recover()
         taken = 0
         pairs = await self._claims.due()
@@ -206,71 +218,126 @@ class Engine:
 
     def _pump(self) -> None:
         while not self._stopping:
-            item = self._lanes.take()
+            item = self._lanes.take(self._clock.boottime())
             if item is None:
-                return
+                break
             task = asyncio.create_task(self._run(item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        """Come back when a site that items wait for opens again."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        pause = self._lanes.wakes_in(self._clock.boottime())
+        if pause is not None and not self._stopping:
+            self._alarm = asyncio.get_running_loop().call_later(pause, self._pump)
 
     async def _run(self, item: Item) -> None:
+        signal = Signal.SILENT
         try:
-            await self._attempt(item)
+            signal = await self._attempt(item)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("delivery.attempt_failed", email=item.email_id, grp=item.grp)
         finally:
             self._drop(item)
-            self._lanes.finish(item)
+            if self._lanes.finish(item, signal, self._clock.boottime()):
+                self._start(self._park(item))
             if self._lanes.waiting < MOST_ITEMS // 2:
                 self._wake.set()
             self._pump()
 
-    async def _attempt(self, item: Item) -> None:
-        now = self._clock.now()
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _park(self, last: Item) -> None:
+        """A site is out of reach: its items, here and in the queue, wait until it is probed again."""
+        until = self._clock.now() + timedelta(seconds=BREAK_SECONDS)
+        waiting = self._lanes.evict(last.site)
+        for item in waiting:
+            self._drop(item)
+        log.warning("delivery.site_parked", site=last.site, items=len(waiting))
+        await _quietly(self._claims.park([*waiting, last], until))
+
+    async def _attempt(self, item: Item) -> Signal:
+        await faults.point("delivery.claimed")
         if not self._trusted(item):
-            return
+            figures.LEASES_LOST.add()
+            return Signal.SILENT
+        if self._pauses.cover(item.team_id, item.destination):
+            await _quietly(self._claims.give_back([item]))
+            return Signal.SILENT
+        if item.uncertain:
+            async with self._suspects.turn(item) as is_ours:
+                return await self._judge(item) if is_ours else Signal.SILENT
+        return await self._judge(item)
+
+    async def _judge(self, item: Item) -> Signal:
+        """Settle what may not leave, and carry the rest."""
+        now = self._clock.now()
         if item.parcel.refusal is not None:
             detail = Detail(reason=item.parcel.refusal)
             await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
-            return
+            return Signal.SILENT
         skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
         item.targets = [t for t in item.targets if t.origin is None]
         if not item.targets:
             await self._settler.settle(Settlement(item, skipped, None))
-            return
-        await self._carry(item, skipped)
+            return Signal.SILENT
+        return await self._carry(item, skipped)
 
-    async def _carry(self, item: Item, skipped: list[Entry]) -> None:
+    async def _carry(self, item: Item, skipped: list[Entry]) -> Signal:
+        dot_allowed = False
+
+        def fence() -> bool:
+            nonlocal dot_allowed
+            dot_allowed = self._trusted(item)
+            return dot_allowed
+
         try:
-            report = await self._carrier.carry(item, lambda: self._trusted(item))
+            report = await self._carrier.carry(item, fence)
         except Unsendable as unsendable:
             log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
             detail = Detail(reason=unsendable.reason)
             settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
             settlement.entries[:0] = skipped
             await self._settler.settle(settlement)
-            return
+            return Signal.SILENT
         except Exception:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
-            report = self._broken(item)
+            report = self._broken(item, uncertain=dot_allowed)
         if report.abandoned:
+            figures.LEASES_LOST.add()
             log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
         else:
             settlement = decide(item, report, self._window, self._chance)
             settlement.entries[:0] = skipped
-            await self._settler.settle(settlement)
+            await self._write(report, settlement)
         if report.after is not None:
             report.after()
+        return report.signal
 
-    def _broken(self, item: Item) -> Report:
+    async def _write(self, report: Report, settlement: Settlement) -> None:
+        try:
+            await faults.point("delivery.after_250")
+            await self._settler.settle(settlement)
+        except BaseException:
+            if report.instead is not None:
+                report.instead()
+            raise
+
+    def _broken(self, item: Item, *, uncertain: bool) -> Report:
         """Our own fault: the item is tried again, and its reason says so."""
         now = self._clock.now()
-        detail = Detail(reason="internal_error")
-        return Report(
-            now, now, results=[Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
-        )
+        detail = Detail(reason="internal_error", uncertain=uncertain)
+        results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
+        return Report(now, now, uncertain, results)
 
     def _trusted(self, item: Item) -> bool:
         return self._clock.boottime() < item.deadline

@@ -29,7 +29,8 @@ TOTALS = """
     SELECT count(*) AS items,
            count(*) FILTER (WHERE owner IS NOT NULL) AS working,
            count(*) FILTER (WHERE owner IS NULL AND due_at = $5) AS fetching,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released) AS scheduled,
+           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released)
+               AS scheduled,
            count(*) FILTER (WHERE owner IS NULL AND due_at <= $4) AS due,
            count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND released) AS retry,
            count(DISTINCT (team_id, destination)) AS destinations,
@@ -45,7 +46,8 @@ GROUPS = """
     SELECT d.team_id, d.destination, count(*) AS items,
            count(*) FILTER (WHERE owner IS NOT NULL) AS working,
            count(*) FILTER (WHERE owner IS NULL AND due_at = $5) AS fetching,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released) AS scheduled,
+           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released)
+               AS scheduled,
            count(*) FILTER (WHERE owner IS NULL AND due_at <= $4) AS due,
            count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND released) AS retry,
            max(tries) AS tries,
@@ -92,7 +94,7 @@ RETRY = """
 # Across teams: processes belong to the installation.
 ALIVE = """
     SELECT count(*) FROM processes
-     WHERE seen_at > $1 - make_interval(secs => $2) AND 'delivery' = ANY (string_to_array(roles, ','))
+     WHERE seen_at > $1::timestamptz - make_interval(secs => $2) AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
 NOTIFY = "SELECT pg_notify($1, '')"
@@ -177,7 +179,7 @@ class WaitingItem(NamedTuple):
 
 
 async def totals(source: Source, part: Part, now: datetime) -> Totals:
-    row = await source.fetchrow(TOTALS, *part.args, now, HELD)
+    (row,) = await source.fetch(TOTALS, *part.args, now, HELD)
     return Totals(**row)
 
 

@@ -11,7 +11,7 @@ from pillarbox.delivery.items import HELD, Claimed, Key
 from pillarbox.kernel.db import Connection, Source, TeamDb
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
-# a million items for one destination costs as much as a team with one.
+# a million items for one destination costs as much as a team with one. What is paused is not due.
 DUE_PAIRS = """
     WITH RECURSIVE pairs AS (
         (SELECT team_id, destination, due_at
@@ -29,7 +29,13 @@ DUE_PAIRS = """
                 ORDER BY team_id, destination, due_at
                 LIMIT 1) AS next
     )
-    SELECT team_id, destination, due_at <= $1 AS due FROM pairs LIMIT $4
+    SELECT team_id, destination,
+           due_at <= $1
+           AND NOT EXISTS (SELECT FROM paused p
+                            WHERE p.team_id IN (pairs.team_id, '00000000-0000-0000-0000-000000000000')
+                              AND p.destination IN (pairs.destination, '')) AS due
+      FROM pairs
+     LIMIT $4
 """
 
 CLAIM = """
@@ -39,12 +45,15 @@ CLAIM = """
       FROM (SELECT email_id, grp, released
               FROM deliveries
              WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $5
+               AND NOT EXISTS (SELECT FROM paused p
+                                WHERE p.team_id IN ($1, '00000000-0000-0000-0000-000000000000')
+                                  AND p.destination IN ($2, ''))
              ORDER BY due_at
              LIMIT $6
                FOR UPDATE SKIP LOCKED) AS due
      WHERE d.team_id = $1 AND d.email_id = due.email_id AND d.grp = due.grp
     RETURNING d.team_id, d.email_id, d.grp, d.destination, d.attempt, d.tries, d.reached, d.uncertain,
-              due.released, d.first_attempt_at
+              due.released, d.first_attempt_at, d.begun
 """
 
 DROP = """
@@ -64,32 +73,68 @@ RENEW = """
     RETURNING d.team_id, d.email_id, d.grp
 """
 
+# The window of an item that was never begun does not run yet.
 GIVE_BACK = """
     UPDATE deliveries d
-       SET owner = NULL, leased_until = NULL, due_at = least(d.due_at, $5)
+       SET owner = NULL, leased_until = NULL, due_at = least(d.due_at, $5),
+           first_attempt_at = CASE WHEN d.tries > 0 OR d.reached OR d.uncertain > 0
+                                   THEN d.first_attempt_at END
       FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
      WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp AND d.owner = $4
 """
 
-# Across teams: items whose process went silent. They go out once more and count as uncertain.
+PARK = """
+    UPDATE deliveries d
+       SET due_at = $3, reason = $4
+      FROM unnest($1::uuid[], $2::text[]) AS k (team_id, destination)
+     WHERE d.team_id = k.team_id AND d.destination = k.destination AND d.owner IS NULL AND d.due_at < $3
+       AND d.released
+"""
+
+# Across teams: items whose process went silent. They go out once more and count as uncertain; those that
+# were begun too often without an outcome are quarantined.
 FREE_EXPIRED = """
     UPDATE deliveries d
-       SET owner = NULL, leased_until = NULL, due_at = $1, uncertain = d.uncertain + 1
+       SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
+           due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz ELSE $1::timestamptz END,
+           reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
       FROM (SELECT team_id, email_id, grp
               FROM deliveries
              WHERE owner IS NOT NULL AND leased_until < $1
              LIMIT $2
                FOR UPDATE SKIP LOCKED) AS lost
      WHERE d.team_id = lost.team_id AND d.email_id = lost.email_id AND d.grp = lost.grp
-    RETURNING d.email_id
+    RETURNING d.team_id, d.email_id, d.grp, d.begun >= $3 AS quarantined
 """
 
 # Across teams: items of a process that is known to be dead.
 FREE_OWNED = """
     UPDATE deliveries
-       SET owner = NULL, leased_until = NULL, due_at = $2, uncertain = uncertain + 1
+       SET owner = NULL, leased_until = NULL, uncertain = uncertain + 1,
+           due_at = CASE WHEN begun >= $3 THEN $4::timestamptz ELSE $2::timestamptz END,
+           reason = CASE WHEN begun >= $3 THEN $5::text ELSE $6::text END
      WHERE owner IS NOT NULL AND owner = $1
-    RETURNING email_id
+    RETURNING team_id, email_id, grp, begun >= $3 AS quarantined
+"""
+
+# Says that an attempt begins, of an item that has already lost a holder.
+BEGIN = """
+    UPDATE deliveries SET begun = begun + 1
+     WHERE team_id = $1 AND email_id = $2 AND grp = $3 AND owner = $4 AND attempt = $5
+"""
+
+# The first item that is due and that nobody holds.
+QUARANTINE_FIRST = """
+    UPDATE deliveries d
+       SET due_at = $4, reason = $5
+      FROM (SELECT email_id, grp
+              FROM deliveries
+             WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $3
+             ORDER BY due_at
+             LIMIT 1
+               FOR UPDATE SKIP LOCKED) AS first
+     WHERE d.team_id = $1 AND d.email_id = first.email_id AND d.grp = first.grp
+    RETURNING d.email_id, d.grp
 """
 
 # Locks are taken in key order before anything changes: canceling takes those of one email in that order.
@@ -109,7 +154,7 @@ SETTLE = """
         RETURNING d.team_id, d.email_id, d.grp
     ), retry AS (
         UPDATE deliveries d
-           SET owner = NULL, leased_until = NULL, due_at = k.due_at, tries = d.tries + 1,
+           SET owner = NULL, leased_until = NULL, due_at = k.due_at, tries = d.tries + 1, begun = 0,
                reached = d.reached OR k.reached, last_host = k.last_host, last_reply = k.last_reply,
                reason = k.reason
           FROM held,
@@ -160,6 +205,25 @@ class Pair(NamedTuple):
     due: bool
 
 
+class Freed(NamedTuple):
+    """An item whose holder is gone."""
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    quarantined: bool
+
+
+class Quarantine(NamedTuple):
+    """An item that was begun `after` times since its last outcome is put aside with a reason; what is free
+    again gets the other one."""
+
+    after: int
+    until: datetime
+    reason: str
+    lost: str
+
+
 class Retry(NamedTuple):
     """A retry decision; it counts only while the item is at this `attempt` and ours."""
 
@@ -203,12 +267,31 @@ async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, now: datetim
     await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, now)
 
 
-async def free_expired(conn: Source, now: datetime, most: int = 1000) -> int:
-    return len(await conn.fetch(FREE_EXPIRED, now, most))
+async def park(conn: Source, lanes: Sequence[tuple[UUID, str]], until: datetime, reason: str) -> None:
+    """Postpone the free work of these teams and destinations; scheduled mail keeps its time."""
+    await conn.execute(PARK, *zip(*lanes, strict=True), until, reason)
 
 
-async def free_owned(conn: Source, owner: UUID, now: datetime) -> int:
-    return len(await conn.fetch(FREE_OWNED, owner, now))
+async def free_expired(conn: Source, now: datetime, rule: Quarantine, most: int = 1000) -> list[Freed]:
+    return [Freed(**row) for row in await conn.fetch(FREE_EXPIRED, now, most, *rule)]
+
+
+async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[Freed]:
+    return [Freed(**row) for row in await conn.fetch(FREE_OWNED, owner, now, *rule)]
+
+
+async def begin(conn: Source, key: Key, owner: UUID, attempt: int) -> bool:
+    """Note that an attempt begins; False when the item is not ours any more."""
+    status: str = await conn.execute(BEGIN, *key, owner, attempt)
+    return status.endswith(" 1")
+
+
+async def quarantine_first(
+    conn: Source, pair: Pair, now: datetime, until: datetime, reason: str
+) -> tuple[UUID, int] | None:
+    """Put the first due item of a team and destination aside; its email and group."""
+    row = await conn.fetchrow(QUARANTINE_FIRST, pair.team_id, pair.destination, now, until, reason)
+    return None if row is None else (row["email_id"], row["grp"])
 
 
 async def settle(conn: Connection, done: Sequence[Key], retries: Sequence[Retry], owner: UUID) -> set[Key]:

@@ -12,9 +12,10 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery import queries
+from pillarbox.delivery import figures, queries
 from pillarbox.delivery.items import Key
 from pillarbox.delivery.reports import Settlement
+from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.group_commit import GroupCommit
@@ -31,6 +32,8 @@ KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
 
 RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
 PAUSE = 0.5
+MOST_REFUSALS = 10
+"""How often a settlement that the database refuses, for a reason nobody foresaw, is offered to it."""
 
 
 async def keep_nothing(_conn: Connection, _settled: Sequence[Settlement]) -> None:
@@ -61,6 +64,7 @@ class Settler:
 
     async def settle(self, settlement: Settlement) -> None:
         """Return when the settlement is committed, however long the database is away."""
+        refusals = 0
         while True:
             try:
                 return await self._commits.submit(settlement)
@@ -68,11 +72,19 @@ class Settler:
                 log.warning(
                     "delivery.settle_waits", email=settlement.item.email_id, trouble=repr(trouble)[:200]
                 )
-                await asyncio.sleep(PAUSE)
+            except Exception:
+                # Given up at last: a settlement that waits for ever would hold its slot and its lease.
+                refusals += 1
+                if refusals == MOST_REFUSALS:
+                    raise
+                log.exception("delivery.settle_refused", email=settlement.item.email_id, refusals=refusals)
+            await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
         async with transaction(self._pool) as conn:
             await self._write(conn, batch)
+            await faults.point("delivery.in_settle")
+        figures.settled(batch)
         return [None] * len(batch)
 
     async def _write(self, conn: Connection, batch: Sequence[Settlement]) -> None:

@@ -20,6 +20,7 @@ from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails import queries
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.rows import JOB_FETCH, Draft, Rows, drafted, hand_over
+from pillarbox.kernel import faults
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
@@ -27,6 +28,7 @@ from pillarbox.kernel.db import GONE, Connection, TeamDb, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import (
     ConcurrentIdempotentRequest,
     DatabaseGone,
@@ -36,6 +38,8 @@ from pillarbox.kernel.problems import (
 )
 from pillarbox.mail.address import Mailbox
 from pillarbox.timeline.record import Timeline
+
+log = get("accept")
 
 INLINE = 256 * 1024
 """Attachments up to this size go into the commit; larger ones are blobs, synced before it."""
@@ -213,6 +217,7 @@ class Accept:
                 ]
                 if kept:
                     origins = await self._write(conn, kept)
+                await faults.point("accept.before_commit")
         except GONE as gone:
             if not await self._was_committed(batch, failed):
                 self._forget(batch, reserved)
@@ -221,7 +226,13 @@ class Accept:
             self._forget(batch, reserved)
             raise
         for index, (item, room) in enumerate(zip(batch, reserved, strict=True)):
-            self._hand_over(item, room, origins, deadline, stored=index not in failed)
+            # Committed is committed: the answer is yes, and work that is lost here comes back by its lease.
+            try:
+                await faults.point("accept.after_commit")
+                self._hand_over(item, room, origins, deadline, stored=index not in failed)
+            except Exception:
+                log.exception("accept.hand_over_failed")
+                self._forget([item], [room])
         return [failed.get(index) for index in range(len(batch))]
 
     def _reserve(self, item: _Acceptance) -> int:

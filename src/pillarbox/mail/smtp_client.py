@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from .smtp_opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
 from .smtp_reply import Reply, Stage
 from .smtp_tls import TlsInfo, TlsMode
-from .smtp_transaction import Answer, Envelope, Exchange, Fence, Transaction
+from .smtp_transaction import Answer, Envelope, Exchange, Fence, Observe, Transaction
 from .smtp_wire import Timeouts
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Connection",
     "Extensions",
     "Fence",
+    "Observe",
     "Reply",
     "Stage",
     "Timeouts",
@@ -91,15 +92,19 @@ class Connection:
         *,
         smtputf8: bool = False,
         before_final_dot: Fence | None = None,
+        observe: Observe | None = None,
     ) -> Transaction:
         """Offer `content` (clean CRLF, not dot-stuffed) to `recipients` in one transaction.
 
         `before_final_dot` is asked right before the final dot is written; its no drops the connection.
+        `observe` is told how far the transaction is.
         """
         if self._is_busy:
             raise RuntimeError("the connection is in use")
         envelope = Envelope(mail_from, recipients, smtputf8)
-        exchange = Exchange(self._wire, self.extensions, self._timeouts, envelope, content, before_final_dot)
+        exchange = Exchange(
+            self._wire, self.extensions, self._timeouts, envelope, content, before_final_dot, observe
+        )
         self._is_busy = True
         try:
             done = await exchange.run(reset=self._needs_reset, reused=self.transactions > 0)

@@ -12,7 +12,7 @@ What can fail, and what it means here:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -25,6 +25,10 @@ ONE_WRITE: Final = 128 * 1024
 BLOCK: Final = 256 * 1024
 
 Fence = Callable[[], bool]
+
+Observe = Callable[[Stage], Awaitable[None]]
+"""Awaited as a transaction gets on: with RCPT once MAIL is accepted, with DATA when all but the final dot
+is on its way or may go (the fence is asked next), with DOT when the final dot is on the wire."""
 
 # Paths come parsed; this only makes sure that none can end its command early.
 _PATH = re.compile(
@@ -96,6 +100,7 @@ class Exchange:
         envelope: Envelope,
         content: bytes,
         fence: Fence | None,
+        observe: Observe | None = None,
     ) -> None:
         envelope.assert_sound()
         assert_clean(content)
@@ -106,6 +111,7 @@ class Exchange:
         self._content = content
         self._size = len(content) + (0 if content.endswith(b"\r\n") else 2)
         self._fence = fence
+        self._observe = observe
         self._pipelined = "PIPELINING" in extensions
         self._decided: dict[int, tuple[Stage, Reply]] = {}
         self._state = Transaction([], Stage.MAIL)
@@ -162,6 +168,7 @@ class Exchange:
             return
         if answer.is_yes:
             self._state.stage = Stage.RCPT
+            await self._observed(Stage.RCPT)
             accepted = await self._name_recipients(offered, lines)
         else:
             self._decide_rest(Stage.MAIL, answer)
@@ -234,6 +241,7 @@ class Exchange:
             answers = 0
         else:
             answers = 1
+        await self._observed(Stage.DATA)
         if self._wire.failure is not None:
             self._give_up(self._wire.failure)
             return
@@ -243,7 +251,13 @@ class Exchange:
             return
         self._state.stage = Stage.DOT
         self._wire.write(stuffed + b".\r\n", answers=answers)
+        await self._observed(Stage.DOT)
         await self._final_answer()
+
+    async def _observed(self, stage: Stage) -> None:
+        if self._observe is not None:
+            await self._wire.drain(self._timeouts.block)
+            await self._observe(stage)
 
     async def _blocks(self, stuffed: memoryview) -> bool:
         """Write all but the dot, never more than a block ahead of the network; false when it ended."""

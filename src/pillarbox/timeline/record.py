@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
@@ -72,9 +73,11 @@ class Timeline:
             await self._settle(conn, entries, batch)
         if batch.fates or batch.heads:
             await queries.write(conn, batch.fate_rows(), batch.head_rows())
+        await faults.point("timeline.events")
         if batch.lines:
             await queries.append(conn, batch.lines, batch.increments())
         if batch.published:
+            await faults.point("webhooks.rows")
             await self._publish(conn, batch.published)
         return batch.taken
 

@@ -1,0 +1,145 @@
+"""Fault points: named places where a test lets this process die, freeze, fail or wait.
+
+They are compiled in and inert: without the variable `PILLARBOX_FAULT` a point is one comparison. The
+variable holds `POINT=DEED[@N|%N]`, several of them with commas between. The points are the rows of
+`POINTS`. The deeds:
+
+- `kill`: this process gets SIGKILL, `freeze`: it gets SIGSTOP, and somebody else has to send SIGCONT;
+- `raise`: `FaultRaised` is raised; `delay:SECONDS`: the task waits there, the others go on.
+
+`@N` means once, at the N-th passage (1 where nothing is said), and not in the process that the supervisor
+starts in place of one that died, so a killed process comes back whole. `%N` means every N-th passage, in
+replacements too. Passages are counted by each process for itself.
+
+    PILLARBOX_FAULT=delivery.after_dot=kill@20,timeline.events=delay:0.5%3
+
+It is no setting and stands in no table: whoever runs a real installation has no use for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+VARIABLE: Final = "PILLARBOX_FAULT"
+
+POINTS: Final[Mapping[str, str]] = {
+    "accept.before_commit": "all rows of a group commit are written, nothing is committed",
+    "accept.after_commit": "the group commit is done, nobody was answered and no work was handed over",
+    "delivery.claimed": "an item is leased to this process and its attempt begins",
+    "delivery.connected": "a session for the mail is open",
+    "delivery.after_mail": "the server accepted MAIL",
+    "delivery.before_dot": "all of the mail but its final dot may be on the wire; the lease is checked next",
+    "delivery.after_dot": "the final dot is on the wire, its answer is not here",
+    "delivery.after_250": "the attempt is over, nothing of its outcome is written",
+    "delivery.in_settle": "all rows of a settlement are written, nothing is committed",
+    "timeline.events": "events are about to be written, in somebody's transaction",
+    "webhooks.rows": "events are about to be handed to the webhooks, in the same transaction",
+}
+"""Where processes can be hurt; each line says what is true there."""
+
+SWITCHES: Final = 3
+"""Turns of the event loop before a deed: what was handed to the network before the point has left."""
+
+_FAULT = re.compile(
+    r"(?P<point>[a-z_.0-9]+)=(?P<deed>kill|freeze|raise|delay:(?P<seconds>\d+(\.\d+)?))(?P<when>[@%]\d+)?"
+)
+
+
+class FaultRaised(Exception):  # noqa: N818 - it stands for a failure that nobody foresaw
+    """What the deed `raise` raises."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """One deed at one point."""
+
+    point: str
+    deed: str
+    nth: int
+    is_lasting: bool
+    seconds: float = 0.0
+    passages: int = 0
+
+    def passed(self) -> bool:
+        """Count a passage; True when it is the one."""
+        self.passages += 1
+        return self.passages % self.nth == 0 if self.is_lasting else self.passages == self.nth
+
+    async def happen(self) -> None:
+        for _ in range(SWITCHES):
+            await asyncio.sleep(0)
+        if self.deed == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.deed == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif self.deed == "raise":
+            raise FaultRaised(self.point)
+        else:
+            await asyncio.sleep(self.seconds)
+
+
+_armed: dict[str, list[Fault]] | None = None
+
+
+async def point(name: str) -> None:
+    """Pass the point `name`: nothing happens, unless a test has said otherwise."""
+    if _armed is not None:
+        for fault in _armed.get(name, ()):
+            if fault.passed():
+                await fault.happen()
+
+
+def are_armed() -> bool:
+    """Whether any fault is set in this process."""
+    return _armed is not None
+
+
+def arm(text: str | None) -> None:
+    """Set the faults of this text, and none without it; ValueError with a sentence where it is wrong."""
+    global _armed
+    _armed = None
+    if text:
+        _armed = {}
+        for fault in parse(text):
+            _armed.setdefault(fault.point, []).append(fault)
+
+
+@contextmanager
+def armed(text: str) -> Iterator[None]:
+    """The faults of this text for as long as the block runs (for tests inside one process)."""
+    arm(text)
+    try:
+        yield
+    finally:
+        arm(None)
+
+
+def parse(text: str) -> list[Fault]:
+    """The faults of a text, or ValueError."""
+    return [_fault(part.strip()) for part in text.split(",")]
+
+
+def for_replacements(text: str) -> str:
+    """What of the text still holds for a process that replaces one that died."""
+    return ",".join(part for part in text.split(",") if "%" in part)
+
+
+def _fault(part: str) -> Fault:
+    match = _FAULT.fullmatch(part)
+    if match is None:
+        raise ValueError(f"{part!r} is not POINT=kill|freeze|raise|delay:SECONDS[@N|%N]")
+    if match["point"] not in POINTS:
+        raise ValueError(f"{match['point']!r} is not a fault point; they are {', '.join(POINTS)}")
+    when = match["when"] or "@1"
+    nth = int(when[1:])
+    if nth < 1:
+        raise ValueError(f"{part!r} counts from 1")
+    deed, _, seconds = match["deed"].partition(":")
+    return Fault(match["point"], deed, nth, when[0] == "%", float(seconds or 0))
