@@ -1,0 +1,58 @@
+"""Two kinds of world that tests of emails use again and again.
+
+`still` has a clock that stands still, and nothing runs by itself: the test calls `turn()` for the engine
+and `fetched()` for the files. `relayed` hands its mail to an SMTP server inside the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+from kit.clock import ManualClock
+from kit.sink import Message, Sink
+from kit.world import World, world
+
+
+@asynccontextmanager
+async def still(
+    database_url: str, folder: Path, clock: ManualClock | None = None, **settings: Any
+) -> AsyncIterator[World]:
+    """A Pillarbox whose time and work the test moves by hand."""
+    made = clock or ManualClock()
+    async with world(database_url, folder, clock=made, started=False, **settings) as pillarbox:
+        yield pillarbox
+        await pillarbox.app.house.outbound.close()
+
+
+@asynccontextmanager
+async def relayed(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[World, Sink]]:
+    """A Pillarbox with a smarthost that accepts everything, driven by hand."""
+    async with Sink() as sink:
+        route = f"relay:smtp://127.0.0.1:{sink.port}"
+        async with still(database_url, folder, route=route, **settings) as pillarbox:
+            yield pillarbox, sink
+
+
+def clock_of(pillarbox: World) -> ManualClock:
+    """The clock that stands still."""
+    assert isinstance(pillarbox.clock, ManualClock)
+    return pillarbox.clock
+
+
+async def fetched(pillarbox: World) -> int:
+    """Let the background jobs do what is due; returns how many there were. Time moves by a millisecond."""
+    clock_of(pillarbox).advance(0.001)
+    started = await pillarbox.app.house.jobs.look()
+    await pillarbox.app.house.jobs.idle()
+    return started
+
+
+def parsed(message: Message) -> EmailMessage:
+    """What arrived, as the standard library reads it."""
+    return BytesParser(policy=default).parsebytes(message.content)
