@@ -61,6 +61,8 @@ def outgoing(body: object, now: datetime) -> Outgoing:
     attachments = enclosures.read(body.get("attachments"))
     tags = _tags(body.get("tags"))
     scheduled_at = schedule(body.get("scheduled_at"), now)
+    if scheduled_at is not None and scheduled_at <= now:
+        scheduled_at = None  # `now`, or less than a minute ago: sent like any other mail
     topic_id = _topic(body.get("topic_id"))
     if sender is None or subject is None:
         # Only a template could fill them in, and there is none yet (decision 37).
