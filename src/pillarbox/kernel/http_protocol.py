@@ -12,6 +12,7 @@ import asyncio
 from asyncio import TimerHandle
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import httptools
 import uvicorn
@@ -20,6 +21,7 @@ from uvicorn.server import ServerState
 
 from pillarbox.kernel.body import BodyTooLate
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.http_cycle import Cycle
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.problems import BadRequest, Problem
 from pillarbox.kernel.rendering import problem_body, standing_headers
@@ -116,7 +118,7 @@ class Protocol(HttpToolsProtocol):
             self._check_old_version(version)
         elif self.hosts != 1:
             raise BadRequest("The request must have exactly one `Host` header.")
-        super().on_headers_complete()
+        self._begin(keep_alive=version == "1.1" and self.parser.should_keep_alive())
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -126,6 +128,36 @@ class Protocol(HttpToolsProtocol):
         super().on_message_complete()
 
     # Own ----------------------------------------------------------------------------------------
+
+    def _begin(self, *, keep_alive: bool) -> None:
+        """Start the work on a request, or queue it behind the one before it on this connection."""
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        self.scope["path"] = unquote(path) if "%" in path else path
+        self.scope["raw_path"] = url.path
+        self.scope["query_string"] = url.query or b""
+        before, self.cycle = self.cycle, self._new_cycle(keep_alive)
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _new_cycle(self, keep_alive: bool) -> Cycle:
+        return Cycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=keep_alive,
+            on_response=self.on_response_complete,
+        )
 
     def _feed(self, data: bytes) -> None:
         try:
