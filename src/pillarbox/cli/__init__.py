@@ -8,16 +8,24 @@ from typing import Any
 
 import typer
 
-from pillarbox.cli import serve, version
+from pillarbox.cli import domains, emails, keys, queue, send, serve, teams, verify, version
 from pillarbox.kernel.config import ConfigError
 from pillarbox.kernel.supervisor import SENTENCES
 
 COMMANDS: Mapping[str, Callable[..., Any]] = {
     "serve": serve.command,
+    "send": send.command,
+    "verify": verify.command,
     "version": version.command,
 }
 
-GROUPS: Mapping[str, typer.Typer] = {}
+GROUPS: Mapping[str, typer.Typer] = {
+    "teams": teams.group,
+    "keys": keys.group,
+    "domains": domains.group,
+    "emails": emails.group,
+    "queue": queue.group,
+}
 
 WRONG_SETTING = 2
 FAILED = 1

@@ -94,7 +94,8 @@ RETRY = """
 # Across teams: processes belong to the installation.
 ALIVE = """
     SELECT count(*) FROM processes
-     WHERE seen_at > $1::timestamptz - make_interval(secs => $2) AND 'delivery' = ANY (string_to_array(roles, ','))
+     WHERE seen_at > $1::timestamptz - make_interval(secs => $2)
+       AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
 NOTIFY = "SELECT pg_notify($1, '')"

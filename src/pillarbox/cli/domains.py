@@ -1,0 +1,114 @@
+"""`pillarbox domains`: domains without DNS and without the API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
+from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
+from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.domains import overview
+from pillarbox.domains.create import Workshop
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.overview import OverviewRow
+from pillarbox.domains.trust import trust
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.teams.queries import Team
+
+group = typer.Typer(no_args_is_help=True, help="List domains, and vouch for them.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The domain, for example mail.example.com.")]
+Create = Annotated[bool, typer.Option("--create", help="Add the domain to the team if it is missing.")]
+
+
+@group.command("trust")
+def trust_one(
+    name: Name,
+    team: TeamOption = None,
+    create: Create = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Vouch for a domain: the team may use it at once, whatever DNS says."""
+    perform(lambda reach: vouch(reach, name, team, create=create), data=data, database_url=database_url)
+
+
+@group.command("list")
+def list_all(
+    team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """List the domains of one team or of all."""
+    perform(lambda reach: show_all(reach, team, json=json), data=data, database_url=database_url)
+
+
+async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> int:
+    owner = await one_team(reach, team)
+    wanted = domain_name(name)
+    known = [domain.name for domain in await overview.listed(TeamDb(reach.pool, owner.id))]
+    if wanted not in known and not create:
+        raise Refused(
+            f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
+        )
+    ring = KeyRing.parse(reach.settings.secret_key or "")
+    shop = Workshop(installation_of(reach), ring, Ids(SystemClock()))
+    domain = await trust(reach.pool, wanted, owner.id, shop)
+    say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
+    return 0
+
+
+async def show_all(reach: Reach, team: str | None, *, json: bool) -> int:
+    here = installation_of(reach)
+    found: list[tuple[Team, OverviewRow, str]] = []
+    for owner in await chosen_teams(reach, team):
+        db = TeamDb(reach.pool, owner.id)
+        domains = await overview.listed(db)
+        statuses = await overview.statuses(db, domains, here)
+        found += [(owner, domain, status) for domain, status in zip(domains, statuses, strict=True)]
+    if json:
+        show_json({"object": "list", "data": [shape(*row) for row in found]})
+        return 0
+    show_table(
+        ("Id", "Name", "Team", "Status", "May send", "Trusted", "Created"),
+        [
+            (
+                domain.id,
+                domain.name,
+                owner.name,
+                status,
+                yes_no(domain.sending and domain.sending_ok),
+                yes_no(domain.trusted),
+                domain.created_at,
+            )
+            for owner, domain, status in found
+        ],
+    )
+    return 0
+
+
+def installation_of(reach: Reach) -> Installation:
+    """What this installation says of itself in records and keeps for itself."""
+    from pillarbox.app import installation
+
+    return installation(reach.settings)
+
+
+def shape(owner: Team, domain: OverviewRow, status: str) -> dict[str, object]:
+    return {
+        "id": domain.id,
+        "name": domain.name,
+        "team_id": owner.id,
+        "status": status,
+        "may_send": domain.sending and domain.sending_ok,
+        "may_receive": domain.receiving and domain.receiving_ok,
+        "trusted": domain.trusted,
+        "created_at": domain.created_at,
+    }
+
+
+def yes_no(claim: bool) -> str:
+    return "yes" if claim else "no"

@@ -1,0 +1,281 @@
+"""`pillarbox send`: a test mail through the same door as everybody's, followed until its fate is known."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain, repeat
+from typing import Annotated, Any
+
+import aiohttp
+import typer
+
+import pillarbox
+from pillarbox.cli.answers import FAILED, WRONG_SETTING, Json, Refused, as_id, say, show_json, stopped
+from pillarbox.cli.connect import Data
+from pillarbox.cli.words import reason_in_words
+from pillarbox.kernel.config import ConfigError, Settings, read_settings
+from pillarbox.kernel.data_folder import read_note
+from pillarbox.kernel.instants import parse_instant
+from pillarbox.kernel.supervisor import local_url
+from pillarbox.mail.address import AddressError, parse_mailbox
+
+KEY_VARIABLES = ("PILLARBOX_API_KEY", "RESEND_API_KEY")
+STILL_OPEN = 3
+
+GOOD = frozenset({"delivered", "opened", "clicked", "complained"})
+BAD = frozenset({"bounced", "failed", "suppressed", "canceled"})
+FINAL = GOOD | BAD
+
+POLLS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Pauses between two looks; the last one repeats."""
+
+TIMEOUT = aiohttp.ClientTimeout(total=30)
+NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
+TOO_MANY = 429
+NOT_FOR_THIS_KEY = frozenset({401, 403, TOO_MANY})
+SLOW_DOWN = 1.0
+
+To = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="ADDRESS", help="Recipient; may be repeated [default: the simulator]."),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="ADDRESS", help="Sender [default: the sandbox sender].", show_default=False
+    ),
+]
+Subject = Annotated[str, typer.Option("--subject", metavar="TEXT", help="Subject.")]
+Text = Annotated[str, typer.Option("--text", metavar="TEXT", help="Body.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url", metavar="URL", help="The server [default: the one on this data folder].", show_default=False
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help=f"API key; better in the environment, where others do not see it [{', '.join(KEY_VARIABLES)}].",
+        show_default=False,
+    ),
+]
+Wait = Annotated[
+    float,
+    typer.Option("--wait", metavar="SECONDS", min=0, help="How long to follow the mail; 0: not at all."),
+]
+
+
+def command(
+    to: To = None,
+    sender: From = None,
+    subject: Subject = "Test mail from Pillarbox",
+    text: Text = "This mail was sent with `pillarbox send`.",
+    url: Url = None,
+    key: Key = None,
+    wait: Wait = 30.0,
+    json: Json = False,
+    data: Data = None,
+) -> None:
+    """Send a test mail through the running server and follow what becomes of it.
+
+    Status 0: every recipient got it (or --wait 0); 1: refused or ended otherwise; 3: still on its way.
+    """
+    try:
+        server, names = reachable(url, data)
+        mail = mail_of(to, sender, subject, text, names)
+        outcome = asyncio.run(send(server, token_of(key), mail, wait, quiet=json))
+    except ConfigError as problem:
+        raise stopped(str(problem), WRONG_SETTING) from None
+    except Refused as problem:
+        raise stopped(str(problem)) from None
+    if json:
+        show_json(outcome.shape())
+    else:
+        say(outcome.verdict())
+    raise typer.Exit(outcome.status())
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known of the mail: its events, and the last state of each recipient."""
+
+    email_id: str
+    recipients: int
+    events: list[dict[str, Any]] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    followed: bool = True
+
+    def learn(self, events: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Take in the whole history again; gives what is new."""
+        for event in events[len(self.events) :]:
+            self.events.append(event)
+            if event["recipient"] is not None:
+                self.states[event["recipient"]] = event["event"]
+            yield event
+
+    @property
+    def is_final(self) -> bool:
+        ended = [state for state in self.states.values() if state in FINAL]
+        return len(ended) >= self.recipients
+
+    def verdict(self) -> str:
+        if not self.followed:
+            return "Accepted; what becomes of it was not followed."
+        if not self.is_final:
+            return f"Still on its way: `pillarbox emails show {self.email_id}` tells more."
+        bad = sum(state in BAD for state in self.states.values())
+        if not bad:
+            return "Delivered."
+        return "Not delivered." if bad == self.recipients else "Delivered to some recipients only."
+
+    def status(self) -> int:
+        if not self.followed:
+            return 0
+        if not self.is_final:
+            return STILL_OPEN
+        return FAILED if any(state in BAD for state in self.states.values()) else 0
+
+    def shape(self) -> dict[str, Any]:
+        return {
+            "object": "email",
+            "id": self.email_id,
+            "final": self.is_final,
+            "recipients": self.states,
+            "events": self.events,
+        }
+
+
+def reachable(url: str | None, data: str | None) -> tuple[str, Sequence[str]]:
+    """The server's URL and the simulator domains of these settings."""
+    environment = {name: text for name, text in os.environ.items() if name not in KEY_VARIABLES}
+    settings = read_settings({"data": data}, environment)
+    return (url or local_server(settings)).rstrip("/"), settings.simulator_domains
+
+
+def local_server(settings: Settings) -> str:
+    """Where the server on this data folder says it is, else where these settings would put it."""
+    note = read_note(settings.data)
+    return note["http"] if note is not None and note["http"] else local_url(settings)
+
+
+def token_of(key: str | None, environment: Mapping[str, str] = os.environ) -> str:
+    """The API key, which is never shown."""
+    for found in (key, *(environment.get(name) for name in KEY_VARIABLES)):
+        if found:
+            return found
+    raise Refused(f"An API key is needed: set {KEY_VARIABLES[0]}, or use --key.")
+
+
+def mail_of(
+    to: Sequence[str] | None, sender: str | None, subject: str, text: str, simulators: Sequence[str]
+) -> dict[str, Any]:
+    """The send request, with the simulator's addresses where none were given."""
+    if (not to or sender is None) and not simulators:
+        raise Refused("There is no simulator domain; use --from and --to.")
+    return {
+        "from": sender if sender is not None else f"onboarding@{simulators[0]}",
+        "to": list(to) if to else [f"delivered@{simulators[0]}"],
+        "subject": subject,
+        "text": text,
+    }
+
+
+async def send(server: str, token: str, mail: dict[str, Any], wait: float, *, quiet: bool) -> Outcome:
+    """Hand in the mail, then follow it for `wait` seconds."""
+    headers = {"authorization": f"Bearer {token}", "user-agent": f"pillarbox/{pillarbox.__version__}"}
+    async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as http:
+        answer = await call(http, "POST", f"{server}/emails", mail)
+        outcome = Outcome(str(as_id(str(answer.get("id")), "an email")), different(mail["to"]))
+        if not quiet:
+            say(f"Accepted: email {outcome.email_id}, from {mail['from']} to {', '.join(mail['to'])}.")
+        if wait:
+            await follow(http, server, outcome, wait, quiet=quiet)
+        else:
+            outcome.followed = False
+    return outcome
+
+
+async def follow(
+    http: aiohttp.ClientSession, server: str, outcome: Outcome, wait: float, *, quiet: bool
+) -> None:
+    """Print each step as it becomes known, until all recipients have a final state or the time is over."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait
+    for pause in chain(POLLS, repeat(POLLS[-1])):
+        try:
+            answer = await call(http, "GET", f"{server}/emails/{outcome.email_id}/events")
+        except NotAllowed as refusal:
+            if refusal.status == TOO_MANY:
+                await asyncio.sleep(SLOW_DOWN)
+                continue
+            outcome.followed = False
+            return
+        for event in outcome.learn(answer["data"]):
+            if not quiet:
+                say(step(event, first=outcome.events[0]))
+        if outcome.is_final or loop.time() + pause > until:
+            return
+        await asyncio.sleep(pause)
+
+
+class NotAllowed(Refused):
+    """The server knows what was asked but does not do it for this key, or not now."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"The server refused with {status}: {said}")
+        self.status = status
+
+
+async def call(http: aiohttp.ClientSession, method: str, url: str, body: Any = None) -> dict[str, Any]:
+    """The answer to one request of the API."""
+    try:
+        async with http.request(method, url, json=body, allow_redirects=False) as reply:
+            status, answer = reply.status, await reply.json(content_type=None)
+    except NO_ANSWER as trouble:
+        reason = str(trouble) or "no answer in time"
+        raise Refused(f"The server at {server_of(url)} cannot be reached: {reason}.") from None
+    except ValueError:
+        raise Refused(f"What answers at {server_of(url)} is no Pillarbox.") from None
+    if status < 300 and isinstance(answer, dict):
+        return answer
+    said = str(answer.get("message", "")) if isinstance(answer, dict) else ""
+    if status in NOT_FOR_THIS_KEY:
+        raise NotAllowed(status, said)
+    raise Refused(f"The server refused with {status}: {said}")
+
+
+def server_of(url: str) -> str:
+    return url.partition("/emails")[0]
+
+
+def different(addresses: Sequence[str]) -> int:
+    """How many recipients these addresses are; the same one twice counts once."""
+    try:
+        return len({parse_mailbox(text).key for text in addresses})
+    except AddressError:
+        return len(set(addresses))
+
+
+def step(event: dict[str, Any], *, first: dict[str, Any]) -> str:
+    """One line: seconds since acceptance, event, recipient, host, answer, next attempt."""
+    after = (when(event) - when(first)).total_seconds()
+    reason = event["reply"] or reason_in_words(event["reason"])
+    parts = [f"{after:8.3f} s", f"{event['event']:<16}", event["recipient"] or "(all)"]
+    if event["host"]:
+        parts.append(f"by {event['host']}")
+    if reason:
+        parts.append(f"- {reason}")
+    if event["next_attempt_at"]:
+        parts.append(f"- next attempt {event['next_attempt_at']}")
+    return " ".join(parts)
+
+
+def when(event: dict[str, Any]) -> datetime:
+    return parse_instant(event["created_at"])

@@ -1,0 +1,47 @@
+"""Why an email waits, in plain words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pillarbox.cli.answers import counted, instant
+from pillarbox.delivery.overview import WaitingItem
+
+REASONS = {
+    "internal_error": "An error of our own; the server's log tells which.",
+    "tls_required": "The domain asks for encryption and the mail server does not offer it.",
+    "api_key_not_active": "The API key that was used is no longer active.",
+    "attachment_download_failed": "An attachment could not be fetched.",
+    "delivery_window_over": "No mail server was reached in all the time that delivery is tried.",
+    "domain_not_verified": "The sender's domain is no longer verified.",
+    "rendering_failed": "The email cannot be made into a message.",
+    "previous_bounce": "The address bounced before.",
+    "previous_complaint": "The recipient complained about an earlier mail.",
+    "manual": "The team put the address on its suppression list.",
+}
+"""What the words of `failed.reason` and of suppressions mean; other reasons are sentences already."""
+
+
+def reason_in_words(reason: str | None) -> str | None:
+    return None if reason is None else REASONS.get(reason, reason)
+
+
+def why(item: WaitingItem, now: datetime) -> str:
+    """The sentence that answers "why is this not delivered?"."""
+    match item.condition(now):
+        case "working" if item.leased_until is not None and item.leased_until < now:
+            return "The process that held it went silent; another one takes it over."
+        case "working":
+            return "A delivery process is working on it."
+        case "fetching":
+            return "Waits for an attachment that is fetched from its URL."
+        case "scheduled":
+            return f"Scheduled for {instant(item.due_at)}."
+        case "due" if item.reason is None:
+            return "Due; waits for a delivery process."
+    return reason_in_words(item.reason) or f"Waits until {instant(item.due_at)}."
+
+
+def attempts(item: WaitingItem) -> str:
+    """`no attempt yet`, `1 failed attempt`, `3 failed attempts`."""
+    return counted(item.tries, "failed attempt") if item.tries else "no failed attempt"

@@ -1,0 +1,384 @@
+"""What must hold between the rows of an email, as a table (DUR-14).
+
+Every statement finds the rows that break one sentence. All of them look across teams, for the operator's
+`pillarbox verify` alone; `$1` is how many rows are wanted. They are true at every commit, so one snapshot
+of a running installation breaks none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pillarbox.delivery.items import HELD
+from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.timeline.rules import OPEN, RULES, Kind
+
+SEND, SEND_BATCH = "POST /emails", "POST /emails/batch"
+"""Idempotency scopes whose answers name emails."""
+
+STILL_OPEN = sorted(OPEN)
+ENDS = sorted(set(RULES) - OPEN)
+"""Events of one recipient that are no longer open; `canceled` is an event of the whole email."""
+
+IN_ORDER = [kind.value for kind in Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """`sql` finds what breaks it, `sentence` says so of one row; `args` start at `$2`."""
+
+    name: str
+    sentence: str
+    sql: str
+    args: tuple[Any, ...] = ()
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant(
+        "email_without_content",
+        "The email's content {content_id} is missing.",
+        """
+        SELECT e.team_id, e.id AS email_id, e.content_id
+          FROM emails e
+         WHERE NOT EXISTS (SELECT FROM contents c WHERE c.team_id = e.team_id AND c.id = e.content_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "email_without_recipients",
+        "The email has no recipients.",
+        """
+        SELECT e.team_id, e.id AS email_id
+          FROM emails e
+         WHERE NOT EXISTS (SELECT FROM recipients r WHERE r.team_id = e.team_id AND r.email_id = e.id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "email_without_opening",
+        "The email's history has no entry of its acceptance.",
+        """
+        SELECT e.team_id, e.id AS email_id
+          FROM emails e
+         WHERE NOT EXISTS (SELECT FROM timeline t
+                            WHERE t.team_id = e.team_id AND t.email_id = e.id AND t.position IS NULL
+                              AND t.kind = CASE WHEN e.scheduled_at IS NULL THEN 'queued'
+                                                ELSE 'scheduled' END)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "recipient_without_email",
+        "The recipient at position {position} belongs to an email that is missing.",
+        """
+        SELECT r.team_id, r.email_id, r.position
+          FROM recipients r
+         WHERE NOT EXISTS (SELECT FROM emails e WHERE e.team_id = r.team_id AND e.id = r.email_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "recipient_without_work",
+        "The recipient at position {position} is {state}, but no work item carries group {grp}.",
+        """
+        SELECT r.team_id, r.email_id, r.position, r.state, r.grp
+          FROM recipients r
+         WHERE r.state = ANY ($2::text[])
+           AND NOT EXISTS (SELECT FROM deliveries d
+                            WHERE d.team_id = r.team_id AND d.email_id = r.email_id AND d.grp = r.grp)
+         LIMIT $1
+        """,
+        (STILL_OPEN,),
+    ),
+    Invariant(
+        "recipient_differs_from_history",
+        "The recipient at position {position} is {state}, but its history says otherwise ({history}).",
+        """
+        WITH own AS (
+            SELECT team_id, email_id, position, array_agg(kind) AS kinds,
+                   bool_or(kind = 'sent') AS sent, bool_or(kind = 'delivery_delayed') AS delayed,
+                   bool_or(kind = 'bounced') AS bounced, bool_or(kind = 'complained') AS complained
+              FROM timeline
+             WHERE position IS NOT NULL
+             GROUP BY team_id, email_id, position
+        ), whole AS (
+            SELECT team_id, email_id,
+                   bool_or(kind = 'canceled') AS canceled, bool_or(kind = 'queued') AS queued
+              FROM timeline
+             WHERE position IS NULL
+             GROUP BY team_id, email_id
+        )
+        SELECT r.team_id, r.email_id, r.position, r.state,
+               coalesce(array_to_string(own.kinds, ', '), 'nothing of its own') AS history
+          FROM recipients r
+          JOIN whole ON whole.team_id = r.team_id AND whole.email_id = r.email_id
+          LEFT JOIN own
+                 ON own.team_id = r.team_id AND own.email_id = r.email_id AND own.position = r.position
+         WHERE NOT CASE WHEN own.kinds && $2::text[] THEN r.state = ANY (own.kinds) AND r.state = ANY ($2)
+                        WHEN own.delayed THEN r.state = 'delivery_delayed'
+                        WHEN own.sent THEN r.state = 'sent'
+                        WHEN whole.canceled THEN r.state = 'canceled'
+                        WHEN whole.queued THEN r.state = 'queued'
+                        ELSE r.state = 'scheduled' END
+            OR (r.sent_at IS NOT NULL) <> coalesce(own.sent, false)
+            OR (r.delayed_at IS NOT NULL) <> coalesce(own.delayed, false)
+            OR (r.bounce_type IS NOT NULL) <> coalesce(own.bounced, false)
+            OR (r.complained_at IS NOT NULL) <> coalesce(own.complained, false)
+         LIMIT $1
+        """,
+        (ENDS,),
+    ),
+    # The latest event decides, at the same instant the later kind; a `sent` that comes after a delay of
+    # the same recipient is bookkeeping, and so is a delay that is only repeated.
+    Invariant(
+        "last_event_differs_from_history",
+        "The email's last event is {last_event}, but its history says {kind}.",
+        """
+        WITH latest AS (
+            SELECT DISTINCT ON (t.team_id, t.email_id) t.team_id, t.email_id, t.kind, t.at
+              FROM timeline t
+              LEFT JOIN recipients r
+                     ON r.team_id = t.team_id AND r.email_id = t.email_id AND r.position = t.position
+             WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
+               AND (t.kind = 'sent' AND r.delayed_at < t.at) IS NOT TRUE
+               AND NOT (t.kind = 'scheduled'
+                        AND EXISTS (SELECT FROM timeline moved
+                                     WHERE moved.team_id = t.team_id AND moved.email_id = t.email_id
+                                       AND moved.position IS NULL AND moved.kind IN ('queued', 'canceled')))
+             ORDER BY t.team_id, t.email_id, t.at DESC, array_position($2::text[], t.kind) DESC
+        )
+        SELECT e.team_id, e.id AS email_id, e.last_event, latest.kind
+          FROM emails e
+          JOIN latest ON latest.team_id = e.team_id AND latest.email_id = e.id
+         WHERE (e.last_event, e.last_event_at) IS DISTINCT FROM (latest.kind, latest.at)
+         LIMIT $1
+        """,
+        (IN_ORDER,),
+    ),
+    Invariant(
+        "history_without_email",
+        "The history entry {id} ({kind}) belongs to an email that is missing.",
+        """
+        SELECT t.team_id, t.email_id, t.id, t.kind
+          FROM timeline t
+         WHERE NOT EXISTS (SELECT FROM emails e WHERE e.team_id = t.team_id AND e.id = t.email_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "history_without_recipient",
+        "The history entry {id} ({kind}) is about position {position}, where there is no recipient.",
+        """
+        SELECT t.team_id, t.email_id, t.id, t.kind, t.position
+          FROM timeline t
+         WHERE t.position IS NOT NULL
+           AND NOT EXISTS (SELECT FROM recipients r
+                            WHERE r.team_id = t.team_id AND r.email_id = t.email_id
+                              AND r.position = t.position)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "work_without_email",
+        "The work item of group {grp} ({destination}) belongs to an email that is missing.",
+        """
+        SELECT d.team_id, d.email_id, d.grp, d.destination
+          FROM deliveries d
+         WHERE NOT EXISTS (SELECT FROM emails e WHERE e.team_id = d.team_id AND e.id = d.email_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "work_without_open_recipient",
+        "The work item of group {grp} ({destination}) has nobody left to deliver to.",
+        """
+        SELECT d.team_id, d.email_id, d.grp, d.destination
+          FROM deliveries d
+         WHERE NOT EXISTS (SELECT FROM recipients r
+                            WHERE r.team_id = d.team_id AND r.email_id = d.email_id AND r.grp = d.grp
+                              AND r.state = ANY ($2::text[]))
+         LIMIT $1
+        """,
+        (STILL_OPEN,),
+    ),
+    Invariant(
+        "work_without_fetch",
+        "The work item of group {grp} waits for an attachment, but nothing fetches it.",
+        """
+        SELECT d.team_id, d.email_id, d.grp
+          FROM deliveries d
+         WHERE d.due_at = $2
+           AND NOT EXISTS (SELECT FROM jobs j
+                            WHERE j.team_id = d.team_id AND j.kind = $3 AND j.subject_id = d.email_id)
+         LIMIT $1
+        """,
+        (HELD, JOB_FETCH),
+    ),
+    Invariant(
+        "attachment_missing",
+        "The content {id} has {wanted} attachments, of which {stored} are stored.",
+        """
+        SELECT c.team_id, e.id AS email_id, c.id, c.attachments AS wanted, count(a.id) AS stored
+          FROM contents c
+          LEFT JOIN attachments a ON a.team_id = c.team_id AND a.content_id = c.id
+          LEFT JOIN emails e ON e.team_id = c.team_id AND e.id = c.id
+         GROUP BY c.team_id, c.id, e.id
+        HAVING count(a.id) <> c.attachments
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "attachment_without_content",
+        "The attachment {id} belongs to the content {content_id}, which is missing.",
+        """
+        SELECT a.team_id, a.id, a.content_id
+          FROM attachments a
+         WHERE NOT EXISTS (SELECT FROM contents c WHERE c.team_id = a.team_id AND c.id = a.content_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "attachment_without_bytes",
+        "The attachment {id} should have {size} bytes, but they are not there.",
+        """
+        SELECT a.team_id, e.id AS email_id, a.id, a.content_id, a.size
+          FROM attachments a
+          LEFT JOIN emails e ON e.team_id = a.team_id AND e.id = a.content_id
+         WHERE a.blob IS NULL
+           AND (a.url IS NULL OR a.size IS NOT NULL)
+           AND octet_length(a.data) IS DISTINCT FROM a.size
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "captured_without_bytes",
+        "The captured mail {id} has no bytes.",
+        """
+        SELECT c.team_id, c.email_id, c.id
+          FROM captured c
+         WHERE c.blob IS NULL AND c.data IS NULL
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "answer_without_email",
+        "The answer kept for the idempotency key {key!r} names the email {email_id}, which is missing.",
+        """
+        SELECT k.team_id, answer.email_id, k.scope, k.key
+          FROM idempotency_keys k
+         CROSS JOIN LATERAL (
+               SELECT (convert_from(k.body, 'UTF8')::jsonb->>'id')::uuid AS email_id
+                WHERE k.scope = $2
+               UNION ALL
+               SELECT (item->>'id')::uuid
+                 FROM jsonb_array_elements(CASE WHEN k.scope = $3
+                                                THEN convert_from(k.body, 'UTF8')::jsonb->'data' END) AS item
+               ) AS answer
+         WHERE k.status = 200
+           AND NOT EXISTS (SELECT FROM emails e WHERE e.team_id = k.team_id AND e.id = answer.email_id)
+         LIMIT $1
+        """,
+        (SEND, SEND_BATCH),
+    ),
+    Invariant(
+        "metric_differs_from_history",
+        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the metric {metric} is {written}, "
+        "but the history counts {counted}.",
+        """
+        WITH accepted AS (
+            SELECT e.team_id, date_bin('15 minutes', e.created_at, 'epoch'::timestamptz) AS start,
+                   count(*) AS received
+              FROM emails e
+              JOIN recipients r ON r.team_id = e.team_id AND r.email_id = e.id
+             GROUP BY 1, 2
+        ), happened AS (
+            SELECT team_id, date_bin('15 minutes', at, 'epoch'::timestamptz) AS start,
+                   count(*) FILTER (WHERE kind = 'sent') AS sent,
+                   count(*) FILTER (WHERE kind = 'delivered') AS delivered,
+                   count(*) FILTER (WHERE kind = 'delivery_delayed') AS delivery_delayed,
+                   count(*) FILTER (WHERE kind = 'failed') AS failed,
+                   count(*) FILTER (WHERE kind = 'suppressed') AS suppressed,
+                   count(*) FILTER (WHERE kind = 'complained') AS complained,
+                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Permanent') AS bounced_permanent,
+                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Transient') AS bounced_transient,
+                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Undetermined')
+                       AS bounced_undetermined
+              FROM (SELECT team_id, at, kind, coalesce(detail->'bounce'->>'type', 'Undetermined') AS bounce
+                      FROM timeline
+                     WHERE position IS NOT NULL AND (detail->>'repeated' = 'true') IS NOT TRUE) AS lines
+             GROUP BY 1, 2
+        ), written AS (
+            SELECT team_id, start, sum(received) AS received, sum(sent) AS sent,
+                   sum(delivered) AS delivered, sum(delivery_delayed) AS delivery_delayed,
+                   sum(failed) AS failed, sum(suppressed) AS suppressed, sum(complained) AS complained,
+                   sum(bounced_permanent) AS bounced_permanent,
+                   sum(bounced_transient) AS bounced_transient,
+                   sum(bounced_undetermined) AS bounced_undetermined
+              FROM metric_increments
+             GROUP BY 1, 2
+        )
+        SELECT team_id, start, pair.metric, coalesce(pair.written, 0)::bigint AS written,
+               coalesce(pair.counted, 0) AS counted
+          FROM written
+          FULL JOIN happened USING (team_id, start)
+          FULL JOIN accepted USING (team_id, start)
+         CROSS JOIN LATERAL (VALUES
+               ('received', written.received, accepted.received),
+               ('sent', written.sent, happened.sent),
+               ('delivered', written.delivered, happened.delivered),
+               ('delivery_delayed', written.delivery_delayed, happened.delivery_delayed),
+               ('failed', written.failed, happened.failed),
+               ('suppressed', written.suppressed, happened.suppressed),
+               ('complained', written.complained, happened.complained),
+               ('bounced_permanent', written.bounced_permanent, happened.bounced_permanent),
+               ('bounced_transient', written.bounced_transient, happened.bounced_transient),
+               ('bounced_undetermined', written.bounced_undetermined, happened.bounced_undetermined)
+               ) AS pair (metric, written, counted)
+         WHERE coalesce(pair.written, 0) <> coalesce(pair.counted, 0)
+         ORDER BY team_id, start
+         LIMIT $1
+        """,
+    ),
+)
+
+# Emails whose address lists are longer or shorter than their recipients. Mostly an address was given
+# twice; `reconcile` compares the addresses themselves.
+LISTS = """
+    SELECT e.team_id, e.id AS email_id, e.to_list, e.cc_list, e.bcc_list,
+           ARRAY(SELECT r.address FROM recipients r WHERE r.team_id = e.team_id AND r.email_id = e.id)
+               AS addresses
+      FROM emails e
+      JOIN (SELECT team_id, email_id, count(*) AS stored
+              FROM recipients
+             GROUP BY team_id, email_id) AS found
+        ON found.team_id = e.team_id AND found.email_id = e.id
+     WHERE found.stored <> json_array_length(e.to_list) + coalesce(json_array_length(e.cc_list), 0)
+                           + coalesce(json_array_length(e.bcc_list), 0)
+"""
+
+ACCOUNTS = """
+    SELECT t.id AS team_id, t.name AS team,
+           (SELECT count(*) FROM emails e WHERE e.team_id = t.id) AS emails,
+           coalesce(written.accepted, 0)::bigint AS accepted,
+           coalesce(found.delivered, 0) AS delivered, coalesce(found.bounced, 0) AS bounced,
+           coalesce(found.failed, 0) AS failed, coalesce(found.suppressed, 0) AS suppressed,
+           coalesce(found.canceled, 0) AS canceled, coalesce(found.pending, 0) AS pending
+      FROM teams t
+      LEFT JOIN (SELECT team_id, sum(received) AS accepted
+                   FROM metric_increments
+                  GROUP BY team_id) AS written
+             ON written.team_id = t.id
+      LEFT JOIN (SELECT team_id,
+                        count(*) FILTER (WHERE state IN ('delivered', 'opened', 'clicked', 'complained'))
+                            AS delivered,
+                        count(*) FILTER (WHERE state = 'bounced') AS bounced,
+                        count(*) FILTER (WHERE state = 'failed') AS failed,
+                        count(*) FILTER (WHERE state = 'suppressed') AS suppressed,
+                        count(*) FILTER (WHERE state = 'canceled') AS canceled,
+                        count(*) FILTER (WHERE state = ANY ($1::text[])) AS pending
+                   FROM recipients
+                  GROUP BY team_id) AS found
+             ON found.team_id = t.id
+     ORDER BY t.id
+"""
