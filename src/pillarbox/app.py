@@ -24,6 +24,7 @@ from pillarbox.delivery.connections import Connections
 from pillarbox.delivery.engine import Carrier, Engine
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.network import Network
+from pillarbox.delivery.pausing import Pauses
 from pillarbox.delivery.sealing import Sealer
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
@@ -136,6 +137,7 @@ class House:
             Senders(pools.engine, seams.clock), self.blobs, domain_required=settings.verified_domain_required
         )
         self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
+        self.pauses = Pauses(pools.engine)
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.accept = self._accept()
         self.last_used = LastUsed(pool, seams.clock)
@@ -155,6 +157,7 @@ class House:
             claims=self.claims,
             settler=settler,
             carrier=carrier,
+            pauses=self.pauses,
             window=self.settings.delivery_window,
             chance=seams.chance,
             roles=",".join(self.settings.roles),

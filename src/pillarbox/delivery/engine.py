@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
+from uuid import UUID
 
 from pillarbox.delivery import figures
 from pillarbox.delivery.claims import RENEW_EVERY, Claims
@@ -98,6 +99,10 @@ class Engine:
         self._reserved += items
         self._bytes += weight
         return True
+
+    def holds_back(self, team_id: UUID, destinations: Sequence[str]) -> bool:
+        """Whether any of this mail is paused, so that it must not be handed over."""
+        return self._pauses.cover_any(team_id, destinations)
 
     def forget(self, items: int, weight: int) -> None:
         """Give up a reservation whose commit failed."""

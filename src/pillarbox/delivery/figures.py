@@ -10,7 +10,7 @@ from pillarbox.timeline.rules import Kind
 
 OUTCOMES = Counter(
     "pillarbox_delivery_outcomes",
-    "Recipients by what became of them in an attempt: delivered, bounced, delivery_delayed, failed, suppressed.",
+    "Recipients by what became of them in an attempt.",
     ("outcome",),
 )
 UNCERTAIN = Counter(
@@ -31,7 +31,9 @@ QUEUE = Gauge(
     ("state",),
 )
 QUEUE_OLDEST = Gauge(
-    "pillarbox_queue_oldest_seconds", "Age of the oldest work item in each state since it was accepted.", ("state",)
+    "pillarbox_queue_oldest_seconds",
+    "Age of the oldest work item in each state since it was accepted.",
+    ("state",),
 )
 QUEUE_LAG = Gauge(
     "pillarbox_queue_lag_seconds", "For how long the work item has been due that waits longest to be taken."

@@ -17,7 +17,7 @@ import asyncpg
 from pillarbox.delivery.claims import LEASE, Claims
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains.senders import SenderDomain, Senders
-from pillarbox.emails import queries
+from pillarbox.emails import figures, queries
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.rows import JOB_FETCH, Draft, Rows, drafted, hand_over
 from pillarbox.kernel import faults
@@ -131,7 +131,7 @@ class Accept:
         self._claims = claims
         self._wake = wake
         self._commits: GroupCommit[_Acceptance, None] = GroupCommit(
-            self._flush, weigh=lambda a: a.weight, shared=(DatabaseGone,)
+            self._flush, kind="accept", weigh=lambda a: a.weight, shared=(DatabaseGone,)
         )
 
     # May it be sent? -------------------------------------------------------------------------------
@@ -225,6 +225,7 @@ class Accept:
         except BaseException:
             self._forget(batch, reserved)
             raise
+        figures.accepted(draft for i, a in enumerate(batch) if i not in failed for draft in a.drafts)
         for index, (item, room) in enumerate(zip(batch, reserved, strict=True)):
             # Committed is committed: the answer is yes, and work that is lost here comes back by its lease.
             try:
@@ -238,7 +239,11 @@ class Accept:
     def _reserve(self, item: _Acceptance) -> int:
         """How many work items of this acceptance the engine of this process takes over."""
         wanted = sum(len(draft.groups) for draft in item.drafts if draft.is_immediate)
-        if self._engine is None or not wanted or not self._engine.reserve(wanted, item.weight):
+        if self._engine is None or not wanted:
+            return 0
+        if any(self._engine.holds_back(item.caller.team_id, draft.groups) for draft in item.drafts):
+            return 0
+        if not self._engine.reserve(wanted, item.weight):
             return 0
         return wanted
 

@@ -8,14 +8,23 @@ half and both halves are tried, so one bad row never fails its neighbours.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from pillarbox.kernel import problems
+from pillarbox.kernel.tallies import SECONDS, SIZES, Histogram
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+COMMIT_SECONDS = Histogram(
+    "pillarbox_commit_seconds", "How long group commits took, by what they commit.", SECONDS, ("kind",)
+)
+COMMIT_ITEMS = Histogram(
+    "pillarbox_commit_items", "How many callers shared a group commit.", SIZES, ("kind",)
+)
 
 Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
 
@@ -28,6 +37,8 @@ class GroupCommit(Generic[Item, Result]):
     `shared` names the exceptions that no item can have caused (the database is gone): they are
     given to every caller at once, without cutting the batch.
 
+    `kind` is the label of its figures.
+
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
     run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
     """
@@ -36,6 +47,7 @@ class GroupCommit(Generic[Item, Result]):
         self,
         flush: Flush[Item, Result],
         *,
+        kind: str = "other",
         weigh: Callable[[Item], int] = lambda _: 1,
         most_items: int = 500,
         most_weight: int = 8 * 1024 * 1024,
@@ -44,6 +56,7 @@ class GroupCommit(Generic[Item, Result]):
         shared: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._flush = flush
+        self._labels = (kind,)
         self._weigh = weigh
         self._most_items = most_items
         self._most_weight = most_weight
@@ -99,6 +112,7 @@ class GroupCommit(Generic[Item, Result]):
         return batch
 
     async def _commit(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
+        started = time.perf_counter()
         try:
             results = await self._flush([item for item, _ in batch])
         except self._shared as gone:
@@ -116,6 +130,8 @@ class GroupCommit(Generic[Item, Result]):
             await self._commit(batch[:half])
             await self._commit(batch[half:])
         else:
+            COMMIT_SECONDS.observe(time.perf_counter() - started, self._labels)
+            COMMIT_ITEMS.observe(len(batch), self._labels)
             for (_, answer), result in zip(batch, results, strict=True):
                 if isinstance(result, BaseException):
                     _fail(answer, result)

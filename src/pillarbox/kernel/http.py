@@ -30,6 +30,9 @@ HTML = "text/html; charset=utf-8"
 
 Network = IPv4Network | IPv6Network
 
+UNMATCHED = "none"
+"""The pattern of a request that no route takes."""
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -38,7 +41,8 @@ class Request:
 
     `id` is a UUIDv7 made when the request arrived and is answered as `x-request-id`; `at` is the
     instant inside it. `params` holds the path parameters, percent-decoded; those whose name ends in
-    `_id` have been checked and put in lower case before the handler runs.
+    `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
+    figures name it.
     """
 
     __slots__ = (
@@ -53,6 +57,7 @@ class Request:
         "method",
         "params",
         "path",
+        "pattern",
         "rate",
         "raw",
         "scope",
@@ -68,6 +73,7 @@ class Request:
         self.services = services
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.pattern = UNMATCHED
         self.params: dict[str, str] = {}
         self.raw: bytes | bytearray = b""
         self.body: Any = {}

@@ -6,6 +6,7 @@ path parameters → handler (fields, look-ups, effect) → answer (conventions s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -43,11 +44,20 @@ from pillarbox.kernel.ratelimit import Taken, Windows, key_for
 from pillarbox.kernel.rendering import answer_headers, problem_reply
 from pillarbox.kernel.routing import Intake, Route, RouteTable
 from pillarbox.kernel.services import Services
+from pillarbox.kernel.tallies import SECONDS, Histogram
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
+
+REQUESTS = Histogram(
+    "pillarbox_http_request_seconds",
+    "How long requests took until their answer was made, by route and class of status.",
+    SECONDS,
+    ("route", "status"),
+)
+STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ class Api:
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        started = time.perf_counter()
         request = Request(scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
         try:
             reply = await self._answer(request, receive)
@@ -89,6 +100,9 @@ class Api:
             return
         except Exception as failure:
             reply = problem_reply(problem_for(failure, request.id))
+        REQUESTS.observe(
+            time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
+        )
         await _deliver(request, reply, receive, send)
 
     async def _answer(self, request: Request, receive: Receive) -> Reply:
@@ -96,6 +110,7 @@ class Api:
         if request.method == "OPTIONS":
             return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
         route, values = self._table.match(request.method, raw_path)
+        request.pattern = route.scope
         size = declared_size(
             request.raw_header(b"content-length"), request.raw_header(b"transfer-encoding"), route.limit
         )

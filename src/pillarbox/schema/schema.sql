@@ -235,7 +235,9 @@ CREATE TABLE metric_increments (
 
 -- The queue: one email to one group of recipients. Only live work is here; a finished item is deleted
 -- and its recipients carry the outcome. `attempt` counts claims and fences outcomes; `tries` counts
--- attempts that ended in a delay and picks the next step of the retry schedule.
+-- attempts that ended in a delay and picks the next step of the retry schedule. `uncertain` counts claims
+-- that ended without an outcome; `begun` counts, from the first of those on, attempts that were begun
+-- since the last outcome (an item that takes its process with it is quarantined).
 CREATE TABLE deliveries (
     team_id          uuid        NOT NULL,
     email_id         uuid        NOT NULL,
@@ -247,6 +249,7 @@ CREATE TABLE deliveries (
     attempt          integer     NOT NULL DEFAULT 0,
     tries            integer     NOT NULL DEFAULT 0,
     uncertain        integer     NOT NULL DEFAULT 0,
+    begun            smallint    NOT NULL DEFAULT 0,
     released         boolean     NOT NULL,
     reached          boolean     NOT NULL DEFAULT false,
     first_attempt_at timestamptz,
@@ -266,6 +269,15 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (team_id, destination, due_at) WHERE owner IS NULL;
 CREATE INDEX deliveries_leased ON deliveries (leased_until) WHERE owner IS NOT NULL;
+
+-- What the operator has stopped: mail of a team (the nil id: of every team) to a destination ('': to any).
+CREATE TABLE paused (
+    team_id     uuid        NOT NULL,
+    destination text        NOT NULL,
+    reason      text,
+    paused_at   timestamptz NOT NULL,
+    PRIMARY KEY (team_id, destination)
+);
 
 -- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`.
 CREATE TABLE jobs (
