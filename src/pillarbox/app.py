@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,14 @@ import asyncpg
 
 from pillarbox.api_keys import routes as api_key_routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
-from pillarbox.delivery.carriers import Carriers, CaptureStore, Simulator
+from pillarbox.capture import json_routes as capture_json_routes
+from pillarbox.capture import routes as capture_routes
+from pillarbox.capture.door import CaptureDoor
+from pillarbox.capture.keep import Capture
+from pillarbox.capture.reading import Reader
+from pillarbox.capture.waiting import CHANNEL as CAPTURE_CHANNEL
+from pillarbox.dashboard.shared import SharedPages
+from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
 from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.connections import Connections
 from pillarbox.delivery.engine import Carrier, Engine
@@ -32,12 +39,14 @@ from pillarbox.domains import routes as domain_routes
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.senders import Senders
 from pillarbox.emails import routes as email_routes
+from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.parcels import Parcels
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.share import Sharing
+from pillarbox.emails.shared_page import SharedScreens
 from pillarbox.kernel import files as file_routes
 from pillarbox.kernel import health as health_routes
 from pillarbox.kernel import openapi as openapi_routes
@@ -67,8 +76,17 @@ from pillarbox.mail.verp import VerpSigner
 from pillarbox.timeline.record import Timeline
 
 ROUTES: list[Route] = collect(
-    email_routes, api_key_routes, domain_routes, file_routes, health_routes, openapi_routes
+    email_routes,
+    shared_page,
+    api_key_routes,
+    domain_routes,
+    file_routes,
+    health_routes,
+    openapi_routes,
 )
+CAPTURE_ROUTES: list[Route] = collect(capture_routes, capture_json_routes)
+"""Only with the route `capture`."""
+
 
 CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
@@ -131,6 +149,7 @@ class House:
         self.installation = installation(settings)
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
+        self.capture = Capture(pools.engine, seams.clock, self.ids, self.blobs, settings.capture_limit)
         self.bell = Bell(pool, DELIVERY_CHANNEL)
         self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private)
         self.parcels = Parcels(
@@ -166,7 +185,7 @@ class House:
     def _outside(self, seams: Seams, sealer: Sealer) -> tuple[Carrier, KeepCaptured]:
         route = self.settings.route
         if route.kind is RouteKind.CAPTURE:
-            return CaptureStore(seams.clock, sealer, self._return_path), keep_nothing
+            return CaptureStore(seams.clock, sealer, self._return_path), self.capture.keep
         hello = self.settings.hostname
         way: RelayWay | DirectWay
         if route.relay is not None:
@@ -230,6 +249,12 @@ class House:
             Windows(self.runtime.shared_memory, self.clock),
             self.installation,
         )
+        if self.settings.route.kind is RouteKind.CAPTURE:
+            hosts = (self.settings.http.host, self.settings.hostname)
+            services.add(self.capture)
+            services.add(Reader(self.pool, self.blobs))
+            services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
+        services.add(SharedPages(), SharedScreens)
         services.add(self.pool, asyncpg.Pool)
         services.add(self.clock, Clock)
         credentials = KeyCredentials(self.pool, self.clock, self.last_used)
@@ -242,13 +267,13 @@ class House:
 class App:
     """What a worker process runs."""
 
-    def __init__(self, house: House, ear: Ear | None) -> None:
+    def __init__(self, house: House, ears: Sequence[Ear]) -> None:
         self.house = house
-        self._ear = ear
+        self._ears = ears
         self._writing: asyncio.Task[None] | None = None
         settings = house.settings
         self._api = Api(
-            RouteTable(ROUTES),
+            RouteTable(ROUTES + (CAPTURE_ROUTES if settings.route.kind is RouteKind.CAPTURE else [])),
             house.services(),
             HttpSettings(
                 settings.rate_limit,
@@ -266,18 +291,24 @@ class App:
         house = self.house
         if house.engine is not None:
             await house.engine.start()
-        if self._ear is not None:
-            await self._ear.start()
+        for ear in self._ears:
+            await ear.start()
+        await house.capture.start()
         if Role.JOBS in house.settings.roles:
             await house.jobs.start()
         self._writing = asyncio.create_task(house.last_used.run())
+
+    def closing(self) -> None:
+        """The doors are about to close: let nobody wait for a mail any longer."""
+        self.house.capture.arrivals.close()
 
     async def stop(self, grace: float) -> None:
         """Finish what is on the wire within `grace` seconds and give back the leases."""
         house = self.house
         await house.accept.drain()
-        if self._ear is not None:
-            await self._ear.stop()
+        for ear in self._ears:
+            await ear.stop()
+        await house.capture.stop()
         await house.jobs.stop(grace)
         if house.engine is not None:
             await house.engine.stop(grace)
@@ -296,10 +327,12 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
         raise ValueError("a worker needs the address of its database")
     pools = await Pools.open(settings.database_url)
     house = House(settings, runtime, pools, seams or Seams.real(settings))
-    ear = None
+    ears = []
     if house.engine is not None:
-        ear = Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake)
-    return App(house, ear)
+        ears.append(Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
+    if settings.route.kind is RouteKind.CAPTURE:
+        ears.append(Ear(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
+    return App(house, ears)
 
 
 def installation(settings: Settings) -> Installation:

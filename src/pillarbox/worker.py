@@ -24,7 +24,7 @@ import structlog
 import uvicorn
 import uvloop
 
-from pillarbox.kernel import log
+from pillarbox.kernel import faults, log
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings, settings_of
 from pillarbox.kernel.ids import Ids
@@ -60,6 +60,7 @@ def main() -> int:
     if given is None:
         return 0
     log.configure(given.settings.log)
+    faults.arm(os.environ.get(faults.VARIABLE))
     structlog.contextvars.bind_contextvars(worker=os.getpid())
     try:
         uvloop.run(work(given, channel))
@@ -102,6 +103,7 @@ async def work(given: Given, channel: socket.socket) -> None:
     channel.sendall(READY)
     await stop.wait()
     loop.remove_reader(channel)
+    application.closing()
     if server:
         await server.close()
     await application.stop(WORK_GRACE)

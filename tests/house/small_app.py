@@ -33,6 +33,9 @@ class SmallApp:
     async def start(self) -> None:
         (self._folder / f"started-{os.getpid()}").touch()
 
+    def closing(self) -> None:
+        return
+
     async def stop(self, grace: float) -> None:
         (self._folder / f"stopped-{os.getpid()}").touch()
 

@@ -45,6 +45,10 @@ class Application(Protocol):
         """Return when the background work runs and requests can be answered."""
         ...
 
+    def closing(self) -> None:
+        """The doors are about to close; whoever only waits gets an answer now."""
+        ...
+
     async def stop(self, grace: float) -> None:
         """Finish what is on the wire within `grace` seconds and give back the leases."""
         ...

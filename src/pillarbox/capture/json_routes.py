@@ -1,0 +1,98 @@
+"""Captured mail as JSON, for other people's test suites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pillarbox.capture import door, wire
+from pillarbox.capture.door import CaptureDoor
+from pillarbox.capture.keep import Capture
+from pillarbox.capture.queries import CapturedRow
+from pillarbox.capture.reading import Reader
+from pillarbox.capture.waiting import Filters
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.paging import Page
+from pillarbox.kernel.problems import InvalidParameter
+from pillarbox.kernel.query import Query
+from pillarbox.kernel.routing import Access, route
+
+LONGEST_WAIT = 60
+WAIT_REASON = f"Use a number of seconds from 0 to {LONGEST_WAIT}."
+
+MOST_BYTES = 48 * 1024 * 1024
+"""Raw bytes of one page; it ends early, with `has_more`, where its mails are large."""
+
+
+@route(
+    "GET",
+    "/capture.json",
+    needs=Access.PUBLIC,
+    query=("limit", "after", "before"),
+    reply=wire.CapturedList,
+    summary="List captured mail, or wait for one (route capture only)",
+)
+async def list_captured(request: Request) -> Reply:
+    """Mails by recipient (`to`), sender (`from`) and `subject`; `wait` seconds for the first that fits."""
+    request.use(CaptureDoor).admit(request)
+    page = Page.read(request.query)
+    filters = filters_of(request.query)
+    rows = await request.use(Capture).arrivals.wait(filters, page, seconds_of(request.query))
+    shown, more = fitting(rows, page)
+    reader, origin = request.use(Reader), door.origin(request)
+    data = [wire.captured(row, await reader.message(row), origin) for row in shown]
+    return Reply(wire.CapturedList(has_more=more, data=data))
+
+
+@route(
+    "GET",
+    "/capture.json/{captured_id}",
+    needs=Access.PUBLIC,
+    reply=wire.Captured,
+    summary="Retrieve a captured mail (route capture only)",
+)
+async def retrieve_captured(request: Request) -> Reply:
+    request.use(CaptureDoor).admit(request)
+    reader = request.use(Reader)
+    row = await reader.row(request.uuid("captured_id"))
+    return Reply(wire.captured(row, await reader.message(row), door.origin(request)))
+
+
+@route(
+    "DELETE",
+    "/capture.json",
+    needs=Access.PUBLIC,
+    reply=wire.Cleared,
+    summary="Remove all captured mail (route capture only)",
+)
+async def clear_captured(request: Request) -> Reply:
+    request.use(CaptureDoor).admit_change(request)
+    return Reply(wire.Cleared(deleted=await request.use(Capture).clear()))
+
+
+def filters_of(query: Query) -> Filters:
+    """The filters of the JSON list."""
+    return Filters(to=query.text("to"), sender=query.text("from"), subject=query.text("subject"))
+
+
+def seconds_of(query: Query) -> int:
+    """How long to wait for a mail."""
+    seconds = query.integer("wait", WAIT_REASON) or 0
+    if seconds > LONGEST_WAIT:
+        raise InvalidParameter("wait", WAIT_REASON)
+    return seconds
+
+
+def fitting(rows: Sequence[CapturedRow], page: Page) -> tuple[list[CapturedRow], bool]:
+    """The mails of the page that fit one answer, newest first, and whether there are more."""
+    limit = page.limit or len(rows)
+    kept: list[CapturedRow] = []
+    octets = 0
+    for row in rows[:limit]:
+        octets += row.size
+        if kept and octets > MOST_BYTES:
+            break
+        kept.append(row)
+    more = len(kept) < len(rows)
+    if page.before:
+        kept.reverse()
+    return kept, more

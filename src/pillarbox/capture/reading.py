@@ -1,0 +1,82 @@
+"""From a row to the message that people and test suites read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.capture import message, queries
+from pillarbox.capture.message import Message, Part
+from pillarbox.capture.queries import CapturedRow
+from pillarbox.kernel.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.problems import NotFound
+
+T = TypeVar("T")
+
+AT_ONCE = 2
+"""Messages that may be in memory at once for reading."""
+
+
+class Reader:
+    """Reads kept messages, a few at a time, in threads."""
+
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore) -> None:
+        self._pool = pool
+        self._blobs = blobs
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def row(self, captured_id: UUID) -> CapturedRow:
+        """The mail without its bytes; NotFound."""
+        found = await queries.get(self._pool, captured_id)
+        if found is None:
+            raise NotFound("Captured mail")
+        return found
+
+    async def message(self, row: CapturedRow) -> Message:
+        """The message of a mail; NotFound when it was removed meanwhile."""
+        return await self._in_thread(row, message.read)
+
+    async def part(self, row: CapturedRow, number: int) -> tuple[Part, bytes]:
+        """One part with its bytes; NotFound."""
+        found = await self._in_thread(row, lambda raw: message.part(raw, number))
+        if found is None:
+            raise NotFound("Attachment")
+        return found
+
+    async def source(self, row: CapturedRow, most: int) -> bytes:
+        """The first `most` bytes as they would have gone out."""
+        async with self._room:
+            return b"".join([part async for part in await self.stream(row, most)])
+
+    async def stream(self, row: CapturedRow, most: int | None = None) -> AsyncIterator[bytes]:
+        """The message as it would have gone out, in pieces."""
+        found = await queries.raw_mail(self._pool, row.team_id, row.id)
+        if found is None:
+            raise NotFound("Captured mail")
+        end = row.size if most is None else min(most, row.size)
+        if found.blob is not None:
+            return self._blobs.stream(found.blob, 0, end)
+        return _once((found.data or b"")[:end])
+
+    async def _in_thread(self, row: CapturedRow, work: Callable[[bytes], T]) -> T:
+        async with self._room:
+            return await asyncio.to_thread(work, await self._raw(row))
+
+    async def _raw(self, row: CapturedRow) -> bytes:
+        found = await queries.raw_mail(self._pool, row.team_id, row.id)
+        if found is None:
+            raise NotFound("Captured mail")
+        if found.blob is None:
+            return found.data or b""
+        try:
+            return await self._blobs.get(found.blob)
+        except BlobMissing:
+            raise NotFound("Captured mail") from None
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

@@ -1,0 +1,276 @@
+"""The pages of captured mail. They work without scripts; whatever came by mail is escaped or framed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.capture import door, queries
+from pillarbox.capture.door import CaptureDoor, ForeignPage, NoToken, Refused
+from pillarbox.capture.keep import Capture
+from pillarbox.capture.message import Message, Part
+from pillarbox.capture.queries import CapturedRow
+from pillarbox.capture.reading import Reader
+from pillarbox.capture.waiting import Filters
+from pillarbox.dashboard import mail_html, pages
+from pillarbox.dashboard.links import links
+from pillarbox.emails import wire as email_wire
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.files import disposition
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.paging import Page, well_formed
+from pillarbox.kernel.problems import NotFound, Problem
+from pillarbox.kernel.routing import Access, route
+from pillarbox.timeline import history
+
+ON_A_PAGE = 50
+SOURCE_SHOWN = 256 * 1024
+MOST_EVENTS = 200
+FORM_BYTES = 4096
+
+SANDBOX = "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
+LOCKED = {
+    "content-security-policy": "sandbox; default-src 'none'",
+    "referrer-policy": "no-referrer",
+}
+
+Shows = Callable[[Request], Coroutine[Any, Any, Reply]]
+
+
+class Tab(NamedTuple):
+    """One view of a mail."""
+
+    name: str
+    title: str
+    amount: int | None = None
+
+
+def for_people(show: Shows) -> Shows:
+    """A page: lets in by the printed link, and answers a problem with a page."""
+
+    @wraps(show)
+    async def shown(request: Request) -> Reply:
+        try:
+            entered = enter(request)
+            return entered if entered is not None else await show(request)
+        except Problem as problem:
+            return problem_page(problem)
+
+    return shown
+
+
+def enter(request: Request) -> Reply | None:
+    """A redirect that takes the token out of the address, when it is there; raises Refused."""
+    guard = request.use(CaptureDoor)
+    token = request.query.last("token")
+    if token is None or request.method == "POST":
+        guard.admit(request)
+        return None
+    guard.check_place(request)
+    if not guard.is_token(token):
+        raise NoToken
+    rest = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    query = urlencode([pair for pair in rest if pair[0] != "token"])
+    target = quote(request.path) + (f"?{query}" if query else "")
+    headers = {"location": target, "set-cookie": guard.cookie_header(request), **LOCKED}
+    return Reply.html("", 303, headers)
+
+
+def problem_page(problem: Problem) -> Reply:
+    """What a person sees instead of the contract's error body."""
+    if isinstance(problem, NoToken):
+        return pages.message_page(
+            "The link is needed",
+            "Captured mail opens with the link that pillarbox serve prints when it starts, on the line that "
+            "begins with the word capture. The link is new at every start.",
+            status=403,
+            link=("/capture", "I have opened it already"),
+        )
+    if isinstance(problem, Refused):
+        return pages.message_page("Not from here", problem.message, status=problem.status)
+    title = "This mail is not here" if isinstance(problem, NotFound) else "That did not work"
+    return pages.message_page(
+        title, problem.message, status=problem.status, link=("/capture", "All captured mail")
+    )
+
+
+@route("GET", "/capture", needs=Access.PUBLIC, summary="Read captured mail in a browser (route capture only)")
+@for_people
+async def show_list(request: Request) -> Reply:
+    """The kept mails, newest first."""
+    page = Page.read(request.query, ON_A_PAGE)
+    search = (request.query.text("q") or "").strip()
+    capture = request.use(Capture)
+    rows = await capture.arrivals.find(Filters(anything=search), page)
+    mails = rows[: page.limit]
+    more = len(rows) > len(mails)
+    if page.before:
+        mails.reverse()
+    older = more if not page.before else True
+    newer = more if page.before else page.after is not None
+    return pages.page(
+        "capture_list.html",
+        mails=mails,
+        kept=await queries.count(request.use(asyncpg.Pool)),
+        search=search,
+        form=request.use(CaptureDoor).derived("form"),
+        newer=_turned(search, "before", mails[0].id) if mails and newer else None,
+        older=_turned(search, "after", mails[-1].id) if mails and older else None,
+    )
+
+
+@route("GET", "/capture/{mail}", needs=Access.PUBLIC, summary="Read one captured mail in a browser")
+@for_people
+async def show_mail(request: Request) -> Reply:
+    """One mail in the view that was asked for, or the best that it has."""
+    row = await _row(request)
+    reader = request.use(Reader)
+    message = await reader.message(row)
+    found_links = await asyncio.to_thread(links, message.html) if message.html else []
+    tabs = tabs_of(message, len(found_links))
+    asked = request.query.text("view")
+    view = asked if asked in {tab.name for tab in tabs} else tabs[0].name
+    shown = await _cleaned(row, message, request) if view == "html" else None
+    source = await reader.source(row, SOURCE_SHOWN) if view == "raw" else b""
+    return pages.page(
+        "capture_mail.html",
+        search="",
+        mail=row,
+        message=message,
+        tabs=tabs,
+        view=view,
+        links=found_links,
+        left_out=shown.left_out if shown else 0,
+        simplified=shown is not None and shown.simplified,
+        source=source.decode("utf-8", "replace").replace("\r\n", "\n"),
+        source_cut=row.size > SOURCE_SHOWN,
+        events=await _events(request, row) if view == "events" else [],
+    )
+
+
+@route("GET", "/capture/{mail}/html", needs=Access.PUBLIC, summary="The HTML of a captured mail, for a frame")
+@for_people
+async def show_html(request: Request) -> Reply:
+    """The document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
+    row = await _row(request)
+    message = await request.use(Reader).message(row)
+    shown = await _cleaned(row, message, request)
+    pictures = f"data: {door.origin(request)}/capture/{row.id}/parts/"
+    policy = f"{mail_html.POLICY.format(images=pictures)}; {SANDBOX}"
+    headers = {"content-security-policy": policy, "referrer-policy": "no-referrer"}
+    return Reply.html(mail_html.document(shown, pictures), 200, headers)
+
+
+@route(
+    "GET", "/capture/{mail}/raw", needs=Access.PUBLIC, summary="Download a captured mail as it would go out"
+)
+@for_people
+async def download_raw(request: Request) -> Reply:
+    """The message, octet for octet."""
+    row = await _row(request)
+    headers = {**LOCKED, "content-disposition": disposition(f"{row.email_id}.eml")}
+    stream = await request.use(Reader).stream(row)
+    return Reply.stream(stream, size=row.size, media="message/rfc822", headers=headers)
+
+
+@route("GET", "/capture/{mail}/parts/{number}", needs=Access.PUBLIC, summary="A file of a captured mail")
+async def show_part(request: Request) -> Reply:
+    """An attachment as a download; a picture that the HTML shows, as itself."""
+    try:
+        return await _part_reply(request)
+    except Problem as problem:
+        return problem_page(problem)
+
+
+@route(
+    "POST",
+    "/capture/clear",
+    needs=Access.PUBLIC,
+    multipart=True,
+    limit=FORM_BYTES,
+    summary="Remove all captured mail, from the page",
+)
+@for_people
+async def clear(request: Request) -> Reply:
+    """Remove every mail; the page's own form alone may ask for it (UI-06)."""
+    guard = request.use(CaptureDoor)
+    guard.admit_change(request)
+    fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=10)
+    if not guard.is_form_key(fields.get("form", [""])[-1]):
+        raise ForeignPage
+    await request.use(Capture).clear()
+    return Reply.html("", 303, {"location": "/capture"})
+
+
+def tabs_of(message: Message, link_count: int) -> list[Tab]:
+    """The views that this mail has, the best one first."""
+    tabs = [Tab("html", "HTML")] if message.html is not None else []
+    if message.text is not None:
+        tabs.append(Tab("text", "Text"))
+    tabs += [Tab("headers", "Headers"), Tab("raw", "Raw")]
+    if message.parts:
+        tabs.append(Tab("attachments", "Attachments", len(message.parts)))
+    if link_count:
+        tabs.append(Tab("links", "Links", link_count))
+    return [*tabs, Tab("events", "Events")]
+
+
+def _turned(search: str, direction: str, captured_id: UUID) -> str:
+    return "/capture?" + urlencode([*([("q", search)] if search else []), (direction, str(captured_id))])
+
+
+async def _row(request: Request) -> CapturedRow:
+    text = request.param("mail")
+    if not well_formed(text):
+        raise NotFound("Captured mail")
+    return await request.use(Reader).row(UUID(text))
+
+
+async def _cleaned(row: CapturedRow, message: Message, request: Request) -> mail_html.Shown:
+    """The HTML with the addresses of its own pictures in place of their content ids."""
+    guard, origin = request.use(CaptureDoor), door.origin(request)
+    pictures = {part.cid: part.number for part in message.parts if part.cid and part.is_picture}
+
+    def address(cid: str) -> str | None:
+        number = pictures.get(unquote(cid))
+        if number is None:
+            return None
+        return f"{origin}/capture/{row.id}/parts/{number}?key={guard.picture_key(row.id, number)}"
+
+    return await asyncio.to_thread(mail_html.clean, message.html or "", address)
+
+
+async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
+    db = TeamDb(request.use(asyncpg.Pool), row.team_id)
+    return [email_wire.event(line) for line in await history.events(db, row.email_id, MOST_EVENTS)]
+
+
+async def _part_reply(request: Request) -> Reply:
+    guard = request.use(CaptureDoor)
+    text, number = request.param("mail"), request.param("number")
+    if not well_formed(text) or not number.isascii() or not number.isdigit() or len(number) > 4:
+        guard.admit(request)
+        raise NotFound("Attachment")
+    captured_id = UUID(text)
+    framed = guard.is_picture_key(request.query.last("key"), captured_id, int(number))
+    if framed:
+        guard.check_place(request)
+    else:
+        guard.admit(request)
+    reader = request.use(Reader)
+    part, content = await reader.part(await reader.row(captured_id), int(number))
+    return file_reply(part, content, as_picture=framed and part.is_picture)
+
+
+def file_reply(part: Part, content: bytes, *, as_picture: bool) -> Reply:
+    """The bytes of a part: a picture for the frame, or a download that no browser opens."""
+    if as_picture:
+        return Reply(content, 200, dict(LOCKED), part.content_type)
+    headers = {**LOCKED, "content-disposition": disposition(part.filename)}
+    return Reply(content, 200, headers, part.content_type)

@@ -1,0 +1,88 @@
+"""Shapes of captured mail on the wire (an extension of ours)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from pillarbox.capture.message import Message, Part
+from pillarbox.capture.queries import CapturedRow
+from pillarbox.kernel.instants import database_style
+
+
+class HeaderOut(Struct):
+    name: str
+    value: str
+
+
+class AttachmentOut(Struct):
+    """`number` is the part's place in the message; `url` takes the same credential as the list."""
+
+    number: int
+    filename: str
+    content_type: str
+    content_disposition: str
+    content_id: str | None
+    size: int
+    url: str
+
+
+class Captured(Struct):
+    """One mail. `to` holds the recipients of the envelope, `from` the From of the header."""
+
+    id: UUID
+    email_id: UUID
+    created_at: str
+    from_: str = msgspec.field(name="from")
+    to: Sequence[str]
+    subject: str
+    size: int
+    html: str | None
+    text: str | None
+    headers: list[HeaderOut]
+    attachments: list[AttachmentOut]
+
+
+class CapturedList(Struct, kw_only=True):
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[Captured]
+
+
+class Cleared(Struct, kw_only=True):
+    """How many mails were removed."""
+
+    object: Literal["captured"] = "captured"
+    deleted: int
+
+
+def captured(row: CapturedRow, message: Message, origin: str) -> Captured:
+    return Captured(
+        row.id,
+        row.email_id,
+        database_style(row.at),
+        row.sender,
+        row.recipients,
+        row.subject,
+        row.size,
+        message.html,
+        message.text,
+        [HeaderOut(header.name, header.value) for header in message.headers],
+        [_attachment(row, part, origin) for part in message.parts],
+    )
+
+
+def _attachment(row: CapturedRow, part: Part, origin: str) -> AttachmentOut:
+    return AttachmentOut(
+        part.number,
+        part.filename,
+        part.content_type,
+        "inline" if part.inline else "attachment",
+        part.cid,
+        part.size,
+        f"{origin}/capture/{row.id}/parts/{part.number}",
+    )

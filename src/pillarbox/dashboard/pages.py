@@ -1,0 +1,69 @@
+"""From a template to an answer: escaped, with the headers that every page has (UI-01, UI-04)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pillarbox.kernel.http import Reply
+
+STYLES = resources.files("pillarbox.dashboard").joinpath("templates/style.css").read_text(encoding="utf-8")
+STYLES_HASH = b64encode(sha256(STYLES.encode()).digest()).decode("ascii")
+
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{STYLES_HASH}'; img-src data:; frame-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",
+    "x-robots-tag": "noindex",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def size(octets: int) -> str:
+    """A size as people read it."""
+    amount, unit = float(octets), 0
+    while amount >= 1000 and unit < len(UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{octets} bytes" if unit == 0 else f"{amount:.1f} {UNITS[unit]}"
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("pillarbox.dashboard", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["size"] = size
+    made.globals["styles"] = Markup(STYLES)  # noqa: S704 (our own file)
+    return made
+
+
+_templates = _environment()
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a page."""
+    return _templates.get_template(template).render(**values)
+
+
+def page(template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Reply:
+    """A page as an answer."""
+    return Reply.html(render(template, **values), status, {**HEADERS, **(headers or {})})
+
+
+def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply:
+    """A page that says one thing; `link` is an address and its text."""
+    return page("message.html", status=status, title=title, text=text, link=link)
