@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel import log
+from pillarbox.kernel.blobs import BlobFailed
 from pillarbox.kernel.db import GONE
-from pillarbox.kernel.problems import DatabaseGone, Invalid, Problem, ResourceLocked
+from pillarbox.kernel.problems import DatabaseGone, Invalid, Overloaded, Problem, ResourceLocked
 
+FULL_SECONDS = 10
 LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+FULL = (BlobFailed, asyncpg.InsufficientResourcesError)
+"""No room, or a disk that cannot be trusted: nothing was accepted, and room may come back."""
+
 UNSTORABLE = (asyncpg.DataError, UnicodeEncodeError)
 
 
@@ -18,6 +23,9 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return failure
     if isinstance(failure, LOCKED):
         return ResourceLocked("Another request is changing this object right now. Try again.")
+    if isinstance(failure, FULL):
+        log.get("http").error("http.storage_full", request=str(request_id), error=type(failure).__name__)
+        return Overloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
     if isinstance(failure, UNSTORABLE):
         log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
         return Invalid("A value of the request cannot be stored.")

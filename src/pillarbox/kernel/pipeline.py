@@ -48,6 +48,7 @@ from pillarbox.kernel.tallies import SECONDS, Histogram
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
+DEADLOCK_TRIES = 3
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
 
@@ -184,13 +185,25 @@ class Api:
         if route.needs is Access.PUBLIC:
             reply = await route.handler(request)
         elif route.transaction:
-            async with transaction(self._pool) as conn:
-                reply = await route.handler(request, TeamDb(conn, request.known.team_id))
-                reply.encode()
+            reply = await self._in_transaction(request, route)
         else:
             reply = await route.handler(request, TeamDb(self._pool, request.known.team_id))
         reply.status = reply.status or route.status
         return reply
+
+    async def _in_transaction(self, request: Request, route: Route) -> Reply:
+        """The handler with its commit. A deadlock undid everything, so the request is run again."""
+        for tries_left in reversed(range(DEADLOCK_TRIES)):
+            try:
+                async with transaction(self._pool) as conn:
+                    reply = await route.handler(request, TeamDb(conn, request.known.team_id))
+                    reply.encode()
+            except asyncpg.DeadlockDetectedError:
+                if not tries_left:
+                    raise
+            else:
+                return reply
+        raise AssertionError("unreachable")
 
 
 def parse_body(request: Request, route: Route) -> bool:
