@@ -1,0 +1,110 @@
+"""Group commit: shared commits, own answers, one bad row fails alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from pillarbox.kernel.group_commit import GroupCommit
+from pillarbox.kernel.problems import Overloaded
+
+
+class Gone(Exception):  # noqa: N818
+    """The database is away."""
+
+
+class Store:
+    """What was committed, and in which company; `gate` holds a commit back."""
+
+    def __init__(self, *bad: str) -> None:
+        self.commits: list[list[str]] = []
+        self.bad = set(bad)
+        self.gone = False
+        self.gate: asyncio.Event | None = None
+
+    async def flush(self, batch: Sequence[str]) -> list[str | BaseException]:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.gone:
+            raise Gone
+        if self.bad & set(batch):
+            raise ValueError("a row that the database refuses")
+        self.commits.append(list(batch))
+        return [item.upper() for item in batch]
+
+
+async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
+    store = Store()
+    store.gate = asyncio.Event()
+    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1)
+    first = asyncio.create_task(commits.submit("a"))
+    await asyncio.sleep(0.01)
+    others = [asyncio.create_task(commits.submit(item)) for item in "bcd"]
+    await asyncio.sleep(0.01)
+    store.gate.set()
+    assert await first == "A"
+    assert [await other for other in others] == ["B", "C", "D"]
+    assert store.commits == [["a"], ["b", "c", "d"]]
+
+
+async def test_one_bad_row_never_fails_its_neighbours() -> None:
+    store = Store("x")
+    commits: GroupCommit[str, str] = GroupCommit(store.flush)
+    answers = await asyncio.gather(*(commits.submit(item) for item in "abxcd"), return_exceptions=True)
+    assert answers[:2] + answers[3:] == ["A", "B", "C", "D"]
+    assert isinstance(answers[2], ValueError)
+    assert sorted(item for commit in store.commits for item in commit) == ["a", "b", "c", "d"]
+
+
+async def test_trouble_that_no_row_caused_is_told_to_all_without_cutting() -> None:
+    store = Store()
+    store.gone = True
+    commits: GroupCommit[str, str] = GroupCommit(store.flush, shared=(Gone,))
+    answers = await asyncio.gather(*(commits.submit(item) for item in "abc"), return_exceptions=True)
+    assert all(isinstance(answer, Gone) for answer in answers)
+    store.gone = False
+    assert await commits.submit("d") == "D"
+
+
+async def test_an_exception_among_the_results_is_one_callers_own() -> None:
+    async def flush(batch: Sequence[str]) -> list[str | BaseException]:
+        return [KeyError(item) if item == "b" else item for item in batch]
+
+    commits: GroupCommit[str, str] = GroupCommit(flush)
+    answers = await asyncio.gather(*(commits.submit(item) for item in "abc"), return_exceptions=True)
+    assert answers[0] == "a"
+    assert isinstance(answers[1], KeyError)
+    assert answers[2] == "c"
+
+
+async def test_waiting_weight_is_bounded_and_said() -> None:
+    """Design 6.5: backpressure is an answer, not memory."""
+    store = Store()
+    store.gate = asyncio.Event()
+    commits: GroupCommit[str, str] = GroupCommit(store.flush, weigh=len, most_waiting=10)
+    waiting = asyncio.create_task(commits.submit("12345678"))
+    await asyncio.sleep(0.01)
+    with pytest.raises(Overloaded) as refused:
+        await commits.submit("123")
+    assert refused.value.headers == {"retry-after": "1"}
+    store.gate.set()
+    assert await waiting == "12345678"
+    assert await commits.submit("123") == "123"
+    assert commits.weight == 0
+
+
+async def test_a_caller_that_goes_away_does_not_take_its_row_along() -> None:
+    """The commit happens; only nobody waits for its answer."""
+    store = Store()
+    store.gate = asyncio.Event()
+    commits: GroupCommit[str, str] = GroupCommit(store.flush)
+    leaver = asyncio.create_task(commits.submit("a"))
+    stayer = asyncio.create_task(commits.submit("b"))
+    await asyncio.sleep(0.01)
+    leaver.cancel()
+    store.gate.set()
+    assert await stayer == "B"
+    await commits.drain()
+    assert sorted(item for commit in store.commits for item in commit) == ["a", "b"]
