@@ -43,6 +43,7 @@ def _environment() -> Environment:
         loader=PackageLoader("pillarbox.dashboard", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -21,6 +21,7 @@ from pillarbox.emails.share import Sharing
 from pillarbox.kernel.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.problems import InvalidParameter
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.tokens import TokenExpired, TokenInvalid
 
@@ -64,7 +65,7 @@ async def show(request: Request) -> Reply:
         team_id, email_id = request.use(Sharing).read(request.query.last("token") or "")
     except TokenExpired:
         return screens.expired()
-    except TokenInvalid:
+    except (TokenInvalid, InvalidParameter):
         return screens.unknown()
     db = TeamDb(request.use(asyncpg.Pool), team_id)
     found = await queries.get(db, email_id)

@@ -1,0 +1,235 @@
+"""Hostile mail in a real browser: no script runs, nothing is asked for, and each wall holds alone."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+
+from kit.captured import NOW, TOKEN, CaptureWorld, capture_world
+from kit.chromium import Canary, Tab, canary, chromium, needs_chromium
+from pillarbox.capture.message import Part
+from pillarbox.capture.queries import CapturedRow
+from pillarbox.capture.reading import Reader
+from pillarbox.capture.routes import SANDBOX
+from pillarbox.dashboard import mail_html
+from pillarbox.dashboard.shared import SharedPages
+from pillarbox.emails.shared_page import SharedEmail
+from pillarbox.kernel.blobs import BlobStore
+from pillarbox.mail.compose import Attachment
+
+RUN = "fetch('{bird}/script');alert('script')"
+
+SCRIPTS = (
+    "<script>{run}</script>",
+    "<SCRIPT/x>{run}</SCRIPT>",
+    '<img src=x onerror="{run}">',
+    '<svg onload="{run}"></svg>',
+    "<svg><script>{run}</script></svg>",
+    '<svg><animate onbegin="{run}" attributeName=x dur=1s></svg>',
+    '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror={run}&gt;">',
+    '<body onload="{run}">',
+    '<iframe srcdoc="<script>{run}</script>"></iframe>',
+    '<iframe src="javascript:{run}"></iframe>',
+    '<object data="javascript:{run}"></object>',
+    '<embed src="javascript:{run}">',
+    '<details open ontoggle="{run}">x</details>',
+    '<input autofocus onfocus="{run}">',
+    '<video><source onerror="{run}"></video>',
+    '<style onload="{run}"></style>',
+    '<noscript><p title="</noscript><img src=x onerror={run}>">',
+    "<template><script>{run}</script></template>",
+    '<a href="javascript:{run}" id=bait>bait</a><a href="java\tscript:{run}" id=bait2>bait</a>',
+    '<form action="javascript:{run}"><button>x</button></form>',
+    '<meta http-equiv=refresh content="0;url=javascript:{run}">',
+    '<base href="javascript:{run}//">',
+    '<marquee onstart="{run}">x</marquee>',
+    '<select onfocus="{run}" autofocus><option>x</select>',
+    '<textarea></textarea><img src=x onerror="{run}">',
+    '<img src="cid:x&quot; onerror=&quot;{run}">',
+)
+
+LOADS = (
+    '<img src="{bird}/img"><img srcset="{bird}/srcset 1x"><img src="//{host}/relative">',
+    '<picture><source srcset="{bird}/source"><img></picture>',
+    '<video poster="{bird}/poster" src="{bird}/video" autoplay></video>',
+    '<audio src="{bird}/audio" autoplay></audio>',
+    '<table background="{bird}/background"><tr><td background="{bird}/cell">x</td></tr></table>',
+    '<p style="background:url({bird}/style)">x</p><p style="background-image:u\\72l({bird}/escape)">x</p>',
+    "<p style=\"background:image-set('{bird}/set' 1x);list-style:url('{bird}/list')\">x</p>",
+    '<p style=\'background:url("{bird}/quoted")\'>x</p><p style="content:url({bird}/content)">x</p>',
+    "<style>@import url({bird}/import);@import '{bird}/import2';p{{background:url({bird}/sheet)}}</style>",
+    "<style>@font-face{{font-family:f;src:url({bird}/font)}} *{{font-family:f}} </style>",
+    "<style>@media all{{p{{background:url({bird}/media)}}}}</style>",
+    "<style>p{{background:/**/url/**/({bird}/comment)}}</style>",
+    "<style>p{{color:red}}}}@import '{bird}/late';{{</style><style><!-- @import '{bird}/cdo'; --></style>",
+    '<link rel=stylesheet href="{bird}/link"><link rel=prefetch href="{bird}/prefetch">',
+    '<link rel=icon href="{bird}/icon">',
+    '<link rel=preload as=image href="{bird}/preload"><link rel=dns-prefetch href="{bird}">',
+    '<svg><image href="{bird}/svg" xlink:href="{bird}/xlink"/><use href="{bird}/use#a"/></svg>',
+    '<svg><filter id=f><feImage href="{bird}/fe"/></filter><rect filter="url(#f)"/></svg>',
+    '<iframe src="{bird}/iframe"></iframe><object data="{bird}/object"></object><embed src="{bird}/embed">',
+    '<input type=image src="{bird}/input"><body background="{bird}/body">',
+    '<meta http-equiv=refresh content="0;url={bird}/refresh">',
+    "<img src=\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'%3E"
+    "%3Cimage href='{bird}/data'/%3E%3C/svg%3E\">",
+    '<base href="{bird}/base/"><img src="relative">',
+)
+
+
+def hostile(bird: Canary, *kinds: tuple[str, ...]) -> str:
+    run = RUN.format(bird=bird.url)
+    host = bird.url.removeprefix("http://")
+    return "\n".join(text.format(run=run, bird=bird.url, host=host) for kind in kinds for text in kind)
+
+
+async def visit(tab: Tab, bird: Canary, page: str, headers: dict[str, str] | None = None) -> None:
+    """Look at a page without any wall but those in it."""
+    bird.pages["/page"] = (page, headers or {})
+    await tab.open(f"{bird.url}/page")
+
+
+async def plant(world: CaptureWorld, bird: Canary) -> UUID:
+    """A mail with hostile text in every place where a sender can put some."""
+    html = hostile(bird, SCRIPTS, LOADS)
+    marker = f"</title></bdi></pre>\"'><img src={bird.url}/marker onerror=alert(1)>"
+    quoted = marker.replace('"', '\\"')
+    email = await world.mail(
+        subject=marker,
+        sender=f'"{quoted}" <notes@harbor.example>',
+        html=html,
+        text=marker,
+        headers=[("X-Marker", marker)],
+        attachments=[Attachment(marker, "image/png", b"x"), Attachment("x.html", "text/html", html.encode())],
+    )
+    return await world.captured_id(email)
+
+
+async def test_hostile_mail_runs_nothing_and_loads_nothing(database_url: str, tmp_path: Path) -> None:
+    """UI-01, UI-02, UI-03, UI-04: every page of the capture door."""
+    needs_chromium()
+    async with capture_world(database_url, tmp_path) as world, canary() as bird, chromium() as tab:
+        captured = await plant(world, bird)
+        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        assert await tab.run("location.search") == ""
+        views = ("html", "text", "headers", "raw", "attachments", "links", "events")
+        paths = [f"/capture/{captured}?view={view}" for view in views]
+        for path in (*paths, f"/capture/{captured}/html", "/capture?q=%3Cimg%20src=x%20onerror=alert(1)%3E"):
+            await tab.open(world.door.url + path)
+            assert await tab.run("document.scripts.length") == 0, path
+        assert bird.asked == []
+        assert tab.dialogs == []
+        assert tab.violations == []
+
+
+async def test_without_the_walls_the_same_mail_does_run_and_load(tmp_path: Path) -> None:
+    """The proof that the other tests of this file can fail."""
+    needs_chromium()
+    async with canary() as bird, chromium() as tab:
+        await visit(tab, bird, hostile(bird, SCRIPTS[:4]))
+        await visit(tab, bird, hostile(bird, LOADS[:10]))
+        assert {"/script", "/img", "/srcset", "/background", "/style", "/escape", "/import", "/sheet"} <= set(
+            bird.asked
+        )
+        assert tab.dialogs
+
+
+async def test_the_cleaning_holds_alone(tmp_path: Path) -> None:
+    """UI-02: the frame and its policy are off."""
+    needs_chromium()
+    async with canary() as bird, chromium() as tab:
+        each = [mail_html.clean(hostile(bird, (text,))) for text in (*SCRIPTS, *LOADS)]
+        for cleaned in ([mail_html.clean(hostile(bird, SCRIPTS, LOADS))], each):
+            styles = "\n".join(shown.styles for shown in cleaned)
+            divs = [f'<div style="{escape(shown.body_style)}">{shown.body}</div>' for shown in cleaned]
+            await visit(tab, bird, f"<style>{styles}</style>{''.join(divs)}")
+            await tab.run("document.querySelectorAll('[id^=bait]').forEach(link => link.click())")
+            assert (bird.asked, tab.dialogs) == ([], [])
+
+
+async def test_the_policy_holds_alone(tmp_path: Path) -> None:
+    """UI-02: neither cleaned nor framed."""
+    needs_chromium()
+    async with canary() as bird, chromium() as tab:
+        policy = f"{mail_html.POLICY.format(images='data:')}; {SANDBOX}"
+        # A refresh is a navigation, which no policy of a page forbids; the cleaning does.
+        texts = [text for text in (*SCRIPTS, *LOADS) if "http-equiv=refresh" not in text]
+        await visit(tab, bird, hostile(bird, tuple(texts)), {"content-security-policy": policy})
+        assert (bird.asked, tab.dialogs) == ([], [])
+
+
+async def test_the_sandbox_lets_no_script_run_alone(tmp_path: Path) -> None:
+    """UI-02: neither cleaned nor with a policy."""
+    needs_chromium()
+    async with canary() as bird, chromium() as tab:
+        frame = escape(hostile(bird, SCRIPTS))
+        await visit(tab, bird, f'<iframe sandbox="allow-popups" srcdoc="{frame}"></iframe>')
+        assert "/script" not in bird.asked
+        assert tab.dialogs == []
+
+
+class CountingReader(Reader):
+    """The reader, with a note of the parts that were asked for."""
+
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore) -> None:
+        super().__init__(pool, blobs)
+        self.parts: list[int] = []
+
+    async def part(self, row: CapturedRow, number: int) -> tuple[Part, bytes]:
+        self.parts.append(number)
+        return await super().part(row, number)
+
+
+async def test_the_mails_own_pictures_are_shown_in_the_frame(database_url: str, tmp_path: Path) -> None:
+    needs_chromium()
+    async with capture_world(database_url, tmp_path) as world, chromium() as tab:
+        reader = CountingReader(world.door.pool, world.blobs)
+        world.door.services.add(reader, Reader)
+        logo = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
+        captured = await world.captured_id(await world.mail(html="<img src='cid:logo'>", attachments=[logo]))
+        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.door.url}/capture/{captured}")
+        assert reader.parts == [2]
+        assert tab.violations == []
+
+
+async def test_the_clear_button_works_without_scripts(database_url: str, tmp_path: Path) -> None:
+    """UI-06: a real browser sends what the check asks for."""
+    needs_chromium()
+    async with capture_world(database_url, tmp_path) as world, chromium() as tab:
+        await world.mail()
+        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.submit("form[method=post]")
+        assert await tab.run("document.querySelector('.empty').innerText.includes('No mail yet')")
+        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 0
+
+
+async def test_a_form_of_another_site_clears_nothing(database_url: str, tmp_path: Path) -> None:
+    """UI-06: even where the browser would send the cookie (another port is the same site)."""
+    needs_chromium()
+    async with capture_world(database_url, tmp_path) as world, canary() as bird, chromium() as tab:
+        await world.mail()
+        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        form = world.guard.derived("form")
+        target = f"{world.door.url}/capture/clear"
+        page = f'<form method=post action="{target}"><input name=form value="{form}"></form>'
+        await visit(tab, bird, page)
+        await tab.submit("form")
+        assert await tab.run("document.body.innerText.includes('does not come from the capture page')")
+        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 1
+
+
+async def test_a_shared_email_runs_nothing_and_loads_nothing(tmp_path: Path) -> None:
+    """UI-01, UI-02, UI-03: the public page of a shared email."""
+    needs_chromium()
+    async with canary() as bird, chromium() as tab:
+        marker = f"</title></bdi></pre>\"'><img src={bird.url}/marker onerror=alert(1)>"
+        shared = SharedEmail(
+            marker, [marker], [marker], NOW, marker, hostile(bird, SCRIPTS, LOADS), marker, [marker], {}
+        )
+        reply = SharedPages().email(shared)
+        await visit(tab, bird, reply.body.decode(), reply.headers)
+        assert await tab.run("document.scripts.length") == 0
+        assert (bird.asked, tab.dialogs, tab.violations) == ([], [], [])

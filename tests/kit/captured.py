@@ -1,0 +1,135 @@
+"""Captured mail over a real socket: the doors of the route `capture`, and settlements to keep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+
+from kit.client import Door, door
+from pillarbox.capture import json_routes, routes
+from pillarbox.capture.door import CaptureDoor
+from pillarbox.capture.keep import Capture
+from pillarbox.capture.reading import Reader
+from pillarbox.delivery.items import Item, Parcel, Target
+from pillarbox.delivery.reports import Report, Settlement
+from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.db import transaction
+from pillarbox.kernel.ids import Ids
+from pillarbox.mail.address import parse_mailbox
+from pillarbox.mail.compose import Attachment, Message, compose
+
+TOKEN = "token-of-this-start"
+NOW = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
+GIB = 1024**3
+
+
+def settled(
+    team: UUID,
+    email: UUID,
+    *,
+    to: Sequence[str] = ("ada@quay.example",),
+    subject: str = "Berth 12",
+    html: str | None = "<p>Ready</p>",
+    text: str | None = "Ready",
+    sender: str = "Harbor <notes@harbor.example>",
+    attachments: Sequence[Attachment] = (),
+    headers: Sequence[tuple[str, str]] = (),
+    grp: int = 0,
+) -> Settlement:
+    """What the engine settles when the route `capture` has taken one group of an email."""
+    made: dict[str, Any] = {
+        "sender": parse_mailbox(sender),
+        "to": [parse_mailbox(address) for address in to],
+        "cc": [],
+        "reply_to": [],
+        "subject": subject,
+        "date": NOW,
+        "message_id": f"<{email}@harbor.example>",
+        "html": html,
+        "text": text,
+        "headers": headers,
+    }
+    raw = compose(Message(**made, attachments=attachments, seed=email.bytes))
+    parcel = Parcel(
+        team_id=team,
+        team_number=1,
+        email_id=email,
+        **made,
+        enclosures=(),
+        return_path="send.harbor.example",
+        tls_required=False,
+        signing=None,
+    )
+    targets = [Target(place, address, address.lower()) for place, address in enumerate(to)]
+    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, parcel)
+    report = Report(NOW, NOW, True, host="capture", captured=raw, mail_from="token@send.harbor.example")
+    return Settlement(item, [], None, report=report)
+
+
+@dataclass(slots=True)
+class CaptureWorld:
+    """A running capture door."""
+
+    door: Door
+    capture: Capture
+    blobs: BlobStore
+    guard: CaptureDoor
+
+    async def keeps(self, *settlements: Settlement) -> None:
+        """Keep these in one transaction, and do what follows its commit."""
+        async with transaction(self.door.pool) as conn:
+            await self.capture.keep(conn, settlements)
+        for settlement in settlements:
+            assert settlement.report is not None
+            assert settlement.report.after is not None
+            settlement.report.after()
+
+    async def mail(self, **fields: Any) -> UUID:
+        """Keep a mail of a new team; the id of its email."""
+        email = uuid4()
+        await self.keeps(settled(fields.pop("team", None) or uuid4(), email, **fields))
+        return email
+
+    async def row(self, sql: str, *args: Any) -> asyncpg.Record:
+        """The one row of a statement."""
+        (found,) = await self.door.pool.fetch(sql, *args)
+        return found
+
+    async def captured_id(self, email: UUID) -> UUID:
+        found: UUID = await self.door.pool.fetchval("SELECT id FROM captured WHERE email_id = $1", email)
+        return found
+
+    def person(self, **headers: str) -> httpx.AsyncClient:
+        """A browser that came by the printed link."""
+        cookies = {"pillarbox_capture": self.guard.derived("cookie")}
+        return httpx.AsyncClient(base_url=self.door.url, cookies=cookies, headers=headers, timeout=30)
+
+    def program(self) -> httpx.AsyncClient:
+        """A test suite with the token."""
+        return self.door.client(TOKEN)
+
+
+@asynccontextmanager
+async def capture_world(
+    database_url: str, folder: Path, *, limit: int = GIB, clock: Clock | None = None
+) -> AsyncIterator[CaptureWorld]:
+    """The routes of captured mail on a free port; nothing runs in the background."""
+    clock = clock or SystemClock()
+    async with door(database_url, routes, json_routes, clock=clock) as opened:
+        blobs = BlobStore.open(f"file:{folder}/blobs")
+        capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
+        guard = CaptureDoor.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
+        for part in (blobs, capture, guard, Reader(opened.pool, blobs)):
+            opened.services.add(part)
+        yield CaptureWorld(opened, capture, blobs, guard)
+        await capture.stop()
+        await blobs.close()
