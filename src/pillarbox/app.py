@@ -25,7 +25,9 @@ from pillarbox.capture.keep import Capture
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import CHANNEL as CAPTURE_CHANNEL
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.delivery import figures
 from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
+from pillarbox.delivery.census import Census
 from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.connections import Connections
 from pillarbox.delivery.engine import Carrier, Engine
@@ -61,12 +63,14 @@ from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
+from pillarbox.kernel.pool_figures import watch
 from pillarbox.kernel.ratelimit import Windows
 from pillarbox.kernel.routing import Route, RouteTable, collect
 from pillarbox.kernel.runtime import Runtime
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.setting_kinds import Relay, Role, RouteKind
+from pillarbox.kernel.tallies import Sheet
 from pillarbox.kernel.tokens import Signer
 from pillarbox.kernel.wakeup import Bell, Ear
 from pillarbox.kernel.work import Jobs
@@ -149,7 +153,7 @@ class House:
         self.installation = installation(settings)
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
-        self.capture = Capture(pools.engine, seams.clock, self.ids, self.blobs, settings.capture_limit)
+        self.capture = Capture(pool, seams.clock, self.ids, self.blobs, settings.capture_limit)
         self.bell = Bell(pool, DELIVERY_CHANNEL)
         self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private)
         self.parcels = Parcels(
@@ -270,7 +274,7 @@ class App:
     def __init__(self, house: House, ears: Sequence[Ear]) -> None:
         self.house = house
         self._ears = ears
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: list[asyncio.Task[None]] = []
         settings = house.settings
         self._api = Api(
             RouteTable(ROUTES + (CAPTURE_ROUTES if settings.route.kind is RouteKind.CAPTURE else [])),
@@ -296,7 +300,20 @@ class App:
         await house.capture.start()
         if Role.JOBS in house.settings.roles:
             await house.jobs.start()
-        self._writing = asyncio.create_task(house.last_used.run())
+        self._writing = [asyncio.create_task(house.last_used.run()), *self._counting()]
+
+    def _counting(self) -> list[asyncio.Task[None]]:
+        """Figures are written only where somebody asks for them; one process counts what is in the queue."""
+        house, folder = self.house, self.house.runtime.figures
+        if folder is None:
+            return []
+        engine = house.engine
+        figures.HELD.read = lambda: {(): engine.held if engine else 0}
+        watch({"doors": house.pools.doors, "engine": house.pools.engine})
+        kept = [Sheet(folder, house.clock).keep()]
+        if house.runtime.index == 0:
+            kept.append(Census(house.pool, house.clock).keep())
+        return [asyncio.create_task(work) for work in kept]
 
     def closing(self) -> None:
         """The doors are about to close: let nobody wait for a mail any longer."""
@@ -312,9 +329,9 @@ class App:
         await house.jobs.stop(grace)
         if house.engine is not None:
             await house.engine.stop(grace)
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        for task in self._writing:
+            task.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
         await house.outbound.close()
         await house.blobs.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
