@@ -6,11 +6,11 @@ import asyncio
 import os
 from pathlib import Path
 
-from prometheus_client import Counter
-
 from pillarbox.kernel import log
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.runtime import Receive, Runtime, Scope, Send
+from pillarbox.kernel.tallies import Counter, Sheet
 
 logger = log.get("small_app")
 REQUESTS = Counter("small_app_requests", "Requests that the small application saw.")
@@ -19,16 +19,21 @@ REQUESTS = Counter("small_app_requests", "Requests that the small application sa
 class SmallApp:
     """Answers its process number; `/slow` answers when the file `released` is in the data folder."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, runtime: Runtime) -> None:
         self._folder = settings.data
+        self._sheet = Sheet(runtime.figures, SystemClock()) if runtime.figures else None
 
     async def asgi(self, scope: Scope, receive: Receive, send: Send) -> None:
-        REQUESTS.inc()
+        REQUESTS.add()
+        if self._sheet is not None:
+            self._sheet.write()
         if scope["path"] == "/slow":
             logger.info("slow.began")
             await appeared(self._folder / "released")
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
-        await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+        body = str(os.getpid()).encode()
+        headers = [(b"connection", b"close"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     async def start(self) -> None:
         (self._folder / f"started-{os.getpid()}").touch()
@@ -46,7 +51,7 @@ async def appeared(path: Path) -> None:
 
 
 async def build(settings: Settings, runtime: Runtime) -> SmallApp:
-    return SmallApp(settings)
+    return SmallApp(settings, runtime)
 
 
 async def build_broken(settings: Settings, runtime: Runtime) -> SmallApp:

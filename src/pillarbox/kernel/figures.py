@@ -1,15 +1,28 @@
-"""The Prometheus door: figures of all workers, collected by the supervisor."""
+"""The Prometheus door: the figures of all workers of this supervisor, added up when somebody asks.
+
+Each worker writes its tallies to a file (`kernel.tallies`). The counters and histograms of a process that
+is gone are kept in memory and its file is removed, so restarts neither lose counts nor leave files behind.
+"""
 
 from __future__ import annotations
 
 import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 
+import msgspec
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from pillarbox.kernel.doors import DoorError
 from pillarbox.kernel.setting_kinds import HostPort
+from pillarbox.kernel.tallies import SUFFIX, Numbers
+
+_decode = msgspec.json.Decoder(list[Numbers]).decode
 
 
 class Figures:
@@ -19,8 +32,9 @@ class Figures:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         self.folder = folder
+        self._sheets = Sheets(folder)
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
+        registry.register(self._sheets)
         try:
             self._server, self._thread = start_http_server(at.port, at.host, registry)
         except OSError as error:
@@ -29,9 +43,72 @@ class Figures:
 
     def forget(self, pid: int) -> None:
         """The process is gone: its gauges count no more, its counters still do."""
-        mark_process_dead(pid, path=str(self.folder))  # type: ignore[no-untyped-call]
+        self._sheets.forget(pid)
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Sheets(Collector):
+    """Adds up what the workers wrote. Asked from the door's threads, told of deaths by the supervisor."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._gone: dict[str, Numbers] = {}
+        self._lock = threading.Lock()
+
+    def forget(self, pid: int) -> None:
+        """Keep the counts of a process that ended, and remove its file."""
+        path = self._folder / f"{pid}{SUFFIX}"
+        with self._lock:
+            _add(self._gone, (numbers for numbers in _read(path) if numbers.kind != "gauge"))
+            path.unlink(missing_ok=True)
+            path.with_suffix(".draft").unlink(missing_ok=True)
+
+    def collect(self) -> Iterator[Metric]:
+        """Every figure once."""
+        total: dict[str, Numbers] = {}
+        with self._lock:
+            _add(total, self._gone.values())
+            for path in self._folder.glob(f"*{SUFFIX}"):
+                _add(total, _read(path))
+        return (_metric(numbers) for numbers in total.values())
+
+
+def _read(path: Path) -> list[Numbers]:
+    try:
+        return _decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def _add(total: dict[str, Numbers], more: Iterable[Numbers]) -> None:
+    """Add numbers to a total, set of labels by set of labels."""
+    for numbers in more:
+        known = total.get(numbers.name)
+        sums = {} if known is None else dict(known.values)
+        for labels, values in numbers.values:
+            before = sums.get(labels)
+            sums[labels] = values if before is None else [a + b for a, b in zip(before, values, strict=True)]
+        total[numbers.name] = msgspec.structs.replace(numbers, values=list(sums.items()))
+
+
+def _metric(numbers: Numbers) -> Metric:
+    if numbers.kind == "counter":
+        counter = CounterMetricFamily(numbers.name, numbers.meaning, labels=numbers.labels)
+        for labels, values in numbers.values:
+            counter.add_metric(labels, values[0])
+        return counter
+    if numbers.kind == "gauge":
+        gauge = GaugeMetricFamily(numbers.name, numbers.meaning, labels=numbers.labels)
+        for labels, values in numbers.values:
+            gauge.add_metric(labels, values[0])
+        return gauge
+    histogram = HistogramMetricFamily(numbers.name, numbers.meaning, labels=numbers.labels)
+    bounds = [*(str(bound) for bound in numbers.bounds), "+Inf"]
+    for labels, values in numbers.values:
+        buckets = list(zip(bounds, accumulate(values[:-1]), strict=True))
+        histogram.add_metric(labels, buckets, values[-1])
+    return histogram

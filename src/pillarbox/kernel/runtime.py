@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -22,7 +23,8 @@ class Runtime:
     """One worker process of `count`.
 
     `process_id` is new at every start of the process; `shared_memory` is the descriptor of the memory
-    that the workers of this host share; `doors` are the descriptors of the bound sockets by door.
+    that the workers of this host share; `doors` are the descriptors of the bound sockets by door;
+    `figures` is the folder for the figures that Prometheus asks for, None when nobody does.
     """
 
     process_id: UUID
@@ -31,6 +33,7 @@ class Runtime:
     shared_memory: int
     capture_token: str = field(repr=False)
     doors: Mapping[str, int] = field(default_factory=dict)
+    figures: Path | None = None
 
 
 class Application(Protocol):

@@ -29,7 +29,6 @@ FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 STEADY_AFTER = 30.0
 MOST_FAILED_STARTS = 3
-FIGURES_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 STDERR = 2
 
 logger = log.get("supervisor")
@@ -58,6 +57,7 @@ class HandOver:
             "doors": dict(self.doors),
             "shared_memory": self.shared_memory,
             "capture_token": self.capture_token,
+            "figures": None if self.figures is None else str(self.figures),
             "index": index,
             "count": self.settings.processes,
         }
@@ -66,9 +66,6 @@ class HandOver:
     def environment(self) -> dict[str, str]:
         """Ours without the settings: the worker has them already."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        environment.pop(FIGURES_VARIABLE, None)
-        if self.figures is not None:
-            environment[FIGURES_VARIABLE] = str(self.figures)
         return environment
 
 
