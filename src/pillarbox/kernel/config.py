@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pillarbox.kernel import faults
 from pillarbox.kernel import setting_kinds as kinds
 from pillarbox.kernel.setting_kinds import (
     HostPort,
@@ -94,6 +95,7 @@ class Settings:
 def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a command line and an environment, or ConfigError."""
     refuse_unknown(environment)
+    refuse_wrong_faults(environment)
     texts: dict[str, str] = {}
     for setting in SETTINGS:
         text, source = text_of(setting, flags.get(setting.name), environment)
@@ -105,10 +107,19 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
 
 def refuse_unknown(environment: Mapping[str, str]) -> None:
     """A misspelt variable is an error: it would be a setting that silently does nothing."""
-    known = {setting.env for setting in SETTINGS}
+    known = {setting.env for setting in SETTINGS} | {faults.VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
             raise ConfigError(f"{name} is not a setting of Pillarbox.")
+
+
+def refuse_wrong_faults(environment: Mapping[str, str]) -> None:
+    """A fault that is misspelt would be a test that silently tests nothing."""
+    if text := environment.get(faults.VARIABLE):
+        try:
+            faults.parse(text)
+        except ValueError as wrong:
+            raise ConfigError(f"{faults.VARIABLE}: {wrong}.") from None
 
 
 def text_of(setting: Setting, flag: str | None, environment: Mapping[str, str]) -> tuple[str | None, str]:

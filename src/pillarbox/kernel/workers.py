@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pillarbox.kernel import log
+from pillarbox.kernel import faults, log
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.process import ended
 from pillarbox.kernel.setting_table import PREFIX
@@ -63,9 +63,12 @@ class HandOver:
         }
         return json.dumps(content).encode() + b"\n"
 
-    def environment(self) -> dict[str, str]:
-        """Ours without the settings: the worker has them already."""
+    def environment(self, *, replaces: bool) -> dict[str, str]:
+        """Ours without the settings, which the worker has already, and with the faults that befall it."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        fault = os.environ.get(faults.VARIABLE, "")
+        if fault := faults.for_replacements(fault) if replaces else fault:
+            environment[faults.VARIABLE] = fault
         return environment
 
 
@@ -129,7 +132,7 @@ class Worker:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "pillarbox.worker", str(channel)],
             pass_fds=inherited,
-            env=self._hand_over.environment(),
+            env=self._hand_over.environment(replaces=self._process is not None),
             stdin=subprocess.DEVNULL,
             # Standard output carries the ready line and nothing else.
             stdout=STDERR,
