@@ -17,6 +17,7 @@ from kit.sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.app import DELIVERY_CHANNEL
+from pillarbox.delivery.items import EVERY_TEAM, QUARANTINED
 
 ZONE = """
 quay.example     MX 10 mx.quay.example
@@ -53,7 +54,7 @@ def test_the_queue_is_told_by_destination_with_reason_and_totals(harbor: Install
     assert rows["deaf.example"].endswith("1 to be tried again. The mailbox is full at the moment.")
     last = done.stdout.splitlines()[-1]
     assert last.startswith(
-        "5 items for 3 destinations: 2 waiting for their next attempt, 2 scheduled, 1 waiting"
+        "5 items for 3 destinations: 2 to be tried again, 2 scheduled, 1 waiting for an attachment; "
     )
     totals = harbor.json("queue", "--domain", "quay.example")["totals"]
     assert (totals["items"], totals["retry"], totals["scheduled"], totals["fetching"]) == (3, 1, 1, 1)
@@ -123,7 +124,7 @@ def test_retry_moves_what_waits_for_an_attempt_and_nothing_else(waiting: Install
     said = waiting.run("queue", "retry").stdout.splitlines()
     assert said == [
         "0 items are tried now.",
-        "Left as they are: 2 scheduled for later, 1 waiting for an attachment.",
+        "Left as they are: 2 scheduled, 1 waiting for an attachment.",
     ]
 
 
@@ -133,6 +134,31 @@ def test_retry_leaves_alone_what_a_process_holds(waiting: Installation) -> None:
         "WHERE destination = 'deaf.example'"
     )
     assert changed(waiting) == {"mixed0"}
+
+
+def test_what_was_put_aside_says_so_and_goes_once_more_by_hand(waiting: Installation) -> None:
+    """DUR-13: an item that ended its processes waits for the operator."""
+    email = waiting.email("mixed")
+    waiting.sql(
+        "UPDATE deliveries SET due_at = $2, reason = 'It was fatal.' WHERE email_id = $1::uuid",
+        email,
+        QUARANTINED,
+    )
+    [item] = waiting.json("queue", "--all", "--email", email)["items"]
+    assert (item["condition"], item["next_attempt_at"]) == ("quarantined", None)
+    assert item["why"] == "It was fatal. `queue retry` lets it go once more."
+    assert changed(waiting, "--email", email) == {"mixed0"}
+    assert waiting.json("queue", "--email", email)["totals"]["due"] == 1
+
+
+def test_what_is_paused_says_so(harbor: Installation) -> None:
+    harbor.sql(
+        "INSERT INTO paused (team_id, destination, paused_at) VALUES ($1, 'deaf.example', now())", EVERY_TEAM
+    )
+    assert conditions(harbor)["unreached"] == "paused"
+    assert conditions(harbor)["mixed"] == "due"
+    shown = harbor.run("queue", "--all", "--domain", "deaf.example").stdout
+    assert "Held back by the operator." in shown
 
 
 def test_retry_can_be_narrowed(waiting: Installation) -> None:

@@ -7,7 +7,9 @@ characters in it.
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,6 +32,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 FAILED = 1
 WRONG_SETTING = 2
+LONGEST_WHOLE = 22
+FOLDED = 16
+GAP = 2
 UNBOUNDED = 10_000
 """Columns of a pipe: nothing is cut where nobody looks at a screen."""
 
@@ -91,15 +96,26 @@ def as_json(value: Any) -> str:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; on a terminal long cells are folded, in a pipe every row is one line."""
+    """A table. On a terminal long texts are folded, but no column is ever left out: rather the table is
+    wider than the screen. In a pipe every row is one line."""
+    cells = [[cell(value) for value in row] for row in rows]
     terminal = sys.stdout.isatty()
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=not terminal, min_width=_narrowest(name))
-    for row in rows:
-        table.add_row(*(cell(value) for value in row))
+    least = 0
+    for index, name in enumerate(columns):
+        width, whole = _narrowest(name, [row[index] for row in cells])
+        table.add_column(name, overflow="fold", no_wrap=whole or not terminal, min_width=width)
+        least += width + GAP
+    for row in cells:
+        table.add_row(*row)
+    screen = shutil.get_terminal_size() if terminal else os.terminal_size((UNBOUNDED, 25))
     console = Console(
-        file=sys.stdout, width=None if terminal else UNBOUNDED, markup=False, highlight=False, emoji=False
+        file=sys.stdout,
+        width=max(screen.columns, least),
+        height=screen.lines,
+        markup=False,
+        highlight=False,
+        emoji=False,
     )
     with console.capture() as captured:
         console.print(table)
@@ -152,8 +168,11 @@ def as_id(text: str, what: str) -> UUID:
         raise Refused(f"{text!r} is not the id of {what}.") from None
 
 
-def _narrowest(column: str) -> int | None:
-    return 36 if column == "Id" else None
+def _narrowest(name: str, cells: Sequence[str]) -> tuple[int, bool]:
+    """How narrow a column may be made, and whether that is all of it: short values and ids stay whole."""
+    longest = max(len(name), *map(len, cells)) if cells else len(name)
+    whole = longest <= LONGEST_WHOLE or name == "Id"
+    return (longest if whole else max(len(name), FOLDED)), whole
 
 
 def _plain_value(value: object) -> object:

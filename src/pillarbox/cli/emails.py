@@ -71,7 +71,7 @@ async def show_one(reach: Reach, wanted: str, *, json: bool) -> int:
     if email is None:
         raise Refused(f"There is no email {email_id}.")
     recipients = await overview.recipients(db, email_id)
-    work = await queue.items_of(reach.pool, team_id, email_id)
+    work = await queue.items_of(reach.pool, team_id, email_id, SystemClock().now())
     lines = await history.events(db, email_id, MOST_EVENTS)
     if json:
         show_json(email_shape(email, recipients, work, lines))
@@ -142,7 +142,7 @@ def show_work(work: Sequence[WaitingItem], recipients: Sequence[ShownRecipient])
     say()
     for item in work:
         count = sum(found.grp == item.grp for found in waiting)
-        upcoming = item.next_attempt_at()
+        upcoming = item.next_attempt_at
         ahead = f" Next attempt {when(upcoming, now)} ({instant(upcoming)})." if upcoming else ""
         age = span(now - item.created_at)
         say(

@@ -25,7 +25,7 @@ from pillarbox.cli.answers import (
 )
 from pillarbox.cli.choosing import TeamOption, domain_name, one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.cli.words import reason_in_words, why
+from pillarbox.cli.words import in_conditions, reason_in_words, why
 from pillarbox.delivery import overview
 from pillarbox.delivery.overview import Heap, Part, Totals, WaitingItem
 from pillarbox.kernel.clock import SystemClock
@@ -38,6 +38,8 @@ group = typer.Typer(
 
 MOST_HEAPS = 50
 ROWS_AT_A_TIME = 200
+NOT_RETRIED = ("working", "scheduled", "fetching", "paused")
+"""Conditions that a retry does not end."""
 
 Destination = Annotated[
     str | None,
@@ -139,7 +141,7 @@ async def show_heaps(reach: Reach, part: Part, names: dict[UUID, str], now: date
 async def show_items(reach: Reach, part: Part, names: dict[UUID, str], now: datetime) -> None:
     rows: list[Sequence[object]] = []
     async with transaction(reach.pool) as conn:
-        async for item in overview.items(conn, part):
+        async for item in overview.items(conn, part, now):
             rows.append(item_row(item, names, now))
             if len(rows) == ROWS_AT_A_TIME:
                 item_table(rows)
@@ -159,7 +161,7 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
         item.destination,
         names.get(item.team_id, item.team_id),
         item.tries,
-        when(item.next_attempt_at(), now),
+        when(item.next_attempt_at, now),
         now - item.created_at,
         why(item, now),
         answer or None,
@@ -184,7 +186,7 @@ async def show_as_json(reach: Reach, part: Part, everything: bool) -> int:
     sys.stdout.write(as_json(document).removesuffix("\n}") + ',\n  "items": [')
     async with transaction(reach.pool) as conn:
         separator = "\n"
-        async for item in overview.items(conn, part):
+        async for item in overview.items(conn, part, now):
             sys.stdout.write(separator + as_json(item_shape(item, now)))
             separator = ",\n"
     sys.stdout.write("\n  ]\n}\n")
@@ -198,11 +200,11 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
         "team_id": item.team_id,
         "group": item.grp,
         "destination": item.destination,
-        "condition": item.condition(now),
+        "condition": item.condition,
         "why": why(item, now),
         "attempts": item.tries,
         "uncertain": item.uncertain,
-        "next_attempt_at": item.next_attempt_at(),
+        "next_attempt_at": item.next_attempt_at,
         "first_attempt_at": item.first_attempt_at,
         "last_host": item.last_host,
         "last_reply": item.last_reply,
@@ -222,48 +224,22 @@ async def try_now(reach: Reach, team: str | None, domain: str | None, email: str
     moved = await overview.retry_now(reach.pool, part, now)
     await overview.wake(reach.pool, DELIVERY_CHANNEL)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
-    if left := left_alone(await overview.totals(reach.pool, part, now)):
+    if left := in_conditions(await overview.totals(reach.pool, part, now), NOT_RETRIED):
         say(f"Left as they are: {left}.")
     return 0
 
 
-def left_alone(found: Totals) -> str:
-    """What a retry does not touch, in words."""
-    parts = (
-        (found.working, "being worked on"),
-        (found.scheduled, "scheduled for later"),
-        (found.fetching, "waiting for an attachment"),
-    )
-    return ", ".join(f"{number:,} {words}" for number, words in parts if number)
-
-
 def summary(found: Totals, now: datetime) -> str:
     """The totals in one line."""
-    parts = (
-        (found.due, "due"),
-        (found.working, "being worked on"),
-        (found.retry, "waiting for their next attempt"),
-        (found.scheduled, "scheduled"),
-        (found.fetching, "waiting for an attachment"),
-    )
-    said = ", ".join(f"{number:,} {words}" for number, words in parts if number)
     age = f"; the oldest is {span(now - found.oldest)} old" if found.oldest else ""
     items, places = counted(found.items, "item"), counted(found.destinations, "destination")
-    return f"{items} for {places}: {said}{age}."
+    return f"{items} for {places}: {in_conditions(found)}{age}."
 
 
 def heap_words(heap: Heap) -> str:
     """Why the items of a destination wait; the most frequent reason where there are several."""
-    parts = (
-        (heap.working, "being worked on"),
-        (heap.due, "due"),
-        (heap.scheduled, "scheduled"),
-        (heap.fetching, "waiting for an attachment"),
-        (heap.retry, "to be tried again"),
-    )
-    said = ", ".join(f"{number:,} {words}" for number, words in parts if number)
     reason = reason_in_words(heap.reason)
-    return f"{said}. {reason}" if reason else f"{said}."
+    return f"{in_conditions(heap)}. {reason}" if reason else f"{in_conditions(heap)}."
 
 
 def when(at: datetime | None, now: datetime) -> str:

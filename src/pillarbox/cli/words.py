@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from pillarbox.cli.answers import counted, instant
-from pillarbox.delivery.overview import WaitingItem
+from pillarbox.delivery.overview import Heap, Totals, WaitingItem
 
 REASONS = {
     "internal_error": "An error of our own; the server's log tells which.",
@@ -26,9 +27,21 @@ def reason_in_words(reason: str | None) -> str | None:
     return None if reason is None else REASONS.get(reason, reason)
 
 
+CONDITIONS = {
+    "due": "due",
+    "working": "being worked on",
+    "retry": "to be tried again",
+    "scheduled": "scheduled",
+    "fetching": "waiting for an attachment",
+    "paused": "paused",
+    "quarantined": "put aside",
+}
+"""How many items are in a condition, as the end of "3 …"."""
+
+
 def why(item: WaitingItem, now: datetime) -> str:
     """The sentence that answers "why is this not delivered?"."""
-    match item.condition(now):
+    match item.condition:
         case "working" if item.leased_until is not None and item.leased_until < now:
             return "The process that held it went silent; another one takes it over."
         case "working":
@@ -37,9 +50,19 @@ def why(item: WaitingItem, now: datetime) -> str:
             return "Waits for an attachment that is fetched from its URL."
         case "scheduled":
             return f"Scheduled for {instant(item.due_at)}."
+        case "paused":
+            return "Held back by the operator."
+        case "quarantined":
+            return f"{item.reason or 'It was put aside.'} `queue retry` lets it go once more."
         case "due" if item.reason is None:
             return "Due; waits for a delivery process."
     return reason_in_words(item.reason) or f"Waits until {instant(item.due_at)}."
+
+
+def in_conditions(found: Totals | Heap, names: Iterable[str] = tuple(CONDITIONS)) -> str:
+    """`2 due, 1 scheduled`: what there is, in words."""
+    counts = ((getattr(found, name), CONDITIONS[name]) for name in names)
+    return ", ".join(f"{number:,} {words}" for number, words in counts if number)
 
 
 def attempts(item: WaitingItem) -> str:

@@ -2,11 +2,13 @@
 
 An item is in exactly one of these conditions:
 
-    working    a process holds it
-    fetching   an attachment is still to be fetched; nothing claims the item until then
-    scheduled  the sender asked for a later time
-    due        its time has come; the next free process takes it
-    retry      an attempt failed, the next one is at `due_at`
+    working      a process holds it
+    fetching     an attachment is still to be fetched; nothing claims the item until then
+    quarantined  it ended the processes that tried it; nothing claims it until it is retried by hand
+    scheduled    the sender asked for a later time
+    retry        an attempt failed, the next one is at `due_at`
+    paused       its time has come, but the operator holds it back
+    due          its time has come; the next free process takes it
 """
 
 from __future__ import annotations
@@ -17,65 +19,98 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import HELD
+from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.kernel.db import Connection, Source
 
 RETRY_BATCH = 5000
 PREFETCH = 500
+TIMED = frozenset({"due", "retry", "scheduled"})
+"""Conditions in which `due_at` is when the next attempt can begin."""
+
 ALIVE_SECONDS = 30
 
 # Across teams: the operator's view of the whole queue; a team, a destination or an email narrows it.
 TOTALS = """
     SELECT count(*) AS items,
-           count(*) FILTER (WHERE owner IS NOT NULL) AS working,
-           count(*) FILTER (WHERE owner IS NULL AND due_at = $5) AS fetching,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released)
-               AS scheduled,
-           count(*) FILTER (WHERE owner IS NULL AND due_at <= $4) AS due,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND released) AS retry,
-           count(DISTINCT (team_id, destination)) AS destinations,
-           min(created_at) AS oldest
-      FROM deliveries
-     WHERE ($1::uuid IS NULL OR team_id = $1)
-       AND ($2::text IS NULL OR destination = $2)
-       AND ($3::uuid IS NULL OR email_id = $3)
+           count(*) FILTER (WHERE condition = 'working') AS working,
+           count(*) FILTER (WHERE condition = 'fetching') AS fetching,
+           count(*) FILTER (WHERE condition = 'quarantined') AS quarantined,
+           count(*) FILTER (WHERE condition = 'scheduled') AS scheduled,
+           count(*) FILTER (WHERE condition = 'retry') AS retry,
+           count(*) FILTER (WHERE condition = 'paused') AS paused,
+           count(*) FILTER (WHERE condition = 'due') AS due,
+           count(DISTINCT (team_id, destination)) AS destinations, min(created_at) AS oldest
+      FROM (SELECT d.team_id, d.destination, d.created_at,
+                   CASE WHEN d.owner IS NOT NULL THEN 'working'
+                        WHEN d.due_at = $5 THEN 'fetching'
+                        WHEN d.due_at = $6 THEN 'quarantined'
+                        WHEN d.due_at > $4 AND NOT d.released THEN 'scheduled'
+                        WHEN d.due_at > $4 THEN 'retry'
+                        WHEN EXISTS (SELECT FROM paused p
+                                      WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
+                                        AND p.destination IN (d.destination, '')) THEN 'paused'
+                        ELSE 'due' END AS condition
+              FROM deliveries d
+             WHERE ($1::uuid IS NULL OR d.team_id = $1)
+               AND ($2::text IS NULL OR d.destination = $2)
+               AND ($3::uuid IS NULL OR d.email_id = $3)) AS item
 """
 
 # Across teams, as above: the largest heaps first.
 GROUPS = """
-    SELECT d.team_id, d.destination, count(*) AS items,
-           count(*) FILTER (WHERE owner IS NOT NULL) AS working,
-           count(*) FILTER (WHERE owner IS NULL AND due_at = $5) AS fetching,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND NOT released)
-               AS scheduled,
-           count(*) FILTER (WHERE owner IS NULL AND due_at <= $4) AS due,
-           count(*) FILTER (WHERE owner IS NULL AND due_at > $4 AND due_at < $5 AND released) AS retry,
+    SELECT team_id, destination, count(*) AS items,
+           count(*) FILTER (WHERE condition = 'working') AS working,
+           count(*) FILTER (WHERE condition = 'fetching') AS fetching,
+           count(*) FILTER (WHERE condition = 'quarantined') AS quarantined,
+           count(*) FILTER (WHERE condition = 'scheduled') AS scheduled,
+           count(*) FILTER (WHERE condition = 'retry') AS retry,
+           count(*) FILTER (WHERE condition = 'paused') AS paused,
+           count(*) FILTER (WHERE condition = 'due') AS due,
            max(tries) AS tries,
-           min(due_at) FILTER (WHERE owner IS NULL AND due_at < $5) AS next_attempt_at,
-           min(d.created_at) AS oldest,
+           min(due_at) FILTER (WHERE condition IN ('due', 'retry', 'scheduled')) AS next_attempt_at,
+           min(created_at) AS oldest,
            mode() WITHIN GROUP (ORDER BY reason) FILTER (WHERE reason IS NOT NULL) AS reason
-      FROM deliveries d
-     WHERE ($1::uuid IS NULL OR team_id = $1)
-       AND ($2::text IS NULL OR destination = $2)
-       AND ($3::uuid IS NULL OR email_id = $3)
-     GROUP BY d.team_id, d.destination
-     ORDER BY items DESC, d.team_id, d.destination
-     LIMIT $6
+      FROM (SELECT d.team_id, d.destination, d.created_at, d.due_at, d.tries, d.reason,
+                   CASE WHEN d.owner IS NOT NULL THEN 'working'
+                        WHEN d.due_at = $5 THEN 'fetching'
+                        WHEN d.due_at = $6 THEN 'quarantined'
+                        WHEN d.due_at > $4 AND NOT d.released THEN 'scheduled'
+                        WHEN d.due_at > $4 THEN 'retry'
+                        WHEN EXISTS (SELECT FROM paused p
+                                      WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
+                                        AND p.destination IN (d.destination, '')) THEN 'paused'
+                        ELSE 'due' END AS condition
+              FROM deliveries d
+             WHERE ($1::uuid IS NULL OR d.team_id = $1)
+               AND ($2::text IS NULL OR d.destination = $2)
+               AND ($3::uuid IS NULL OR d.email_id = $3)) AS item
+     GROUP BY team_id, destination
+     ORDER BY items DESC, team_id, destination
+     LIMIT $7
 """
 
 # Across teams, as above: item by item.
 ITEMS = """
-    SELECT team_id, email_id, grp, destination, due_at, owner, leased_until, attempt, tries, uncertain,
-           released, first_attempt_at, last_host, last_reply, reason, created_at
-      FROM deliveries
-     WHERE ($1::uuid IS NULL OR team_id = $1)
-       AND ($2::text IS NULL OR destination = $2)
-       AND ($3::uuid IS NULL OR email_id = $3)
-     ORDER BY team_id, destination, due_at, email_id, grp
+    SELECT d.team_id, d.email_id, d.grp, d.destination, d.due_at, d.leased_until, d.tries, d.uncertain,
+           d.first_attempt_at, d.last_host, d.last_reply, d.reason, d.created_at,
+           CASE WHEN d.owner IS NOT NULL THEN 'working'
+                        WHEN d.due_at = $5 THEN 'fetching'
+                        WHEN d.due_at = $6 THEN 'quarantined'
+                        WHEN d.due_at > $4 AND NOT d.released THEN 'scheduled'
+                        WHEN d.due_at > $4 THEN 'retry'
+                        WHEN EXISTS (SELECT FROM paused p
+                                      WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
+                                        AND p.destination IN (d.destination, '')) THEN 'paused'
+                        ELSE 'due' END AS condition
+      FROM deliveries d
+     WHERE ($1::uuid IS NULL OR d.team_id = $1)
+       AND ($2::text IS NULL OR d.destination = $2)
+       AND ($3::uuid IS NULL OR d.email_id = $3)
+     ORDER BY d.team_id, d.destination, d.due_at, d.email_id, d.grp
 """
 
-# Across teams, as above. Only items that wait for another attempt: what a process holds is skipped, and
-# neither a scheduled email nor one whose attachment is missing is released.
+# Across teams, as above. Only items that wait for another attempt or are quarantined: what a process holds
+# is skipped, and neither a scheduled email nor one whose attachment is missing is released.
 RETRY = """
     UPDATE deliveries d
        SET due_at = $4
@@ -120,9 +155,11 @@ class Totals(NamedTuple):
     items: int
     working: int
     fetching: int
+    quarantined: int
     scheduled: int
-    due: int
     retry: int
+    paused: int
+    due: int
     destinations: int
     oldest: datetime | None
 
@@ -135,9 +172,11 @@ class Heap(NamedTuple):
     items: int
     working: int
     fetching: int
+    quarantined: int
     scheduled: int
-    due: int
     retry: int
+    paused: int
+    due: int
     tries: int
     next_attempt_at: datetime | None
     oldest: datetime
@@ -145,59 +184,49 @@ class Heap(NamedTuple):
 
 
 class WaitingItem(NamedTuple):
-    """One item. `tries` counts attempts that failed, `attempt` all that were begun."""
+    """One item. `tries` counts attempts that ended in a delay."""
 
     team_id: UUID
     email_id: UUID
     grp: int
     destination: str
     due_at: datetime
-    owner: UUID | None
     leased_until: datetime | None
-    attempt: int
     tries: int
     uncertain: int
-    released: bool
     first_attempt_at: datetime | None
     last_host: str | None
     last_reply: str | None
     reason: str | None
     created_at: datetime
+    condition: str
 
-    def condition(self, now: datetime) -> str:
-        """One of the words above."""
-        if self.owner is not None:
-            return "working"
-        if self.due_at == HELD:
-            return "fetching"
-        if self.due_at <= now:
-            return "due"
-        return "retry" if self.released else "scheduled"
-
+    @property
     def next_attempt_at(self) -> datetime | None:
-        """When it can be claimed; None while a process holds it or a file is missing."""
-        return None if self.owner is not None or self.due_at == HELD else self.due_at
+        """When it can be claimed; None where that is not a matter of time."""
+        return self.due_at if self.condition in TIMED else None
 
 
 async def totals(source: Source, part: Part, now: datetime) -> Totals:
-    (row,) = await source.fetch(TOTALS, *part.args, now, HELD)
+    (row,) = await source.fetch(TOTALS, *part.args, now, HELD, QUARANTINED)
     return Totals(**row)
 
 
 async def heaps(source: Source, part: Part, now: datetime, most: int) -> list[Heap]:
     """The `most` largest heaps."""
-    return [Heap(**row) for row in await source.fetch(GROUPS, *part.args, now, HELD, most)]
+    rows = await source.fetch(GROUPS, *part.args, now, HELD, QUARANTINED, most)
+    return [Heap(**row) for row in rows]
 
 
-async def items(conn: Connection, part: Part) -> AsyncIterator[WaitingItem]:
+async def items(conn: Connection, part: Part, now: datetime) -> AsyncIterator[WaitingItem]:
     """Every item by team, destination and time, a few at a time; `conn` must be in a transaction."""
-    async for row in conn.cursor(ITEMS, *part.args, prefetch=PREFETCH):
+    async for row in conn.cursor(ITEMS, *part.args, now, HELD, QUARANTINED, prefetch=PREFETCH):
         yield WaitingItem(**row)
 
 
-async def items_of(source: Source, team_id: UUID, email_id: UUID) -> list[WaitingItem]:
+async def items_of(source: Source, team_id: UUID, email_id: UUID, now: datetime) -> list[WaitingItem]:
     """The live work of one email."""
-    rows = await source.fetch(ITEMS, team_id, None, email_id)
+    rows = await source.fetch(ITEMS, team_id, None, email_id, now, HELD, QUARANTINED)
     return [WaitingItem(**row) for row in rows]
 
 
