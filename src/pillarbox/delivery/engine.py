@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pillarbox.delivery import figures
-from pillarbox.delivery.claims import RENEW_EVERY, Claims
+from pillarbox.delivery.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.lanes import Lanes, Site
 from pillarbox.delivery.pace import BREAK_SECONDS, Signal
@@ -85,6 +85,8 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
+        self._more = False
+        self._recovered = float("-inf")
         self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
 
@@ -158,20 +160,30 @@ class Engine:
     async def look(self) -> int:
         """One round of claiming; returns how many items were taken. Tests call it by hand."""
         await self._pauses.refresh()
-        await self._claims.recover()
+        await self._recover()
         taken = 0
+        self._more = False
         pairs = await self._claims.due()
         for at, pair in enumerate(pairs):
             room = MOST_ITEMS - len(self._held) - self._reserved
             if room <= 0 or self._stopping or self._bytes > MOST_BYTES:
+                self._more = True
                 break
-            share = max(1, room // (len(pairs) - at))
+            share = min(BATCH, max(1, room // (len(pairs) - at)))
             items = await self._claims.claim(pair, share)
+            self._more = self._more or len(items) == share
             for item in items:
                 self._hold(item)
             taken += len(items)
             self._pump()
         return taken
+
+    async def _recover(self) -> None:
+        """Look for lost leases, once a second however often work is claimed."""
+        now = self._clock.boottime()
+        if now >= self._recovered + LOOK_EVERY or now < self._recovered:
+            self._recovered = now
+            await self._claims.recover()
 
     async def idle(self) -> None:
         """Return when nothing is held in memory."""
@@ -180,7 +192,7 @@ class Engine:
 
     async def _look(self) -> None:
         while await self.look():
-            if len(self._held) >= MOST_ITEMS:
+            if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break
 
     async def _keep(self) -> None:
@@ -252,7 +264,7 @@ class Engine:
             self._drop(item)
             if self._lanes.finish(item, signal, self._clock.boottime()):
                 self._start(self._park(item))
-            if self._lanes.waiting < MOST_ITEMS // 2:
+            if self._more and self._lanes.waiting < MOST_ITEMS // 2:
                 self._wake.set()
             self._pump()
 
