@@ -147,7 +147,7 @@ class House:
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
-        self.timeline = Timeline(self.ids)
+        self.timeline = timeline_of(seams.clock, self.ids)
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
         self.installation = installation(settings)
@@ -350,6 +350,11 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
     if settings.route.kind is RouteKind.CAPTURE:
         ears.append(Ear(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
     return App(house, ears)
+
+
+def timeline_of(clock: Clock, ids: Ids | None = None) -> Timeline:
+    """The timeline with the hooks of this house; also for commands that change the fate of emails."""
+    return Timeline(ids or Ids(clock))
 
 
 def installation(settings: Settings) -> Installation:

@@ -1,4 +1,7 @@
-"""`pillarbox queue`: what waits to be delivered and why; and trying it now."""
+"""`pillarbox queue`: what waits to be delivered and why; and trying it now.
+
+Holding mail back and dropping it are in `queue_control`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from uuid import UUID
 
 import typer
 
+from pillarbox.cli import queue_control
 from pillarbox.cli.answers import (
     Json,
     Refused,
@@ -33,8 +37,12 @@ from pillarbox.kernel.db import transaction
 from pillarbox.teams import bootstrap
 
 group = typer.Typer(
-    invoke_without_command=True, help="Show what waits to be delivered and why; retry it now."
+    invoke_without_command=True,
+    help="Show what waits to be delivered and why; retry it now, hold it back, drop it.",
 )
+group.command("pause")(queue_control.pause)
+group.command("resume")(queue_control.resume)
+group.command("drop")(queue_control.drop)
 
 MOST_HEAPS = 50
 ROWS_AT_A_TIME = 200
@@ -83,9 +91,10 @@ def retry(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Try now what waits for its next attempt.
+    """Try now what waits for its next attempt or was put aside.
 
-    Mail that a process works on is left alone, and scheduled mail is not sent before its time.
+    Paused mail stays paused, mail that a process works on is left alone, and scheduled mail is not sent
+    before its time.
     """
     perform(lambda reach: try_now(reach, team, domain, email), data=data, database_url=database_url)
 
@@ -102,6 +111,8 @@ async def part_of(reach: Reach, team: str | None, domain: str | None, email: str
 async def show_to_people(reach: Reach, part: Part, everything: bool) -> int:
     now = SystemClock().now()
     found = await overview.totals(reach.pool, part, now)
+    for line in await queue_control.pauses_in_words(reach, part):
+        say(line)
     if not found.items:
         say("Nothing waits.")
         return 0
@@ -177,6 +188,7 @@ async def show_as_json(reach: Reach, part: Part, everything: bool) -> int:
         "object": "queue",
         "totals": found._asdict(),
         "delivery_processes": await overview.alive(reach.pool, now),
+        "paused": await queue_control.pause_shapes(reach, part),
         "destinations": [heap._asdict() for heap in heaps[:MOST_HEAPS]],
         "has_more_destinations": len(heaps) > MOST_HEAPS,
     }

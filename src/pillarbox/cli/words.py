@@ -18,6 +18,7 @@ REASONS = {
     "rendering_failed": "The email cannot be made into a message.",
     "previous_bounce": "The address bounced before.",
     "previous_complaint": "The recipient complained about an earlier mail.",
+    "dropped_by_operator": "The operator of this installation dropped it from the queue.",
     "manual": "The team put the address on its suppression list.",
 }
 """What the words of `failed.reason` and of suppressions mean; other reasons are sentences already."""

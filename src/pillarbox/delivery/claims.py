@@ -11,10 +11,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import quarantine, queries
-from pillarbox.delivery.items import Claimed, Item, LoadParcels
+from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels
 from pillarbox.delivery.queries import Pair
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Connection, transaction
+from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.log import get
 from pillarbox.timeline.record import Timeline
 
@@ -52,7 +52,26 @@ class Claims:
         return [pair for pair in found if pair.due]
 
     async def claim(self, pair: Pair, most: int) -> list[Item]:
-        """Lease up to `most` items; scheduled emails enter the queue with the same commit."""
+        """Lease up to `most` items; scheduled emails enter the queue with the same commit.
+
+        An item whose email cannot be read is quarantined, so that those behind it can be claimed.
+        """
+        try:
+            return await self._claim(pair, most)
+        except (*GONE, asyncpg.PostgresError, TimeoutError):
+            raise
+        except Exception:
+            log.exception("delivery.unreadable", destination=pair.destination)
+        if most > 1:
+            return await self.claim(pair, 1)
+        found = await queries.quarantine_first(
+            self._pool, pair, self._clock.now(), QUARANTINED, quarantine.UNREADABLE
+        )
+        if found is not None:
+            quarantine.report_unreadable(*found)
+        return []
+
+    async def _claim(self, pair: Pair, most: int) -> list[Item]:
         deadline = self.deadline()
         now = self._clock.now()
         async with transaction(self._pool) as conn:

@@ -21,6 +21,7 @@ from uuid import UUID
 
 from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.kernel.db import Connection, Source
+from pillarbox.kernel.work import MOST_DEATHS
 
 RETRY_BATCH = 5000
 PREFETCH = 500
@@ -113,7 +114,7 @@ ITEMS = """
 # is skipped, and neither a scheduled email nor one whose attachment is missing is released.
 RETRY = """
     UPDATE deliveries d
-       SET due_at = $4
+       SET due_at = $4, begun = 0, reason = CASE WHEN d.due_at < $7 THEN d.reason END
       FROM (SELECT team_id, email_id, grp
               FROM deliveries
              WHERE owner IS NULL AND released AND due_at > $4 AND due_at < $5
@@ -124,6 +125,18 @@ RETRY = """
              LIMIT $6
                FOR UPDATE SKIP LOCKED) AS waiting
      WHERE d.team_id = waiting.team_id AND d.email_id = waiting.email_id AND d.grp = waiting.grp
+"""
+
+# Across teams, as above: attachments whose fetching ended its processes (`kernel.work`).
+RETRY_FETCHING = """
+    UPDATE jobs j
+       SET tries = j.attempt, due_at = $4, owner = NULL, leased_until = NULL
+     WHERE j.attempt - j.tries >= $5 AND (j.owner IS NULL OR j.leased_until < $4)
+       AND EXISTS (SELECT FROM deliveries d
+                    WHERE d.team_id = j.team_id AND d.email_id = j.subject_id
+                      AND ($1::uuid IS NULL OR d.team_id = $1)
+                      AND ($2::text IS NULL OR d.destination = $2)
+                      AND ($3::uuid IS NULL OR d.email_id = $3))
 """
 
 # Across teams: processes belong to the installation.
@@ -231,10 +244,14 @@ async def items_of(source: Source, team_id: UUID, email_id: UUID, now: datetime)
 
 
 async def retry_now(source: Source, part: Part, now: datetime) -> int:
-    """Make due what waits for another attempt; returns how many items that were."""
+    """Make due what waits for another attempt or is quarantined; returns how many items that were.
+
+    Attachments whose fetching was given up because it ended its processes are fetched once more.
+    """
+    await source.execute(RETRY_FETCHING, *part.args, now, MOST_DEATHS)
     moved = 0
     while True:
-        status = await source.execute(RETRY, *part.args, now, HELD, RETRY_BATCH)
+        status = await source.execute(RETRY, *part.args, now, HELD, RETRY_BATCH, QUARANTINED)
         changed = int(status.rsplit(" ", 1)[-1])
         moved += changed
         if changed < RETRY_BATCH:

@@ -2,13 +2,17 @@
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
-leaves a row whose lease runs out and that is claimed again.
+leaves a row whose lease runs out and that is claimed again; a job that has ended its process
+`MOST_DEATHS` times in a row is not claimed any more (DUR-13).
+
+`attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
+number of claims that ended without one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -23,6 +27,8 @@ from pillarbox.kernel.log import get
 log = get("jobs")
 
 LEASE = timedelta(seconds=120)
+RENEW_EVERY = 40.0
+MOST_DEATHS = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
@@ -34,7 +40,7 @@ CLAIM = """
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1
       FROM (SELECT team_id, id
               FROM jobs
-             WHERE kind = ANY ($5::text[])
+             WHERE kind = ANY ($5::text[]) AND attempt - tries < $6
                AND ((owner IS NULL AND due_at <= $3) OR (owner IS NOT NULL AND leased_until < $3))
              ORDER BY due_at
              LIMIT $4
@@ -49,8 +55,25 @@ FINISH = """
 
 POSTPONE = """
     UPDATE jobs
-       SET owner = NULL, leased_until = NULL, due_at = $4, tries = tries + 1, reason = $5
+       SET owner = NULL, leased_until = NULL, due_at = $4, tries = attempt, reason = $5
      WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+
+# Across teams: what this process runs.
+RENEW = """
+    UPDATE jobs j
+       SET leased_until = $4
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+"""
+
+# Across teams: what this process could not finish; being stopped is no death.
+GIVE_BACK = """
+    UPDATE jobs j
+       SET owner = NULL, leased_until = NULL, tries = j.attempt
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
 """
 
 
@@ -94,22 +117,26 @@ class Jobs:
         self._clock = clock
         self._owner = owner
         self._handlers = handlers
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.Task[None] | None = None
+        self._tasks: dict[asyncio.Task[None], Job] = {}
+        self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
 
     async def start(self) -> None:
-        self._loop = asyncio.create_task(self._forever())
+        self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
 
     async def stop(self, grace: float) -> None:
-        """Claim nothing more, let what runs finish, and leave the rest to its lease."""
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
+        """Claim nothing more, let what runs finish within `grace` seconds, and give back the rest."""
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
-        for task in tuple(self._tasks):
+        left = dict(self._tasks)
+        for task in left:
             task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            await self._give_back(left.values())
 
     def wake(self) -> None:
         """Look for due work now."""
@@ -122,12 +149,13 @@ class Jobs:
             return 0
         now = self._clock.now()
         rows = await self._pool.fetch(
-            CLAIM, self._owner, now + LEASE, now, min(room, BATCH), list(self._handlers)
+            CLAIM, self._owner, now + LEASE, now, min(room, BATCH), list(self._handlers), MOST_DEATHS
         )
         for row in rows:
-            task = asyncio.create_task(self._run(Job(**row)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            job = Job(**row)
+            task = asyncio.create_task(self._run(job))
+            self._tasks[task] = job
+            task.add_done_callback(self._tasks.pop)
         return len(rows)
 
     async def idle(self) -> None:
@@ -150,6 +178,23 @@ class Jobs:
                 pass
             self._wake.clear()
 
+    async def _keep(self) -> None:
+        """Renew the leases of what runs: some jobs take longer than a lease."""
+        while True:
+            await self._clock.sleep(RENEW_EVERY)
+            try:
+                if self._tasks:
+                    until = self._clock.now() + LEASE
+                    await self._pool.execute(RENEW, *_keys(self._tasks.values()), self._owner, until)
+            except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+                log.warning("jobs.not_renewed", trouble=repr(trouble)[:200])
+
+    async def _give_back(self, jobs: Collection[Job]) -> None:
+        try:
+            await self._pool.execute(GIVE_BACK, *_keys(jobs), self._owner)
+        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+            log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
+
     async def _run(self, job: Job) -> None:
         try:
             outcome = await self._handlers[job.kind](job)
@@ -169,3 +214,7 @@ class Jobs:
             ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
             if ours == "DELETE 1" and outcome.effects is not None:
                 await outcome.effects(conn)
+
+
+def _keys(jobs: Collection[Job]) -> tuple[list[UUID], list[UUID]]:
+    return [job.team_id for job in jobs], [job.id for job in jobs]
