@@ -1,0 +1,79 @@
+"""Teams are apart by the shape of the schema (design 2.2; TEN-01), and secrets lie there sealed (DKIM-05)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg
+
+from kit.world import world
+
+GLOBAL = {
+    "teams": "who exists",
+    "directory_keys": "which team a key means",
+    "directory_domains": "which teams hold a name",
+    "processes": "who may hold leases",
+    "schema_migrations": "the migrator's own",
+}
+"""Tables that no team owns, and why."""
+
+KEYS = """
+    SELECT t.relname AS name, i.indisprimary AS is_primary, i.indisunique AS is_unique, a.attname AS first
+      FROM pg_class t
+      JOIN pg_index i ON i.indrelid = t.oid
+      JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
+     WHERE t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND i.indisunique
+"""
+
+FOREIGN = """
+    SELECT c.conrelid::regclass::text AS name, a.attname AS first
+      FROM pg_constraint c
+      JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+     WHERE c.contype = 'f'
+"""
+
+TABLES = """
+    SELECT t.relname AS name,
+           EXISTS (SELECT FROM pg_attribute a
+                    WHERE a.attrelid = t.oid AND a.attname = 'team_id' AND a.attnotnull) AS has_team
+      FROM pg_class t
+     WHERE t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace
+"""
+
+
+async def test_every_key_of_a_tenant_table_starts_with_the_team(database_url: str) -> None:
+    """TEN-01: no row can point into another team, and the schema can be distributed by team."""
+    conn = await asyncpg.connect(database_url)
+    try:
+        tables = {row["name"]: row["has_team"] for row in await conn.fetch(TABLES)}
+        keys = await conn.fetch(KEYS)
+        foreign = await conn.fetch(FOREIGN)
+    finally:
+        await conn.close()
+    tenant = {name for name in tables if name not in GLOBAL}
+    assert {"emails", "recipients", "timeline", "deliveries", "domains", "api_keys"} <= tenant
+    assert [name for name in tenant if not tables[name]] == []
+    assert [
+        (row["name"], row["first"]) for row in keys if row["name"] in tenant and row["first"] != "team_id"
+    ] == []
+    assert [(row["name"], row["first"]) for row in foreign if row["first"] != "team_id"] == []
+
+
+async def test_the_private_key_of_a_domain_is_sealed_for_its_own_row(
+    database_url: str, tmp_path: Path
+) -> None:
+    """DKIM-05, SEC-04: unreadable in the database, absent from every answer, useless in another row."""
+    async with world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        domain = await team.domain()
+        row = await team.db.source.fetchrow("SELECT * FROM dkim_keys WHERE team_id = $1", team.id)
+        ring = pillarbox.app.house.ring
+        sender = await pillarbox.app.house.senders.find(team.id, "harbor.example")
+        assert sender is not None
+        plain = ring.open(sender.signing.sealed, sender.signing.context)
+        assert plain not in bytes(row["private_key"])
+        shown = (await team.get(f"/domains/{domain}")).text
+        assert "private" not in shown
+        assert row["public_key"] in shown
+        with pytest.raises(SealBroken):
+            ring.open(bytes(row["private_key"]), b"dkim_keys" + bytes(16))
