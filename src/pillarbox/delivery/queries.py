@@ -148,10 +148,12 @@ SETTLE = """
            FOR UPDATE OF d
     ), done AS (
         DELETE FROM deliveries d
-         USING held, unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+         USING held, unnest($1::uuid[], $2::uuid[], $3::smallint[], $14::integer[])
+               AS k (team_id, email_id, grp, attempt)
          WHERE held.team_id = k.team_id AND held.email_id = k.email_id AND held.grp = k.grp
            AND d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
-        RETURNING d.team_id, d.email_id, d.grp
+        RETURNING d.team_id, d.email_id, d.grp,
+                  d.owner IS NOT NULL AND (d.owner <> $13 OR d.attempt <> k.attempt) AS contested
     ), retry AS (
         UPDATE deliveries d
            SET owner = NULL, leased_until = NULL, due_at = k.due_at, tries = d.tries + 1, begun = 0,
@@ -164,11 +166,11 @@ SETTLE = """
          WHERE held.team_id = k.team_id AND held.email_id = k.email_id AND held.grp = k.grp
            AND d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
            AND d.attempt = k.attempt AND d.owner = $13
-        RETURNING d.team_id, d.email_id, d.grp
+        RETURNING d.team_id, d.email_id, d.grp, false AS contested
     )
-    SELECT team_id, email_id, grp FROM done
+    SELECT team_id, email_id, grp, contested FROM done
     UNION ALL
-    SELECT team_id, email_id, grp FROM retry
+    SELECT team_id, email_id, grp, contested FROM retry
 """
 
 LOCK_EMAIL = """
@@ -222,6 +224,15 @@ class Quarantine(NamedTuple):
     until: datetime
     reason: str
     lost: str
+
+
+class Done(NamedTuple):
+    """An end; it counts whoever has the item. `attempt` is the one that brought it."""
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    attempt: int
 
 
 class Retry(NamedTuple):
@@ -294,12 +305,17 @@ async def quarantine_first(
     return None if row is None else (row["email_id"], row["grp"])
 
 
-async def settle(conn: Connection, done: Sequence[Key], retries: Sequence[Retry], owner: UUID) -> set[Key]:
-    """Finish and reschedule items; returns those whose row was still there and ours to change."""
-    finished = list(zip(*sorted(done), strict=True)) or [()] * 3
+async def settle(
+    conn: Connection, done: Sequence[Done], retries: Sequence[Retry], owner: UUID
+) -> dict[Key, bool]:
+    """Finish and reschedule items; returns those whose row was still there and ours to change.
+
+    True: somebody else has the item by now, so it may be going out once more at this moment.
+    """
+    *finished, attempts = list(zip(*sorted(done), strict=True)) or [()] * 4
     again = list(zip(*sorted(retries), strict=True)) or [()] * 9
-    rows: list[Any] = await conn.fetch(SETTLE, *finished, *again, owner)
-    return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
+    rows: list[Any] = await conn.fetch(SETTLE, *finished, *again, owner, attempts)
+    return {(row["team_id"], row["email_id"], row["grp"]): row["contested"] for row in rows}
 
 
 async def lock_email(db: TeamDb, email_id: UUID) -> list[tuple[int, bool]]:

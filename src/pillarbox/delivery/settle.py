@@ -7,10 +7,11 @@ side has the mail and only this process knows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from pillarbox.delivery import figures, queries
 from pillarbox.delivery.items import Key
@@ -23,7 +24,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
 
@@ -88,7 +89,7 @@ class Settler:
         return [None] * len(batch)
 
     async def _write(self, conn: Connection, batch: Sequence[Settlement]) -> None:
-        done = [s.item.key for s in batch if s.retry is None]
+        done = [queries.Done(*s.item.key, s.item.attempt) for s in batch if s.retry is None]
         retries = [s.retry for s in batch if s.retry is not None]
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
@@ -99,11 +100,18 @@ class Settler:
             await self._keep(conn, captured)
 
 
-def _facts(settlement: Settlement, ours: set[Key]) -> Sequence[Entry]:
+def _facts(settlement: Settlement, ours: Mapping[Key, bool]) -> Sequence[Entry]:
     """All of it while the item is ours; only final outcomes when the lease has passed."""
-    if settlement.item.key in ours:
-        return settlement.entries
+    contested = ours.get(settlement.item.key)
+    if contested is not None:
+        return [_doubted(entry) for entry in settlement.entries] if contested else settlement.entries
     return [entry for entry in settlement.entries if entry.kind is not Kind.DELIVERY_DELAYED]
+
+
+def _doubted(entry: Entry) -> Entry:
+    """The same event, marked: another process may be sending the mail once more."""
+    detail = entry.detail or Detail()
+    return entry._replace(detail=msgspec.structs.replace(detail, uncertain=True))
 
 
 def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[automatic.Cause]:
