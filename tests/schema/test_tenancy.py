@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 from kit.world import world
+from pillarbox.kernel.secrets import SealBroken
 
 GLOBAL = {
     "teams": "who exists",
