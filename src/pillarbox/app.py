@@ -45,16 +45,20 @@ from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
+from pillarbox.emails.jobs import Orphans, email_rounds
 from pillarbox.emails.parcels import Parcels
+from pillarbox.emails.retention import Retention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.share import Sharing
 from pillarbox.emails.shared_page import SharedScreens
 from pillarbox.kernel import files as file_routes
 from pillarbox.kernel import health as health_routes
 from pillarbox.kernel import openapi as openapi_routes
+from pillarbox.kernel import rounds
 from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.collectors import own_rounds
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
@@ -65,6 +69,7 @@ from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.pool_figures import watch
 from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.rounds import Round
 from pillarbox.kernel.routing import Route, RouteTable, collect
 from pillarbox.kernel.runtime import Runtime
 from pillarbox.kernel.secrets import KeyRing
@@ -73,7 +78,7 @@ from pillarbox.kernel.setting_kinds import Relay, Role, RouteKind
 from pillarbox.kernel.tallies import Sheet
 from pillarbox.kernel.tokens import Signer
 from pillarbox.kernel.wakeup import Bell, Ear
-from pillarbox.kernel.work import Jobs
+from pillarbox.kernel.work import Handler, Jobs
 from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
 from pillarbox.mail.verp import VerpSigner
@@ -164,6 +169,7 @@ class House:
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.accept = self._accept()
         self.last_used = LastUsed(pool, seams.clock)
+        self.rounds = self._rounds()
         self.jobs = Jobs(pool, seams.clock, runtime.process_id, self._handlers())
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -231,11 +237,29 @@ class House:
             wake=self.bell.ring,
         )
 
-    def _handlers(self) -> dict[str, Any]:
+    def _handlers(self) -> dict[str, Handler]:
         if Role.JOBS not in self.settings.roles:
             return {}
         fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
-        return {JOB_FETCH: fetching.run}
+        return {JOB_FETCH: fetching.run, **rounds.handlers(self.rounds, self.clock)}
+
+    def _rounds(self) -> list[Round]:
+        settings = self.settings
+        kept = Retention(
+            self.pool,
+            self.clock,
+            self.blobs,
+            emails=settings.email_retention_days,
+            bodies=settings.body_retention_days,
+        )
+        orphans = Orphans(
+            self.pool,
+            self.clock,
+            self.blobs,
+            days=settings.orphan_blob_days,
+            is_ours=settings.blob_url is None,
+        )
+        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock)]
 
     def services(self) -> Services:
         """What the doors may ask for."""
@@ -299,6 +323,7 @@ class App:
             await ear.start()
         await house.capture.start()
         if Role.JOBS in house.settings.roles:
+            await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
         self._writing = [asyncio.create_task(house.last_used.run()), *self._counting()]
 

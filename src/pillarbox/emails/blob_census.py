@@ -81,6 +81,12 @@ FORGET_NAMED = """
 COUNT = "SELECT count(*) FROM listed_blobs"
 UNNAMED = "SELECT key FROM listed_blobs"
 
+# Across teams: how many rows name a blob.
+NAMED = """
+    SELECT (SELECT count(*) FROM attachments WHERE blob IS NOT NULL)
+         + (SELECT count(*) FROM captured WHERE blob IS NOT NULL)
+"""
+
 
 @dataclass(slots=True)
 class Census:
@@ -122,6 +128,28 @@ async def take(
             census.withheld = _doubt(census, collect)
             if census.unnamed and census.withheld is None:
                 await _collect(conn, blobs, now - OLD, census)
+        finally:
+            await conn.execute(DROP)
+    return census
+
+
+async def collect_unnamed(pool: asyncpg.Pool, blobs: BlobStore, before: datetime, *, is_ours: bool) -> Census:
+    """Delete blobs that were written before that time and that no row names; for the background.
+
+    The named ones are counted but not looked at. A store that other installations may share (`is_ours` is
+    False) is left alone while it holds more unnamed blobs than named ones.
+    """
+    census = Census()
+    async with pool.acquire() as conn:
+        await _list_blobs(conn, blobs, before)
+        try:
+            await conn.execute(FORGET_NAMED, timeout=TIMEOUT)
+            census.unnamed = await conn.fetchval(COUNT)
+            census.named = await conn.fetchval(NAMED, timeout=TIMEOUT)
+            if is_ours or census.unnamed <= census.named:
+                await _collect(conn, blobs, before, census)
+            else:
+                census.withheld = "there are more of them than named ones"
         finally:
             await conn.execute(DROP)
     return census

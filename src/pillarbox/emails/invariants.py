@@ -336,6 +336,8 @@ INVARIANTS: tuple[Invariant, ...] = (
                ('bounced_undetermined', written.bounced_undetermined, happened.bounced_undetermined)
                ) AS pair (metric, written, counted)
          WHERE coalesce(pair.written, 0) <> coalesce(pair.counted, 0)
+           AND start >= ALL (SELECT p.before FROM purges p
+                              WHERE p.team_id IN (written.team_id, happened.team_id, accepted.team_id))
          ORDER BY team_id, start
          LIMIT $1
         """,
@@ -357,19 +359,22 @@ LISTS = """
                            + coalesce(json_array_length(e.bcc_list), 0)
 """
 
+# What retention has removed is out of the account: of the time before, only what is left is counted.
 ACCOUNTS = """
     SELECT t.id AS team_id, t.name AS team,
            (SELECT count(*) FROM emails e WHERE e.team_id = t.id) AS emails,
-           coalesce(written.accepted, 0)::bigint AS accepted,
+           (coalesce(written.accepted, 0) + coalesce(found.older, 0))::bigint AS accepted,
            coalesce(found.delivered, 0) AS delivered, coalesce(found.bounced, 0) AS bounced,
            coalesce(found.failed, 0) AS failed, coalesce(found.suppressed, 0) AS suppressed,
            coalesce(found.canceled, 0) AS canceled, coalesce(found.pending, 0) AS pending
       FROM teams t
-      LEFT JOIN (SELECT team_id, sum(received) AS accepted
-                   FROM metric_increments
-                  GROUP BY team_id) AS written
+      LEFT JOIN (SELECT i.team_id, sum(i.received) AS accepted
+                   FROM metric_increments i
+                   LEFT JOIN purges p ON p.team_id = i.team_id
+                  WHERE p.before IS NULL OR i.start >= p.before
+                  GROUP BY i.team_id) AS written
              ON written.team_id = t.id
-      LEFT JOIN (SELECT team_id,
+      LEFT JOIN (SELECT r.team_id, count(*) FILTER (WHERE r.email_id < p.first_id) AS older,
                         count(*) FILTER (WHERE state IN ('delivered', 'opened', 'clicked', 'complained'))
                             AS delivered,
                         count(*) FILTER (WHERE state = 'bounced') AS bounced,
@@ -377,8 +382,9 @@ ACCOUNTS = """
                         count(*) FILTER (WHERE state = 'suppressed') AS suppressed,
                         count(*) FILTER (WHERE state = 'canceled') AS canceled,
                         count(*) FILTER (WHERE state = ANY ($1::text[])) AS pending
-                   FROM recipients
-                  GROUP BY team_id) AS found
+                   FROM recipients r
+                   LEFT JOIN purges p ON p.team_id = r.team_id
+                  GROUP BY r.team_id) AS found
              ON found.team_id = t.id
      ORDER BY t.id
 """

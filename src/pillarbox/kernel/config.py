@@ -31,6 +31,9 @@ from pillarbox.kernel.setting_kinds import (
 from pillarbox.kernel.setting_table import KEY_RING_FILE, PREFIX, SETTINGS, Setting
 
 FILE_SUFFIX = "_FILE"
+API_KEY_VARIABLE = PREFIX + "API_KEY"
+"""No setting of the server: the key that `pillarbox send` uses."""
+
 LONGEST_SHOWN = 80
 
 
@@ -70,6 +73,9 @@ class Settings:
     trusted_proxy: tuple[Network, ...]
     require_user_agent: bool
     capture_limit: int
+    email_retention_days: int
+    body_retention_days: int
+    orphan_blob_days: int
     spf_value: str
     reject_reserved_recipients: bool
     pg_bin: Path | None
@@ -107,7 +113,7 @@ def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str
 
 def refuse_unknown(environment: Mapping[str, str]) -> None:
     """A misspelt variable is an error: it would be a setting that silently does nothing."""
-    known = {setting.env for setting in SETTINGS} | {faults.VARIABLE}
+    known = {setting.env for setting in SETTINGS} | {faults.VARIABLE, API_KEY_VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
             raise ConfigError(f"{name} is not a setting of Pillarbox.")

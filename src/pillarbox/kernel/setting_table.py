@@ -223,6 +223,29 @@ SETTINGS: tuple[Setting, ...] = (
         "How much captured mail is kept; beyond it the oldest mails go.",
     ),
     Setting(
+        "email_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "0",
+        "For how many days after its last event an email is kept, with its recipients, history, content and "
+        "attachments; 0 keeps it.",
+    ),
+    Setting(
+        "body_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "0",
+        "The same for its html, text and attachments alone; 0 keeps them as long as the email.",
+    ),
+    Setting(
+        "orphan_blob_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "1",
+        "For how many days blobs are kept that nothing in the database names (what a crash left behind); 0 "
+        "keeps them.",
+    ),
+    Setting(
         "spf_value",
         kinds.spf_record,
         "RECORD",

@@ -225,6 +225,15 @@ CREATE TABLE metric_increments (
     PRIMARY KEY (team_id, id)
 );
 
+-- Up to where retention has removed emails of a team. `metric_increments` still counts them, so what is
+-- older (`before`, a quarter hour's start, and `first_id`, the least id of that instant) has no history to
+-- be compared with.
+CREATE TABLE purges (
+    team_id  uuid        NOT NULL PRIMARY KEY,
+    before   timestamptz NOT NULL,
+    first_id uuid        NOT NULL
+);
+
 -- Work -----------------------------------------------------------------------------------------------
 
 -- The queue: one email to one group of recipients. Only live work is here; a finished item is deleted

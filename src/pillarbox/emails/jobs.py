@@ -1,0 +1,47 @@
+"""The background door of emails: the rounds that remove what is old, and what nobody names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import asyncpg
+
+from pillarbox.emails import blob_census
+from pillarbox.emails.retention import Retention
+from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.rounds import Round
+
+
+class Orphans:
+    """Collects blobs that no row names: a crash between writing one and its commit leaves them."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, *, days: int, is_ours: bool
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._blobs = blobs
+        self._days = days
+        self._is_ours = is_ours
+
+    async def collect(self) -> str:
+        """Delete those older than so many days; says what was done."""
+        if not self._days:
+            return "orphan blobs are kept"
+        before = self._clock.now() - timedelta(days=self._days)
+        found = await blob_census.collect_unnamed(self._pool, self._blobs, before, is_ours=self._is_ours)
+        kept = f", kept because {found.withheld}" if found.withheld else ""
+        return f"{found.collected} of {found.unnamed} orphan blobs{kept}"
+
+
+def email_rounds(kept: Retention, orphans: Orphans) -> list[Round]:
+    """What comes round for emails."""
+
+    async def retention() -> str:
+        return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"
+
+    return [
+        Round("emails.retention", timedelta(hours=1), retention),
+        Round("emails.orphan_blobs", timedelta(days=1), orphans.collect),
+    ]

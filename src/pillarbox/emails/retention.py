@@ -1,0 +1,192 @@
+"""How long emails and their bodies are kept (DUR-15).
+
+An email goes with its recipients, history, content, attachments and their blobs, so many days after its
+last event; its html, text and attachments may go before that, and then the rest of it stays. An email with
+live work (a delivery, an attachment that is still fetched) is never touched. Metrics keep their counts.
+Content that a broadcast shares belongs to the broadcast and stays with it.
+
+Emails are gone through in the order of their ids, a few in each transaction, and none is waited for: what
+somebody has locked is looked at again at the next round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.kernel.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
+from pillarbox.kernel.log import get
+from pillarbox.timeline import forgetting
+from pillarbox.timeline.record import quarter
+
+log = get("retention")
+
+BATCH = 200
+GRACE = timedelta(minutes=10)
+"""Kept a little longer than asked for: an answer that is kept for 24 hours never outlives its email."""
+
+LATE_EVENTS = timedelta(hours=1)
+"""An event that does not show as the last one may be later than it, by less than this."""
+
+NIL = UUID(int=0)
+
+# Across teams: each of them is gone through on its own.
+TEAMS = "SELECT id FROM teams ORDER BY id"
+
+OLD = """
+    SELECT id FROM emails WHERE team_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4
+"""
+
+OLD_WITH_BODY = """
+    SELECT e.id
+      FROM emails e
+      JOIN contents c ON c.team_id = e.team_id AND c.id = e.id
+     WHERE e.team_id = $1 AND e.id > $2 AND e.id < $3
+       AND (c.html IS NOT NULL OR c.text IS NOT NULL OR c.attachments > 0)
+     ORDER BY e.id
+     LIMIT $4
+"""
+
+FINISHED = """
+    SELECT e.id
+      FROM emails e
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND e.last_event_at < $3
+       AND NOT EXISTS (SELECT FROM deliveries d WHERE d.team_id = $1 AND d.email_id = e.id)
+       AND NOT EXISTS (SELECT FROM jobs j WHERE j.team_id = $1 AND j.kind = $4 AND j.subject_id = e.id)
+     ORDER BY e.id
+       FOR UPDATE SKIP LOCKED
+"""
+
+DROP_ATTACHMENTS = """
+    DELETE FROM attachments WHERE team_id = $1 AND content_id = ANY ($2::uuid[]) RETURNING blob
+"""
+
+EMPTY = """
+    UPDATE contents SET html = NULL, text = NULL, attachments = 0
+     WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
+DROP = """
+    WITH content AS (
+        DELETE FROM contents WHERE team_id = $1 AND id = ANY ($2::uuid[])
+    ), people AS (
+        DELETE FROM recipients WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+    )
+    DELETE FROM emails WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
+
+PURGED = """
+    INSERT INTO purges AS p (team_id, before, first_id) VALUES ($1, $2, $3)
+    ON CONFLICT (team_id) DO UPDATE SET before = excluded.before, first_id = excluded.first_id
+     WHERE p.before < excluded.before
+"""
+
+
+class Retention:
+    """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, *, emails: int, bodies: int
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._blobs = blobs
+        self._emails = emails
+        self._bodies = bodies
+        self._emptied: dict[UUID, UUID] = {}
+
+    async def purge_emails(self) -> int:
+        """Remove emails that are over their time; returns how many."""
+        removed = 0
+        if self._emails:
+            before = self._limit(self._emails)
+            for db in await self._teams():
+                async for page in _pages(db, OLD, NIL, before):
+                    removed += await self._drop(db, page, before)
+        return removed
+
+    async def purge_bodies(self) -> int:
+        """Remove bodies and attachments that are over their time; returns of how many emails."""
+        emptied = 0
+        if self._bodies:
+            before = self._limit(self._bodies)
+            for db in await self._teams():
+                emptied += await self._empty_all(db, before)
+        return emptied
+
+    def _limit(self, days: int) -> datetime:
+        return self._clock.now() - timedelta(days=days) - GRACE
+
+    async def _teams(self) -> list[TeamDb]:
+        return [TeamDb(self._pool, row["id"]) for row in await self._pool.fetch(TEAMS)]
+
+    async def _drop(self, db: TeamDb, page: Sequence[UUID], before: datetime) -> int:
+        async with db.transaction() as held:
+            gone = await held.values(FINISHED, page, before, JOB_FETCH)
+            if not gone:
+                return 0
+            await forgetting.forget(held, gone)
+            blobs = await held.values(DROP_ATTACHMENTS, gone)
+            await held.run(DROP, gone)
+            reconciled = quarter(before + LATE_EVENTS)
+            await held.run(PURGED, reconciled, first_id(reconciled))
+        await self._forget(blobs)
+        return len(gone)
+
+    async def _empty_all(self, db: TeamDb, before: datetime) -> int:
+        """Begins where this process knows that all before it is done; so an hour's round is short."""
+        emptied = 0
+        done_to = first_id(before)
+        async for page in _pages(db, OLD_WITH_BODY, self._emptied.get(db.team_id, NIL), before):
+            done = set(await self._empty(db, page, before))
+            emptied += len(done)
+            done_to = min([done_to, *(found for found in page if found not in done)])
+        self._emptied[db.team_id] = UUID(int=done_to.int - 1)
+        return emptied
+
+    async def _empty(self, db: TeamDb, page: Sequence[UUID], before: datetime) -> Sequence[UUID]:
+        async with db.transaction() as held:
+            finished = await held.values(FINISHED, page, before, JOB_FETCH)
+            blobs = await held.values(DROP_ATTACHMENTS, finished)
+            await held.run(EMPTY, finished)
+        await self._forget(blobs)
+        return finished
+
+    async def _forget(self, blobs: Sequence[str | None]) -> None:
+        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        for blob in blobs:
+            if blob is None:
+                continue
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.warning("retention.blob_stays", blob=blob, trouble=trouble.reason)
+
+
+async def _pages(db: TeamDb, sql: str, after: UUID, before: datetime) -> AsyncIterator[Sequence[UUID]]:
+    """The emails of a team up to an instant, some at a time. Rests as long as each page took, so that the
+    database is at most half busy with it."""
+    end = first_id(before)
+    while True:
+        started = time.monotonic()
+        page = await db.values(sql, after, end, BATCH)
+        if not page:
+            return
+        yield page
+        after = page[-1]
+        await asyncio.sleep(time.monotonic() - started)
+
+
+def first_id(at: datetime) -> UUID:
+    """The least id that can be made at that instant."""
+    return uuid7((at - EPOCH) // MICROSECOND, bytes(8))

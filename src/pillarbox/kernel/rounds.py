@@ -1,0 +1,61 @@
+"""Work that comes round: retention, collectors and the like.
+
+Each round is one row of `jobs`, under the nil team, that is never finished but put off until it is due
+again. So one process of the whole installation does it at a time, a restart does not begin it anew, and a
+process that dies in the middle leaves it to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import Source
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.kernel.work import Handler, Job, Postponed
+
+log = get("jobs")
+
+NO_TEAM = UUID(int=0)
+
+ENSURE = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    SELECT $1, k.id, k.kind, $1, $4, $4
+      FROM unnest($2::uuid[], $3::text[]) AS k (id, kind)
+    ON CONFLICT (team_id, kind, subject_id) DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """`work` is done once `every` so often; what it returns is logged and stands in the job's row. It works
+    in small transactions of its own: being interrupted must cost nothing."""
+
+    kind: str
+    every: timedelta
+    work: Callable[[], Awaitable[str]]
+
+
+def handlers(rounds: Sequence[Round], clock: Clock) -> dict[str, Handler]:
+    """The handlers of the rounds, by kind of job."""
+    return {found.kind: _handler(found, clock) for found in rounds}
+
+
+async def ensure(source: Source, rounds: Sequence[Round], ids: Ids, clock: Clock) -> None:
+    """See to it that each round has its row; those that are new are due at once."""
+    if rounds:
+        kinds = [found.kind for found in rounds]
+        await source.execute(ENSURE, NO_TEAM, [ids.new() for _ in kinds], kinds, clock.now())
+
+
+def _handler(found: Round, clock: Clock) -> Handler:
+    async def run(_: Job) -> Postponed:
+        done = await found.work()
+        log.info("jobs.round", kind=found.kind, done=done)
+        return Postponed(clock.now() + found.every, done)
+
+    return run
