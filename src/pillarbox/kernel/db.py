@@ -7,7 +7,7 @@ runs all of them in that transaction.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from uuid import UUID
@@ -20,6 +20,9 @@ Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 Source = asyncpg.Pool | Connection
 
 LOCK_TIMEOUT_MS = 5000
+SILENCE_MS = 30_000
+"""How long a process may say nothing inside a transaction: one that froze must not hold its locks for ever."""
+
 STATEMENT_CACHE = 512
 
 GONE = (
@@ -28,6 +31,7 @@ GONE = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.TooManyConnectionsError,
     asyncpg.InterfaceError,
 )
@@ -40,6 +44,15 @@ class _Stateless(asyncpg.Connection):
 
     def get_reset_query(self) -> str:
         return ""
+
+
+def literal(values: Iterable[object]) -> str:
+    """An array of plain values (ids, numbers, booleans, instants, None) as PostgreSQL's text for it.
+
+    For `$1::text::uuid[]` and the like on hot statements: the driver looks twice at every element of an
+    array to find out whether it is an array itself; this is one join. Not for text, which needs quotes.
+    """
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
 async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> asyncpg.Pool:
@@ -56,6 +69,7 @@ async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> a
         server_settings={
             "application_name": application,
             "lock_timeout": str(LOCK_TIMEOUT_MS),
+            "idle_in_transaction_session_timeout": str(SILENCE_MS),
             "timezone": "UTC",
             "jit": "off",
         },
