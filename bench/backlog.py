@@ -19,6 +19,7 @@ import asyncpg
 from bench.kit import load, tools
 from bench.kit.figures import Report, at_most, ended
 from bench.kit.fill import fill
+from bench.kit.processes import Meter, shares
 from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
@@ -146,12 +147,15 @@ def beside(report: Report, server: Server, sink: SmtpSink, key: str) -> None:
     """Another team's mails, one at a time, while the backlog goes out."""
     mails = 5 if report.short else 20
     client = server.connection()
+    meter = Meter(server.process.pid, sink=sink.pid)
     before, began = sink.messages, time.monotonic()
     taken = []
     for number in range(mails):
         taken.append(asyncio.run(one(server, client, key, number)))
         time.sleep(PAUSE)
-    rate = (sink.messages - before) / (time.monotonic() - began)
+    sent = sink.messages - before
+    rate = sent / (time.monotonic() - began)
+    used = meter.used()
     left = server.number("SELECT count(*) FROM deliveries")
     report.figure(
         "another team's single mail, accepted → delivered, worst",
@@ -161,6 +165,7 @@ def beside(report: Report, server: Server, sink: SmtpSink, key: str) -> None:
         note=f"of {mails}, median {load.percentile(taken, 50):.2f} s",
     )
     report.figure("the backlog meanwhile", rate, "mails/s", note=f"{left:,.0f} items left")
+    report.note(shares(used, sent))
 
 
 async def one(server: Server, client: HTTPConnection, key: str, number: int) -> float:

@@ -90,6 +90,8 @@ def show(report: Report, out: Path) -> None:
     total = 0
     for line in out.read_text(encoding="utf-8").splitlines():
         stack, _, text = line.rpartition(" ")
+        if not text.isdigit():
+            continue
         frames, count = stack.split(";"), int(text)
         total += count
         own[frames[-1]] += count

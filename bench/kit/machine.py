@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bench.kit import tools
 
 ROOT = Path(__file__).parents[2]
 SYNCS = 200
-SIGNATURES = 200
+SIGNATURES = 500
 BLOCK = 8192
 
 
@@ -27,7 +28,7 @@ def facts(folder: Path) -> list[str]:
         f"{os.cpu_count()} cores, {cpu_model()}, {memory_gib():.0f} GiB, Linux {platform.release()}",
         f"Python {platform.python_version()}, {postgres_version()}, {postfix_version()}",
         f"fsync of {BLOCK // 1024} kB in the data folder: {sync_milliseconds(folder):.2f} ms (median); "
-        f"an RSA-2048 signature: {signature_milliseconds():.2f} ms of processor time",
+        f"RSA-2048 signatures, all cores at it: {signatures_per_second():,.0f}/s",
     ]
 
 
@@ -82,13 +83,22 @@ def _one_sync(descriptor: int, number: int) -> float:
     return time.perf_counter() - began
 
 
-def signature_milliseconds() -> float:
-    """Processor time of one RSA-2048 signature: what no signed mail can cost less than."""
+def signatures_per_second() -> float:
+    """RSA-2048 signatures with all cores at it together: no signed mail can be sent faster than that.
+
+    Cores of a virtual machine may be two threads of one real core, so one core alone would say too much.
+    """
     key = rsa.generate_private_key(65537, 2048)
-    began = time.process_time()
-    for _ in range(SIGNATURES):
-        key.sign(b"x" * 256, padding.PKCS1v15(), hashes.SHA256())
-    return (time.process_time() - began) / SIGNATURES * 1000
+    cores = os.cpu_count() or 1
+
+    def sign(_: int) -> None:
+        for _ in range(SIGNATURES):
+            key.sign(b"x" * 256, padding.PKCS1v15(), hashes.SHA256())
+
+    with ThreadPoolExecutor(cores) as threads:
+        began = time.perf_counter()
+        list(threads.map(sign, range(cores)))
+        return cores * SIGNATURES / (time.perf_counter() - began)
 
 
 def _said(command: list[str]) -> str:
