@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from pillarbox.domains.installation import Installation
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel import health, openapi, shared_memory
 from pillarbox.kernel.auth import Credentials
+from pillarbox.kernel.blobs import BlobStore, Folder
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.http_protocol import Protocol, server_config
@@ -82,6 +84,7 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     ring = KeyRing.parse(KeyRing.generate_text())
     services = Services(Ids(clock), Windows(windows_fd, clock), last_used, credentials, here, ring)
     services.add(Senders(pool, clock))
+    services.add(BlobStore(Folder(Path("blobs-of-no-test"))))
     services.add(pool, asyncpg.Pool)
     services.add(credentials, Credentials)
     services.add(IdempotencyRows(pool, clock), IdempotencyStore)

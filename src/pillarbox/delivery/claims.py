@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery import quarantine, queries
-from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels
-from pillarbox.delivery.queries import Pair
+from pillarbox.delivery import figures, quarantine, queries
+from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels, Parcel, Target
+from pillarbox.delivery.queries import Freed, Pair
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.log import get
@@ -29,6 +29,14 @@ OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for 
 PAIRS_PER_LOOK = 500
 BATCH = 50
 START = (UUID(int=0), "")
+
+
+class Unreadable(Exception):  # noqa: N818 - the claim is rolled back and tried with less
+    """An email of a claim cannot be made out of its rows; `first` is the first item of the claim."""
+
+    def __init__(self, first: Claimed, trouble: str) -> None:
+        super().__init__(trouble)
+        self.first = first
 
 
 class Claims:
@@ -58,18 +66,12 @@ class Claims:
         """
         try:
             return await self._claim(pair, most)
-        except (*GONE, asyncpg.PostgresError, TimeoutError):
-            raise
-        except Exception:
-            log.exception("delivery.unreadable", destination=pair.destination)
-        if most > 1:
-            return await self.claim(pair, 1)
-        found = await queries.quarantine_first(
-            self._pool, pair, self._clock.now(), QUARANTINED, quarantine.UNREADABLE
-        )
-        if found is not None:
-            quarantine.report_unreadable(*found)
-        return []
+        except Unreadable as unreadable:
+            log.error("delivery.unreadable", email=unreadable.first.email_id, trouble=str(unreadable))
+            if most > 1:
+                return await self.claim(pair, 1)
+            await self._put_aside(unreadable.first)
+            return []
 
     async def _claim(self, pair: Pair, most: int) -> list[Item]:
         deadline = self.deadline()
@@ -79,28 +81,19 @@ class Claims:
             if not rows:
                 return []
             await self._release(conn, pair.team_id, rows)
-            parcels = await self._load(conn, pair.team_id, sorted({row.email_id for row in rows}))
-        items = []
-        for row in rows:
-            parcel, groups = parcels[row.email_id]
-            items.append(
-                Item(
-                    row.team_id,
-                    row.email_id,
-                    row.grp,
-                    row.destination,
-                    row.attempt,
-                    row.tries,
-                    row.reached,
-                    row.uncertain > 0,
-                    row.first_attempt_at,
-                    groups.get(row.grp, []),
-                    parcel,
-                    deadline,
-                    row.begun,
-                )
-            )
-        return items
+            try:
+                parcels = await self._load(conn, pair.team_id, sorted({row.email_id for row in rows}))
+                return [_item(row, *parcels[row.email_id], deadline) for row in rows]
+            except (*GONE, asyncpg.PostgresError, TimeoutError):
+                raise
+            except Exception as trouble:
+                # The text of the trouble may show what people wrote.
+                raise Unreadable(rows[0], type(trouble).__name__) from None
+
+    async def _put_aside(self, row: Claimed) -> None:
+        key = (row.team_id, row.email_id, row.grp)
+        if await queries.put_aside(self._pool, key, QUARANTINED, quarantine.UNREADABLE):
+            quarantine.report([Freed(*key, quarantined=True)])
 
     async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[Claimed]) -> None:
         """Scheduled emails enter the queue with the claim. A canceled one has no row to be claimed:
@@ -145,6 +138,7 @@ class Claims:
             await self._pool.execute("DELETE FROM processes WHERE id = $1", process)
         if freed:
             log.warning("delivery.recovered", items=len(freed))
+            figures.LEASES_RECOVERED.add(len(freed))
             quarantine.report(freed)
         return len(freed)
 
@@ -162,6 +156,24 @@ class Claims:
     async def _dead_neighbours(self) -> list[UUID]:
         rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
         return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
+
+
+def _item(row: Claimed, parcel: Parcel, groups: Mapping[int, list[Target]], deadline: float) -> Item:
+    return Item(
+        row.team_id,
+        row.email_id,
+        row.grp,
+        row.destination,
+        row.attempt,
+        row.tries,
+        row.reached,
+        row.uncertain > 0,
+        row.first_attempt_at,
+        groups.get(row.grp, []),
+        parcel,
+        deadline,
+        row.begun,
+    )
 
 
 def boot_id() -> str:

@@ -22,16 +22,19 @@ BATCH = 500
 
 # Across teams: the operator's command; a team, a destination or an email narrows it.
 TAKE = """
+    WITH free AS MATERIALIZED (
+        SELECT team_id, email_id, grp
+          FROM deliveries
+         WHERE owner IS NULL
+           AND ($1::uuid IS NULL OR team_id = $1)
+           AND ($2::text IS NULL OR destination = $2)
+           AND ($3::uuid IS NULL OR email_id = $3)
+         ORDER BY team_id, email_id, grp
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    )
     DELETE FROM deliveries d
-     USING (SELECT team_id, email_id, grp
-              FROM deliveries
-             WHERE owner IS NULL
-               AND ($1::uuid IS NULL OR team_id = $1)
-               AND ($2::text IS NULL OR destination = $2)
-               AND ($3::uuid IS NULL OR email_id = $3)
-             ORDER BY team_id, email_id, grp
-             LIMIT $4
-               FOR UPDATE SKIP LOCKED) AS free
+     USING free
      WHERE d.team_id = free.team_id AND d.email_id = free.email_id AND d.grp = free.grp
     RETURNING d.team_id, d.email_id, d.grp
 """

@@ -113,17 +113,20 @@ ITEMS = """
 # Across teams, as above. Only items that wait for another attempt or are quarantined: what a process holds
 # is skipped, and neither a scheduled email nor one whose attachment is missing is released.
 RETRY = """
+    WITH waiting AS MATERIALIZED (
+        SELECT team_id, email_id, grp
+          FROM deliveries
+         WHERE owner IS NULL AND released AND due_at > $4 AND due_at < $5
+           AND ($1::uuid IS NULL OR team_id = $1)
+           AND ($2::text IS NULL OR destination = $2)
+           AND ($3::uuid IS NULL OR email_id = $3)
+         ORDER BY team_id, email_id, grp
+         LIMIT $6
+           FOR UPDATE SKIP LOCKED
+    )
     UPDATE deliveries d
        SET due_at = $4, begun = 0, reason = CASE WHEN d.due_at < $7 THEN d.reason END
-      FROM (SELECT team_id, email_id, grp
-              FROM deliveries
-             WHERE owner IS NULL AND released AND due_at > $4 AND due_at < $5
-               AND ($1::uuid IS NULL OR team_id = $1)
-               AND ($2::text IS NULL OR destination = $2)
-               AND ($3::uuid IS NULL OR email_id = $3)
-             ORDER BY team_id, email_id, grp
-             LIMIT $6
-               FOR UPDATE SKIP LOCKED) AS waiting
+      FROM waiting
      WHERE d.team_id = waiting.team_id AND d.email_id = waiting.email_id AND d.grp = waiting.grp
 """
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from uuid import UUID
 
 from pillarbox.delivery import figures
 from pillarbox.delivery.items import QUARANTINED, Item
@@ -37,18 +36,11 @@ RULE = Quarantine(2, QUARANTINED, FATAL, LOST_HOLDER)
 
 
 def report(freed: Sequence[Freed]) -> None:
-    """Count what was freed, and name what was put aside."""
-    figures.LEASES_RECOVERED.add(len(freed))
+    """Count and name what was put aside."""
     for item in freed:
         if item.quarantined:
             figures.QUARANTINED.add()
             log.error("delivery.quarantined", email=item.email_id, grp=item.grp)
-
-
-def report_unreadable(email_id: UUID, grp: int) -> None:
-    """Count and name an item that was put aside because it cannot be read."""
-    figures.QUARANTINED.add()
-    log.error("delivery.quarantined", email=email_id, grp=grp)
 
 
 class Suspects:

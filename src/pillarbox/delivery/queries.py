@@ -38,19 +38,24 @@ DUE_PAIRS = """
      LIMIT $4
 """
 
+# `due` is a CTE because a subquery may be read again for every row that it is joined to, and would then
+# find and lock other rows each time.
 CLAIM = """
+    WITH due AS MATERIALIZED (
+        SELECT email_id, grp, released
+          FROM deliveries
+         WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $5
+           AND NOT EXISTS (SELECT FROM paused p
+                            WHERE p.team_id IN ($1, '00000000-0000-0000-0000-000000000000')
+                              AND p.destination IN ($2, ''))
+         ORDER BY due_at
+         LIMIT $6
+           FOR UPDATE SKIP LOCKED
+    )
     UPDATE deliveries d
        SET owner = $3, leased_until = $4, attempt = d.attempt + 1,
            first_attempt_at = coalesce(d.first_attempt_at, $5), released = true
-      FROM (SELECT email_id, grp, released
-              FROM deliveries
-             WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $5
-               AND NOT EXISTS (SELECT FROM paused p
-                                WHERE p.team_id IN ($1, '00000000-0000-0000-0000-000000000000')
-                                  AND p.destination IN ($2, ''))
-             ORDER BY due_at
-             LIMIT $6
-               FOR UPDATE SKIP LOCKED) AS due
+      FROM due
      WHERE d.team_id = $1 AND d.email_id = due.email_id AND d.grp = due.grp
     RETURNING d.team_id, d.email_id, d.grp, d.destination, d.attempt, d.tries, d.reached, d.uncertain,
               due.released, d.first_attempt_at, d.begun
@@ -94,15 +99,18 @@ PARK = """
 # Across teams: items whose process went silent. They go out once more and count as uncertain; those that
 # were begun too often without an outcome are quarantined.
 FREE_EXPIRED = """
+    WITH lost AS MATERIALIZED (
+        SELECT team_id, email_id, grp
+          FROM deliveries
+         WHERE owner IS NOT NULL AND leased_until < $1
+         LIMIT $2
+           FOR UPDATE SKIP LOCKED
+    )
     UPDATE deliveries d
        SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
            due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz ELSE $1::timestamptz END,
            reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
-      FROM (SELECT team_id, email_id, grp
-              FROM deliveries
-             WHERE owner IS NOT NULL AND leased_until < $1
-             LIMIT $2
-               FOR UPDATE SKIP LOCKED) AS lost
+      FROM lost
      WHERE d.team_id = lost.team_id AND d.email_id = lost.email_id AND d.grp = lost.grp
     RETURNING d.team_id, d.email_id, d.grp, d.begun >= $3 AS quarantined
 """
@@ -123,18 +131,10 @@ BEGIN = """
      WHERE team_id = $1 AND email_id = $2 AND grp = $3 AND owner = $4 AND attempt = $5
 """
 
-# The first item that is due and that nobody holds.
-QUARANTINE_FIRST = """
-    UPDATE deliveries d
-       SET due_at = $4, reason = $5
-      FROM (SELECT email_id, grp
-              FROM deliveries
-             WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $3
-             ORDER BY due_at
-             LIMIT 1
-               FOR UPDATE SKIP LOCKED) AS first
-     WHERE d.team_id = $1 AND d.email_id = first.email_id AND d.grp = first.grp
-    RETURNING d.email_id, d.grp
+# An item that nobody holds is claimed no more.
+PUT_ASIDE = """
+    UPDATE deliveries SET due_at = $4, reason = $5
+     WHERE team_id = $1 AND email_id = $2 AND grp = $3 AND owner IS NULL
 """
 
 # Locks are taken in key order before anything changes: canceling takes those of one email in that order.
@@ -297,12 +297,10 @@ async def begin(conn: Source, key: Key, owner: UUID, attempt: int) -> bool:
     return status.endswith(" 1")
 
 
-async def quarantine_first(
-    conn: Source, pair: Pair, now: datetime, until: datetime, reason: str
-) -> tuple[UUID, int] | None:
-    """Put the first due item of a team and destination aside; its email and group."""
-    row = await conn.fetchrow(QUARANTINE_FIRST, pair.team_id, pair.destination, now, until, reason)
-    return None if row is None else (row["email_id"], row["grp"])
+async def put_aside(conn: Source, key: Key, until: datetime, reason: str) -> bool:
+    """Let an item that nobody holds wait until then; False where it is held or gone."""
+    status: str = await conn.execute(PUT_ASIDE, *key, until, reason)
+    return status.endswith(" 1")
 
 
 async def settle(

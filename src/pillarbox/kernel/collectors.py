@@ -20,13 +20,16 @@ SILENT = timedelta(days=1)
 
 # Across teams: answers that are given again no more.
 EXPIRED_KEYS = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, scope, key
+          FROM idempotency_keys
+         WHERE created_at < $1
+         ORDER BY created_at
+         LIMIT $2
+           FOR UPDATE SKIP LOCKED
+    )
     DELETE FROM idempotency_keys i
-     USING (SELECT team_id, scope, key
-              FROM idempotency_keys
-             WHERE created_at < $1
-             ORDER BY created_at
-             LIMIT $2
-               FOR UPDATE SKIP LOCKED) AS old
+     USING old
      WHERE i.team_id = old.team_id AND i.scope = old.scope AND i.key = old.key
 """
 

@@ -36,15 +36,18 @@ BROKEN_GAP = timedelta(seconds=30)
 
 # Across teams: free work that is due, and work whose process went silent.
 CLAIM = """
+    WITH due AS MATERIALIZED (
+        SELECT team_id, id
+          FROM jobs
+         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6
+           AND ((owner IS NULL AND due_at <= $3) OR (owner IS NOT NULL AND leased_until < $3))
+         ORDER BY due_at
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    )
     UPDATE jobs j
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1
-      FROM (SELECT team_id, id
-              FROM jobs
-             WHERE kind = ANY ($5::text[]) AND attempt - tries < $6
-               AND ((owner IS NULL AND due_at <= $3) OR (owner IS NOT NULL AND leased_until < $3))
-             ORDER BY due_at
-             LIMIT $4
-               FOR UPDATE SKIP LOCKED) AS due
+      FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
     RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
 """

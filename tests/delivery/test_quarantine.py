@@ -1,0 +1,121 @@
+"""Mail that ends processes is put aside, and the rest goes on (DUR-13)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from uuid import UUID
+
+from kit.mailroom import clock_of, parsed, relayed
+from kit.sink import USUAL, Sink
+from kit.world import Team, World
+from pillarbox.delivery import overview, quarantine
+from pillarbox.delivery.items import Item
+from pillarbox.delivery.overview import Part
+
+LEASE = 31
+
+
+async def prepared(pillarbox: World) -> Team:
+    team = await pillarbox.team()
+    await team.domain()
+    return team
+
+
+async def taken(pillarbox: World) -> list[Item]:
+    """Claim all that is due, as a process does that is going to die."""
+    clock_of(pillarbox).advance(0.001)
+    claims = pillarbox.app.house.claims
+    return [item for pair in await claims.due() for item in await claims.claim(pair, 50)]
+
+
+async def dies_with(pillarbox: World, poison: str) -> None:
+    """A process takes everything, begins with one email and ends in the middle of it."""
+    claims = pillarbox.app.house.claims
+    for item in await taken(pillarbox):
+        if item.uncertain and str(item.email_id) == poison:
+            assert await claims.begin(item)
+    clock_of(pillarbox).advance(LEASE)
+    await claims.recover()
+
+
+def subjects(sink: Sink) -> list[str]:
+    return [str(parsed(message)["subject"]) for message in sink.received]
+
+
+async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str, tmp_path: Path) -> None:
+    """Those that were in memory with it are not: they never began."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        poison = await team.send(subject="poison")
+        await team.send(subject="innocent")
+        for _ in range(3):
+            await dies_with(pillarbox, poison)
+        await pillarbox.turn()
+        assert subjects(sink) == ["innocent"]
+        [item] = await overview.items_of(pillarbox.pool, team.id, UUID(poison), pillarbox.clock.now())
+        assert (item.condition, item.next_attempt_at) == ("quarantined", None)
+        assert item.reason == quarantine.FATAL
+        clock_of(pillarbox).advance(10 * 86400)
+        assert await pillarbox.turn() == 0
+
+        assert await overview.retry_now(pillarbox.pool, Part(), pillarbox.clock.now()) == 1
+        assert await pillarbox.turn() == 1
+        assert subjects(sink) == ["innocent", "poison"]
+        assert (await team.email(poison))["last_event"] == "delivered"
+
+
+async def test_two_dead_processes_are_bad_luck(database_url: str, tmp_path: Path) -> None:
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        unlucky = await team.send(subject="unlucky")
+        await dies_with(pillarbox, unlucky)
+        await dies_with(pillarbox, unlucky)
+        await pillarbox.turn()
+        assert subjects(sink) == ["unlucky"]
+        assert (await team.events(unlucky))[-1]["uncertain"] is True
+
+
+async def test_an_outcome_clears_the_suspicion(database_url: str, tmp_path: Path) -> None:
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        sink.script("RCPT", "451 4.3.0 later")
+        team = await prepared(pillarbox)
+        unlucky = await team.send()
+        await dies_with(pillarbox, unlucky)
+        await dies_with(pillarbox, unlucky)
+        await pillarbox.turn()
+        assert await team.db.value("SELECT begun FROM deliveries WHERE team_id = $1") == 0
+
+
+async def test_suspects_go_out_one_at_a_time(database_url: str, tmp_path: Path) -> None:
+    """So that at most one of them can be held to have ended the third process."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        gate = asyncio.Event()
+        sink.script("RCPT", (gate, USUAL))
+        team = await prepared(pillarbox)
+        for _ in range(3):
+            await team.send()
+        await team.db.run("UPDATE deliveries SET uncertain = 2, begun = 1 WHERE team_id = $1")
+        clock_of(pillarbox).advance(0.001)
+        assert await pillarbox.engine.look() == 3
+        await sink.commands("RCPT")
+        assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1 AND begun = 2") == 1
+        gate.set()
+        await pillarbox.engine.idle()
+        assert len(sink.received) == 3
+
+
+async def test_an_email_that_cannot_be_read_does_not_stand_in_the_way(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        await team.send(subject="first")
+        broken = await team.send(subject="broken")
+        await team.send(subject="last")
+        await team.db.run("UPDATE emails SET sender = 'nobody' WHERE team_id = $1 AND id = $2", UUID(broken))
+        for _ in range(4):
+            await pillarbox.turn()
+        assert sorted(subjects(sink)) == ["first", "last"]
+        [item] = await overview.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
+        assert (item.condition, item.reason) == ("quarantined", quarantine.UNREADABLE)
