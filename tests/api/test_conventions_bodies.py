@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -118,6 +119,25 @@ async def test_masses_of_small_values_are_refused_before_they_are_built(database
             assert (await client.post("/probe", content=text)).status_code == 200
             numbers = b'{"a":[' + b"7," * 5_000_000 + b"7]}"
             assert (await client.post("/probe", content=numbers)).status_code == 200
+
+
+async def test_masses_of_strings_are_counted_in_bounded_time_and_memory(database_url: str) -> None:
+    """Strings, and quotes inside of one: telling which is which must not cost what it guards against."""
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            tracemalloc.start()
+            try:
+                many = b'{"a":[' + b'"",' * 5_000_000 + b'""]}'
+                assert error(await client.post("/probe", content=many))[0] == 400
+                quotes = b'{"a":"' + b'\\"' * 8_000_000 + b'"}'
+                assert (await client.post("/probe", content=quotes)).status_code == 200
+                escapes = b'{"a":"' + b"\\\\" * 500_000 + b'","b":"' + b'[\\"' * 2_000_000 + b'"}'
+                assert (await client.post("/probe", content=escapes)).json() == {"keys": ["a", "b"]}
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert peak < 200 * 1024 * 1024
 
 
 async def test_declared_sizes_over_the_limit_are_refused_before_reading(database_url: str) -> None:

@@ -98,6 +98,31 @@ async def test_a_broken_chunk_ends_the_request(database_url: str) -> None:
         writer.close()
 
 
+async def test_a_trailer_is_no_header(database_url: str) -> None:
+    """RFC 9110 section 6.5.1: behind the body nobody changes who is calling."""
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+        chunks = b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+        trailers = b"Authorization: Bearer re_other\r\nContent-Encoding: gzip\r\n\r\n"
+        answer = await api.raw(head.encode() + chunks + trailers)
+        assert answer.startswith(b"HTTP/1.1 200 "), answer
+
+
+@pytest.mark.parametrize("start", [b"0\r\nX-A: ", b"0\r\n", b"2;"], ids=["one trailer", "many", "extension"])
+async def test_what_is_no_body_of_a_chunked_request_is_bounded(database_url: str, start: bytes) -> None:
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+        writer.write(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + start)
+        writer.write((b"X-A: b\r\n" if start == b"0\r\n" else b"bbbbbbbb") * 50_000)
+        answer = await asyncio.wait_for(reader.read(), 5)
+        assert answer.startswith(b"HTTP/1.1 400 "), answer
+        assert b"larger than 32768 bytes" in answer
+        writer.close()
+
+
 async def test_rubbish_after_a_request_does_not_spoil_its_answer(database_url: str) -> None:
     async with door(database_url) as api:
         answer = await api.raw(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nrubbish \x00\r\n\r\n")

@@ -58,6 +58,7 @@ class Protocol(HttpToolsProtocol):
         self.in_head = False
         self.refused = False
         self.head_bytes = 0
+        self.bytes_without_body = 0
         self.hosts = 0
         self.deadline: TimerHandle | None = None
 
@@ -75,6 +76,7 @@ class Protocol(HttpToolsProtocol):
         if self.refused:
             return
         self._unset_keepalive_if_required()
+        self.bytes_without_body += len(data)
         try:
             self._feed(data)
         except httptools.HttpParserError as error:
@@ -82,8 +84,8 @@ class Protocol(HttpToolsProtocol):
             return
         if self.in_head:
             self._more_head(len(data))
-        elif self.cycle is not None and self.cycle.more_body and self.deadline is None:
-            self.deadline = self.loop.call_later(self.limits.body_seconds, self._body_too_late)
+        elif self.cycle is not None and self.cycle.more_body:
+            self._more_body()
 
     # Of the parser ------------------------------------------------------------------------------
 
@@ -94,6 +96,9 @@ class Protocol(HttpToolsProtocol):
         self.hosts = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.in_head:
+            # A trailer must not count as a header (RFC 9110 section 6.5.1), and nothing here needs one.
+            return
         name = name.lower()
         self.head_bytes += len(name) + len(value) + 4
         if name == b"host":
@@ -104,6 +109,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head = False
+        self.bytes_without_body = 0
         self._in_time()
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
@@ -119,6 +125,10 @@ class Protocol(HttpToolsProtocol):
         elif self.hosts != 1:
             raise BadRequest("The request must have exactly one `Host` header.")
         self._begin(keep_alive=version == "1.1" and self.parser.should_keep_alive())
+
+    def on_body(self, body: bytes) -> None:
+        self.bytes_without_body = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -202,6 +212,13 @@ class Protocol(HttpToolsProtocol):
             self._refuse(BadRequest(f"The request headers are larger than {HEAD_BYTES} bytes."))
         elif self.deadline is None:
             self._await_head()
+
+    def _more_body(self) -> None:
+        """A body is bounded in time, and trailers and chunk extensions, which are no body, in size."""
+        if self.bytes_without_body > HEAD_BYTES:
+            self._refuse(BadRequest(f"The trailers of the request are larger than {HEAD_BYTES} bytes."))
+        elif self.deadline is None:
+            self.deadline = self.loop.call_later(self.limits.body_seconds, self._body_too_late)
 
     def _body_too_late(self) -> None:
         self._refuse(BodyTooLate())

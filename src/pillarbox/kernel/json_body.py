@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -13,7 +12,6 @@ MOST_DEPTH = 64
 MOST_CONTAINERS = 100_000
 MOST_STRINGS = 500_000
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _decode = msgspec.json.Decoder().decode
 
 NOT_JSON = "The request body is not valid JSON."
@@ -52,16 +50,16 @@ def refuse_nul(body: Any) -> None:
 
 
 def _refuse_masses(data: bytes | bytearray) -> None:
-    """Small tokens take many times their size once parsed: bound their number before parsing."""
-    strings = 0
+    """Small tokens take many times their size once parsed: bound their number before parsing.
 
-    def counted(_: re.Match[bytes]) -> bytes:
-        nonlocal strings
-        strings += 1
-        return b""
-
-    outside = _STRING.sub(counted, data)
-    if strings > MOST_STRINGS or outside.count(b"[") + outside.count(b"{") > MOST_CONTAINERS:
+    Counted on a copy without escapes, in which quotes come in pairs, so that the count itself takes
+    little time and memory whatever the body holds.
+    """
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 2 * MOST_STRINGS:
+        raise BadRequest(TOO_MANY)
+    outside = b"".join(plain.split(b'"')[::2])
+    if outside.count(b"[") + outside.count(b"{") > MOST_CONTAINERS:
         raise BadRequest(TOO_MANY)
 
 
