@@ -257,6 +257,8 @@ async def test_downloads_are_exact_guarded_and_resumable(database_url: str, tmp_
             assert head.headers["content-length"] == str(len(data))
             for wanted, (start, end) in {
                 "bytes=0-0": (0, 1),
+                "bytes=0-": (0, len(data)),
+                "Bytes=0-1": (0, 2),
                 "bytes=5-9": (5, 10),
                 "bytes=100-": (100, len(data)),
                 "bytes=-7": (len(data) - 7, len(data)),

@@ -24,7 +24,7 @@ from pillarbox.kernel.tokens import Signer, TokenError
 LIFETIME = timedelta(hours=1)
 KIND = "file"
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z", re.ASCII)
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z", re.ASCII | re.IGNORECASE)
 _FALLBACK = re.compile(r"[^ !#-\[\]-~]")
 
 
@@ -103,30 +103,30 @@ async def download(request: Request) -> Reply:
         raise MethodNotAllowed("Use GET or HEAD.")
     files = request.use(Files)
     found = await files.open(request.param("token"))
-    start, end = wanted_range(request.header("range"), found.size)
-    partial = (start, end) != (0, found.size)
+    wanted = wanted_range(request.header("range"), found.size)
+    start, end = wanted or (0, found.size)
     headers = {
         "content-disposition": disposition(found.filename),
         "content-security-policy": "sandbox; default-src 'none'",
         "cache-control": "private, max-age=0",
         "accept-ranges": "bytes",
     }
-    if partial:
+    if wanted:
         headers["content-range"] = f"bytes {start}-{end - 1}/{found.size}"
     return Reply.stream(
         files.bytes_of(found, start, end),
         size=end - start,
         media=found.media,
         headers=headers,
-        status=206 if partial else 200,
+        status=206 if wanted else 200,
     )
 
 
-def wanted_range(header: str | None, size: int) -> tuple[int, int]:
-    """Start and end of the one range asked for; all of it where the header asks for anything else."""
+def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """Start and end of the one range asked for; None where the header asks for anything else."""
     found = _RANGE.match(header.strip()) if header else None
     if found is None or found.groups() == ("", ""):
-        return 0, size
+        return None
     first, last = found.groups()
     if not first:
         start, end = max(0, size - int(last)), size
