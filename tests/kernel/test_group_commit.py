@@ -108,3 +108,17 @@ async def test_a_caller_that_goes_away_does_not_take_its_row_along() -> None:
     assert await stayer == "B"
     await commits.drain()
     assert sorted(item for commit in store.commits for item in commit) == ["a", "b"]
+
+
+async def test_nobody_is_forgotten_between_two_flushers() -> None:
+    """One who arrives while the last flusher is leaving must not wait for the next arrival."""
+    store = Store()
+    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1)
+
+    async def client(name: str) -> None:
+        for _ in range(200):
+            assert await commits.submit(name) == name.upper()
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(client(name) for name in "abc"))
+    assert sum(len(commit) for commit in store.commits) == 600

@@ -131,7 +131,11 @@ class Accept:
         self._claims = claims
         self._wake = wake
         self._commits: GroupCommit[_Acceptance, None] = GroupCommit(
-            self._flush, kind="accept", weigh=lambda a: a.weight, shared=(DatabaseGone,)
+            self._flush,
+            kind="accept",
+            flushers=1,
+            weigh=lambda a: a.weight,
+            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
         )
 
     # May it be sent? -------------------------------------------------------------------------------

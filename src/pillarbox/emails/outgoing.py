@@ -16,6 +16,7 @@ class Recipient(NamedTuple):
 
     role: str
     mailbox: Mailbox
+    key: str
 
 
 class NewAttachment(NamedTuple):
@@ -66,7 +67,8 @@ class Outgoing:
         found = []
         for role, mailboxes in (("to", self.to), ("cc", self.cc), ("bcc", self.bcc)):
             for mailbox in mailboxes:
-                if mailbox.key not in seen:
-                    seen.add(mailbox.key)
-                    found.append(Recipient(role, mailbox))
+                key = mailbox.key
+                if key not in seen:
+                    seen.add(key)
+                    found.append(Recipient(role, mailbox, key))
         return found

@@ -76,9 +76,9 @@ def drafted(
     """Number the recipients and group them by destination (one work item per domain)."""
     groups: dict[str, int] = {}
     targets = []
-    for position, (role, mailbox) in enumerate(outgoing.recipients()):
+    for position, (role, mailbox, key) in enumerate(outgoing.recipients()):
         grp = groups.setdefault(mailbox.domain, len(groups))
-        targets.append((position, role, mailbox.key, mailbox.addr_spec, grp))
+        targets.append((position, role, key, mailbox.addr_spec, grp))
     attachments = [
         AttachmentRow(
             ids.new(),

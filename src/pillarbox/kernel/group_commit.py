@@ -66,6 +66,7 @@ class GroupCommit(Generic[Item, Result]):
         self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
         self._weight = 0
         self._running: set[asyncio.Task[None]] = set()
+        self._active = 0
 
     @property
     def weight(self) -> int:
@@ -80,7 +81,8 @@ class GroupCommit(Generic[Item, Result]):
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, weight, answer))
         self._weight += weight
-        if len(self._running) < self._flushers:
+        if self._active < self._flushers:
+            self._active += 1
             task = asyncio.create_task(self._run())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
@@ -92,14 +94,19 @@ class GroupCommit(Generic[Item, Result]):
             await asyncio.wait(tuple(self._running))
 
     async def _run(self) -> None:
-        # One turn of the loop lets everything that is ready to arrive join this flush.
-        await asyncio.sleep(0)
-        while self._waiting:
-            batch = self._gather()
-            try:
-                await self._commit([(item, answer) for item, _, answer in batch])
-            finally:
-                self._weight -= sum(weight for _, weight, _ in batch)
+        try:
+            # One turn of the loop lets everything that is ready to arrive join this flush.
+            await asyncio.sleep(0)
+            while self._waiting:
+                batch = self._gather()
+                try:
+                    await self._commit([(item, answer) for item, _, answer in batch])
+                finally:
+                    self._weight -= sum(weight for _, weight, _ in batch)
+        finally:
+            # Counted down in the same breath as the last look at what waits: whoever comes after that
+            # look starts a flusher of its own.
+            self._active -= 1
 
     def _gather(self) -> list[tuple[Item, int, asyncio.Future[Result]]]:
         batch = [self._waiting.popleft()]

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.db import Connection, literal
 from pillarbox.timeline.rules import Fate
 
 METRICS = (
@@ -67,7 +67,7 @@ APPEND = """
     WITH history AS (
         INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
         SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
-          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::smallint[],
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[], $4::text::timestamptz[], $5::text[], $6::text::smallint[],
                       $7::text[])
                AS k (team_id, id, email_id, at, kind, position, detail)
     )
@@ -76,10 +76,10 @@ APPEND = """
             delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
             bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained, unsubscribed)
     SELECT k.*
-      FROM unnest($8::uuid[], $9::uuid[], $10::timestamptz[], $11::uuid[], $12::text[], $13::uuid[],
-                  $14::integer[], $15::integer[], $16::integer[], $17::integer[], $18::integer[],
-                  $19::integer[], $20::integer[], $21::integer[], $22::integer[], $23::integer[],
-                  $24::integer[], $25::integer[], $26::integer[], $27::integer[], $28::integer[])
+      FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[], $12::text[], $13::text::uuid[],
+                  $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[], $18::text::integer[],
+                  $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[], $23::text::integer[],
+                  $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[], $28::text::integer[])
            AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
                  delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
                  bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
@@ -124,8 +124,12 @@ async def append(
     conn: Connection, lines: Sequence[tuple[Any, ...]], increments: Sequence[tuple[Any, ...]]
 ) -> None:
     """Add lines of history and metric increments."""
-    history = list(zip(*lines, strict=True)) or [()] * 7
-    counts = list(zip(*increments, strict=True)) or [()] * (6 + len(METRICS))
+    history: list[Any] = list(zip(*lines, strict=True)) or [()] * 7
+    counts: list[Any] = list(zip(*increments, strict=True)) or [()] * (6 + len(METRICS))
+    history[:4] = map(literal, history[:4])
+    history[5] = literal(history[5])
+    counts[:4] = map(literal, counts[:4])
+    counts[5:] = map(literal, counts[5:])
     await conn.execute(APPEND, *history, *counts)
 
 
