@@ -15,6 +15,7 @@ from pillarbox.delivery.lanes import Lanes, Site
 from pillarbox.delivery.pace import BREAK_SECONDS, Signal
 from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.quarantine import Suspects
+from pillarbox.delivery.queries import Pair
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import RETRIED, Settler
 from pillarbox.kernel import faults
@@ -164,12 +165,15 @@ class Engine:
         taken = 0
         self._more = False
         pairs = await self._claims.due()
+        part = await self._make_room(pairs)
         for at, pair in enumerate(pairs):
-            room = MOST_ITEMS - len(self._held) - self._reserved
-            if room <= 0 or self._stopping or self._bytes > MOST_BYTES:
+            if self._room() <= 0 or self._stopping or self._bytes > MOST_BYTES:
                 self._more = True
                 break
-            share = min(BATCH, max(1, room // (len(pairs) - at)))
+            free = part - self._lanes.waiting_in((pair.team_id, pair.destination))
+            share = min(BATCH, free, max(1, self._room() // (len(pairs) - at)))
+            if share <= 0:
+                continue
             items = await self._claims.claim(pair, share)
             self._more = self._more or len(items) == share
             for item in items:
@@ -177,6 +181,21 @@ class Engine:
             taken += len(items)
             self._pump()
         return taken
+
+    def _room(self) -> int:
+        return MOST_ITEMS - len(self._held) - self._reserved
+
+    async def _make_room(self, pairs: Sequence[Pair]) -> int:
+        """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
+        that, so that mail to a site that takes none does not keep out the mail of others."""
+        due = {(pair.team_id, pair.destination) for pair in pairs}
+        part = max(1, MOST_ITEMS // max(1, len(due | self._lanes.busy())))
+        if self._room() < len(due) and any(self._lanes.waiting_in(lane) < part for lane in due):
+            surplus = self._lanes.shed(part)
+            for item in surplus:
+                self._drop(item)
+            await self._claims.give_back(surplus)
+        return part
 
     async def _recover(self) -> None:
         """Look for lost leases, once a second however often work is claimed."""

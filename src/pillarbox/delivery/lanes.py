@@ -109,6 +109,22 @@ class Lanes:
         self.waiting -= len(left)
         return left
 
+    def waiting_in(self, lane: Lane) -> int:
+        """How many items of one team for one destination wait."""
+        queue = self._sites.get(self._site_of(lane[1]).name)
+        return len(queue.waiting.get(lane, ())) if queue is not None else 0
+
+    def busy(self) -> set[Lane]:
+        """The lanes in which items wait."""
+        return {lane for queue in self._sites.values() for lane in queue.waiting}
+
+    def shed(self, most: int) -> list[Item]:
+        """Remove and return, of each lane, the last of its items beyond `most`."""
+        lanes = [lane for queue in self._sites.values() for lane in queue.waiting.values()]
+        left = [lane.pop() for lane in lanes for _ in range(len(lane) - most)]
+        self.waiting -= len(left)
+        return left
+
     def drain(self) -> list[Item]:
         """Remove and return everything that waits."""
         return [item for site in list(self._sites) for item in self.evict(site)]

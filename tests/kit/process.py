@@ -1,0 +1,288 @@
+"""Pillarbox as the operator runs it, in processes that a test may kill.
+
+`served` is one `pillarbox serve` with its database, seen from outside. `Nursery` makes single workers that
+are there in a tenth of a second: a parent that has imported everything forks them, without a supervisor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import asyncpg
+
+from house.running import TESTS, Lines, Watched, children_of, command_of
+from pillarbox.emails.reconcile import reconcile
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.faults import VARIABLE
+from pillarbox.kernel.ids import Ids
+from pillarbox.teams import bootstrap
+
+KEY = "re_harbor01_abcdefghijklmnopqrstuvwx"
+PATIENCE = 60.0
+POLL = 0.05
+
+LEFT = "SELECT count(*) FROM recipients WHERE state <> ALL ($1::text[])"
+DONE = ["delivered", "bounced", "failed", "suppressed", "canceled", "complained"]
+
+HURRY = "UPDATE deliveries SET due_at = now() WHERE owner IS NULL AND due_at < '9999-01-01'"
+OPEN = """
+    SELECT destination, count(*), max(tries), max(last_reply), count(owner), min(due_at - now())
+      FROM deliveries GROUP BY 1
+"""
+AGE = """
+    UPDATE deliveries SET first_attempt_at = now() - interval '30 days'
+     WHERE owner IS NULL AND tries >= $1
+"""
+
+
+def environment(fault: str = "") -> dict[str, str]:
+    """Ours, with the sources of this checkout and without settings."""
+    made = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
+    made["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'src'}"
+    if fault:
+        made[VARIABLE] = fault
+    return made
+
+
+class Served:
+    """A running `pillarbox serve`."""
+
+    def __init__(self, data: Path, settings: Mapping[str, str], fault: str = "") -> None:
+        given = {
+            "data": str(data),
+            "http": "127.0.0.1:0",
+            "processes": "2",
+            "log": "json",
+            "rate_limit": "0",
+            "require_verified_domain": "never",
+            "initial_api_key": KEY,
+            "hostname": "mx.pillar.example",
+            **settings,
+        }
+        flags = [word for name, text in given.items() for word in (f"--{name.replace('_', '-')}", text)]
+        self.data = data
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pillarbox", "serve", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(fault),
+        )
+        self.out = Lines(self.process.stdout)
+        self.log = Lines(self.process.stderr)
+
+    def ready(self) -> tuple[str, int]:
+        """Host and port of the HTTP door, once all doors are open."""
+        line = self.out.wait_for("ready")
+        host, _, port = dict(part.split("=") for part in line.split()[1:])["http"].rpartition(":")
+        return host, int(port)
+
+    @property
+    def database_url(self) -> str:
+        note: dict[str, str] = json.loads((self.data / "run" / "supervisor.json").read_text())
+        return note["database_url"]
+
+    def workers(self) -> list[int]:
+        return [pid for pid in children_of(self.process.pid) if b"pillarbox.worker" in command_of(pid)]
+
+    def postmaster(self) -> int:
+        (found,) = [pid for pid in children_of(self.process.pid) if b"bin/postgres" in command_of(pid)]
+        return found
+
+    def kill_a_worker(self, chance: random.Random) -> int | None:
+        """SIGKILL to one of the workers; None where all are dead already."""
+        if not (alive := self.workers()):
+            return None
+        victim = chance.choice(alive)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        return victim
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+    def end(self) -> None:
+        """Whatever state it is in, it is gone afterwards."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                family = Watched(children_of(self.process.pid))
+                self.process.kill()
+                self.process.wait()
+                family.all_ended()
+
+
+@contextmanager
+def served(data: Path, *, fault: str = "", **settings: str) -> Iterator[Served]:
+    """`pillarbox serve`, ready, with these settings besides those of every test; ended with the block."""
+    running = Served(data, settings, fault)
+    try:
+        running.ready()
+        yield running
+    finally:
+        running.end()
+
+
+def verified(data: Path, **settings: str) -> None:
+    """`pillarbox verify` finds no gap."""
+    flags = [word for name, text in settings.items() for word in (f"--{name.replace('_', '-')}", text)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pillarbox", "verify", "--data", str(data), *flags],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+async def reconciled(url: str) -> None:
+    """The same without a process: emails, recipients, work, history and metrics fit together."""
+    pool = await asyncpg.create_pool(url, min_size=1, max_size=1)
+    try:
+        found = await reconcile(pool, 10)
+    finally:
+        await pool.close()
+    assert found.gaps == []
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection for as long as the block runs."""
+    conn = await asyncpg.connect(url)
+    try:
+        yield conn
+    finally:
+        await conn.close()
+
+
+async def settled(url: str, seconds: float) -> float:
+    """Return, with the seconds it took, when no recipient is open any more."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    while (left := await _left(url)) != 0:
+        assert loop.time() - started < seconds, f"{left} recipients are still open after {seconds} s"
+        await asyncio.sleep(POLL)
+    return loop.time() - started
+
+
+async def ended(url: str, seconds: float, *, hurries: int) -> None:
+    """The same in a hurry: whoever waits for a retry gets it at once, and after so many the last one."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    async with connected(url) as conn:
+        while await conn.fetchval(LEFT, DONE):
+            await conn.execute(HURRY)
+            await conn.execute(AGE, hurries)
+            await asyncio.sleep(POLL * 4)
+            if loop.time() - started > seconds:
+                raise AssertionError(f"still open: {[tuple(row) for row in await conn.fetch(OPEN)]}")
+
+
+async def _left(url: str) -> int | None:
+    """How many recipients are open; None where the database does not answer."""
+    try:
+        conn = await asyncpg.connect(url, timeout=5)
+    except (OSError, asyncpg.PostgresError):
+        return None
+    try:
+        return int(await conn.fetchval(LEFT, DONE))
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return None
+    finally:
+        conn.terminate()
+
+
+async def first_team(url: str) -> None:
+    """The team of `KEY`, in a database that nobody has served yet."""
+    async with connected(url) as conn, conn.transaction():
+        ids = Ids(SystemClock())
+        await bootstrap.first_team(conn, email="ops@harbor.example", initial_key=KEY, ids=ids)
+
+
+class Nursery:
+    """Single workers, forked. They share a door that stays open when one of them dies."""
+
+    def __init__(self, database_url: str, data: Path, **settings: str) -> None:
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(512)
+        self.at: tuple[str, int] = self._listener.getsockname()
+        given = {
+            "data": str(data),
+            "database_url": database_url,
+            "http": f"{self.at[0]}:{self.at[1]}",
+            "rate_limit": "0",
+            "require_verified_domain": "never",
+            "hostname": "mx.pillar.example",
+            "log": "json",
+            **settings,
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kit.nursery", str(self._listener.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=open(data / "workers.log", "ab"),  # noqa: SIM115
+            text=True,
+            cwd=TESTS,
+            env=environment(),
+            pass_fds=[self._listener.fileno()],
+        )
+        self._tell(settings=given)
+
+    def start(self, fault: str = "", *, place: int = 0) -> int:
+        """The process of a worker that is ready, with these faults; its place must be free."""
+        pid = int(self._ask("start", place, fault=fault))
+        assert pid, "the worker did not get ready"
+        return pid
+
+    def died(self, *, place: int = 0) -> int:
+        """Wait for the end of the worker; its exit status, negative for a signal."""
+        return int(self._ask("wait", place))
+
+    def kill(self, *, place: int = 0) -> int:
+        """SIGKILL, and wait."""
+        return int(self._ask("kill", place))
+
+    def stop(self, *, place: int = 0) -> int:
+        """SIGTERM, and wait."""
+        return int(self._ask("stop", place))
+
+    def close(self) -> None:
+        """End the nursery and with it its worker."""
+        self._process.communicate()
+        self._listener.close()
+
+    def _tell(self, **words: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+
+    def _ask(self, what: str, place: int, **words: str) -> str:
+        self._tell(ask=what, place=place, **words)
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def nursery(database_url: str, data: Path, **settings: str) -> Iterator[Nursery]:
+    made = Nursery(database_url, data, **settings)
+    try:
+        yield made
+    finally:
+        made.close()
