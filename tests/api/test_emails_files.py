@@ -123,6 +123,31 @@ async def test_a_path_that_cannot_be_had_fails_the_email_after_three_tries(
             assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
+async def test_files_of_more_than_forty_megabytes_together_are_not_sent(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The limit of emails.md 1.4 is one for the mail, wherever its attachments come from."""
+    part = bytes(11 * 1024 * 1024)
+    async with (
+        file_server({"/part": part}) as (origin, asked),
+        still(database_url, tmp_path, allow_private="127.0.0.1/32") as pillarbox,
+    ):
+        team = await pillarbox.team()
+        given = {"content": base64.b64encode(part).decode()}
+        fits = await team.send(attachments=[given, {"path": f"{origin}/part"}])
+        exceeds = await team.send(attachments=[given, *[{"path": f"{origin}/part"}] * 4])
+        for pause in (30, 60, 0):
+            await fetched(pillarbox)
+            clock_of(pillarbox).advance(pause)
+        assert len(asked) == 1 + 3 * 2, "what exceeds the limit ends the fetching"
+        listed = (await team.get(f"/emails/{fits}/attachments")).json()["data"]
+        assert [item["size"] for item in listed] == [len(part)] * 2
+        assert (await team.email(exceeds))["last_event"] == "failed"
+        assert {event["reason"] for event in (await team.events(exceeds))[-1:]} == {
+            "attachment_download_failed"
+        }
+
+
 async def test_a_redirect_to_a_private_address_and_a_missing_file_fail(
     database_url: str, tmp_path: Path
 ) -> None:

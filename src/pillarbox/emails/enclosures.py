@@ -61,7 +61,7 @@ def read(value: object) -> list[NewAttachment]:
     total = 0
     for index, item in enumerate(value):
         attachment = _one(item, index)
-        total += _encoded_length(len(attachment.data or b""))
+        total += encoded_length(len(attachment.data or b""))
         if total > MOST_BASE64:
             raise InvalidAttachment(
                 "Invalid `attachments` field. All of it may have 40 MB after base64 encoding."
@@ -72,7 +72,7 @@ def read(value: object) -> list[NewAttachment]:
 
 def _one(item: object, index: int) -> NewAttachment:
     field = f"attachments[{index}]"
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         raise InvalidField(field, "Use an object.")
     filename = _filename(item.get("filename"), field, index)
     content = item.get("content")
@@ -80,6 +80,7 @@ def _one(item: object, index: int) -> NewAttachment:
     data = None
     if content is not None:
         data = _content(content, field)
+        item["content"] = ""  # forty megabytes of text need not stay beside the bytes they stand for
     else:
         url = _path(item.get("path"), field)
     return NewAttachment(
@@ -195,5 +196,6 @@ def _cid(item: Mapping[str, Any], field: str) -> str | None:
     return value
 
 
-def _encoded_length(size: int) -> int:
+def encoded_length(size: int) -> int:
+    """How long so many bytes are in base64."""
     return 4 * ((size + 2) // 3)

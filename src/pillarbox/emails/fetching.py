@@ -1,6 +1,7 @@
 """Attachments given by `path`: fetched after the answer, before the mail may leave (emails.md 1.4).
 
 Three tries in two minutes; then the email ends `failed` with the reason `attachment_download_failed`.
+What is fetched counts towards the 40 MB that the attachments of an email may have together.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import queue
+from pillarbox.emails.enclosures import MOST_BASE64, encoded_length
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import Connection, TeamDb
@@ -34,6 +36,10 @@ WANTED = """
     SELECT id, url FROM attachments
      WHERE team_id = $1 AND content_id = $2 AND url IS NOT NULL AND size IS NULL
      ORDER BY position
+"""
+
+SIZES = """
+    SELECT size FROM attachments WHERE team_id = $1 AND content_id = $2 AND size IS NOT NULL
 """
 
 STORE = """
@@ -78,13 +84,24 @@ class Fetching:
     async def run(self, job: Job) -> Finished | Postponed:
         db = TeamDb(self._pool, job.team_id)
         try:
-            fetched = [await self._fetch(wanted) for wanted in await db.all(_Wanted, WANTED, job.subject_id)]
+            fetched = await self._fetch_all(db, job.subject_id)
         except FetchError as failure:
             reason = str(failure)
             if job.tries < len(GAPS):
                 return Postponed(self._clock.now() + GAPS[job.tries], reason)
             return Finished(lambda conn: self._give_up(conn, job, reason))
         return Finished(lambda conn: self._release(conn, job, fetched))
+
+    async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_Fetched]:
+        room = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))
+        fetched = []
+        for wanted in await db.all(_Wanted, WANTED, email_id):
+            found = await self._fetch(wanted)
+            room -= encoded_length(found.size)
+            if room < 0:
+                raise FetchError("too_large", "The attachments have more than 40 MB after base64 encoding.")
+            fetched.append(found)
+        return fetched
 
     async def _fetch(self, wanted: _Wanted) -> _Fetched:
         answer = await self._outbound.fetch(
