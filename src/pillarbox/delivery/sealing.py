@@ -11,11 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from pillarbox.delivery.engine import Unsendable
 from pillarbox.delivery.items import Enclosure, Parcel, ReadEnclosure, Signing
+from pillarbox.kernel.budget import ByteBudget
 from pillarbox.mail import dkim
 from pillarbox.mail.compose import Attachment, Message, compose
 
 KEYS_KEPT = 1024
-MOST_BYTES = 160 * 1024 * 1024
+MOST_BYTES = 48 * 1024 * 1024
 """Bytes of attachments that may be in composition at once; the next large mail waits its turn."""
 
 
@@ -33,7 +34,7 @@ class Sealer:
         self._read = read
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
-        self._budget = _Budget(MOST_BYTES)
+        self._budget = ByteBudget(MOST_BYTES)
 
     async def wire(self, parcel: Parcel) -> bytes:
         """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
@@ -94,41 +95,3 @@ def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey 
         raw, domain=parcel.signing.domain, selector=parcel.signing.selector, key=key, at=parcel.date
     )
     return signature + raw
-
-
-class _Budget:
-    """A semaphore of bytes; something larger than all of it goes alone."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._free = total
-        self._changed = asyncio.Condition()
-
-    def of(self, size: int) -> _Share:
-        return _Share(self, min(size, self._total))
-
-    async def enter(self, size: int) -> None:
-        if size == 0:
-            return
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._free >= size)
-            self._free -= size
-
-    async def leave(self, size: int) -> None:
-        if size == 0:
-            return
-        async with self._changed:
-            self._free += size
-            self._changed.notify_all()
-
-
-class _Share:
-    def __init__(self, budget: _Budget, size: int) -> None:
-        self._budget = budget
-        self._size = size
-
-    async def __aenter__(self) -> None:
-        await self._budget.enter(self._size)
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._budget.leave(self._size)

@@ -15,6 +15,7 @@ import asyncpg
 
 from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
 from pillarbox.kernel.body import ClientGone, Receive, count_body, declared_size, drain, read_body
+from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.db import TeamDb, transaction
 from pillarbox.kernel.failures import problem_for
 from pillarbox.kernel.http import Network, Reply, Request
@@ -49,6 +50,11 @@ from pillarbox.kernel.tallies import SECONDS, Histogram
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 DEADLOCK_TRIES = 3
+LARGE = 1024 * 1024
+UNKNOWN = 8 * LARGE
+MOST_LARGE = 64 * 1024 * 1024
+"""Bodies over a megabyte that one process reads and works on at once; the next one waits unread."""
+
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
 
@@ -87,6 +93,7 @@ class Api:
         self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
         self._running = Running()
+        self._large = ByteBudget(MOST_LARGE)
         services.add(table)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -117,11 +124,13 @@ class Api:
         )
         if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
             raise Forbidden("A `User-Agent` header is required.")
-        if route.needs is not Access.PUBLIC:
-            await self._identify(request, route, size, receive)
-        if size or (size is None and route.needs is Access.PUBLIC):
-            await self._read(request, route, size, receive)
-        return await self._effect(request, route, values)
+        announced = min(route.limit, UNKNOWN) if size is None else size
+        async with self._large.of(announced if announced > LARGE and route.takes_body else 0):
+            if route.needs is not Access.PUBLIC:
+                await self._identify(request, route, size, receive)
+            if size or (size is None and route.needs is Access.PUBLIC):
+                await self._read(request, route, size, receive)
+            return await self._effect(request, route, values)
 
     async def _identify(self, request: Request, route: Route, size: int | None, receive: Receive) -> None:
         """Authentication, permission and rate limit; a body of unknown size is measured before."""
