@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from importlib import import_module
 
 import typer
 
-from pillarbox.cli import domains, emails, keys, queue, send, serve, teams, verify, version
 from pillarbox.kernel.config import ConfigError
 from pillarbox.kernel.supervisor import SENTENCES
 
-COMMANDS: Mapping[str, Callable[..., Any]] = {
-    "serve": serve.command,
-    "send": send.command,
-    "verify": verify.command,
-    "version": version.command,
-}
+COMMANDS = ("serve", "send", "verify", "version")
+"""Commands: module `pillarbox.cli.NAME`, function `command`."""
 
-GROUPS: Mapping[str, typer.Typer] = {
-    "teams": teams.group,
-    "keys": keys.group,
-    "domains": domains.group,
-    "emails": emails.group,
-    "queue": queue.group,
-}
+GROUPS = ("teams", "keys", "domains", "emails", "queue")
+"""Groups of commands: module `pillarbox.cli.NAME`, its `group`."""
 
 WRONG_SETTING = 2
 FAILED = 1
 
 
-def program() -> typer.Typer:
-    """The whole command line."""
+def program(only: str | None = None) -> typer.Typer:
+    """The command line; with `only` just that command, so that a server does not load the others to start."""
     app = typer.Typer(
         name="pillarbox",
         help="A self-hosted email platform.",
@@ -40,17 +29,26 @@ def program() -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for name, command in COMMANDS.items():
-        app.command(name)(command)
-    for name, group in GROUPS.items():
-        app.add_typer(group, name=name)
+    for name in COMMANDS:
+        if only in (None, name):
+            app.command(name)(import_module(f"pillarbox.cli.{name}").command)
+    for name in GROUPS:
+        if only in (None, name):
+            app.add_typer(import_module(f"pillarbox.cli.{name}").group, name=name)
+    if only is not None:
+        app.callback()(nothing)
     return app
+
+
+def nothing() -> None:
+    """Keeps a command line of one command from losing the command's name."""
 
 
 def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
     try:
-        program()()
+        wanted = sys.argv[1] if len(sys.argv) > 1 else None
+        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)()
     except ConfigError as problem:
         sys.exit(complaint(problem, WRONG_SETTING))
     except SENTENCES as problem:
