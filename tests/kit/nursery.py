@@ -1,12 +1,17 @@
-"""The parent of forked workers: `python -m kit.nursery DOOR`, told what to do by lines of JSON."""
+"""The parent of forked workers: `python -m kit.nursery`, told what to do by lines of JSON.
+
+It has imported the whole product once, so a worker is there in a tenth of a second.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -20,29 +25,51 @@ from pillarbox.kernel.process import die_with_parent
 from pillarbox.kernel.runtime import FACTORY, Runtime
 from pillarbox.kernel.workers import READY
 
+LOG = "workers.log"
 SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL}
 
 
 class Parent:
-    """Children by their place; one in each at a time."""
+    """Children by their place; one in each at a time. They share a door that outlives them."""
 
-    def __init__(self, door: int) -> None:
-        self._door = door
+    def __init__(self) -> None:
         self._memory = shared_memory.create()
         self._settings: dict[str, str] = {}
+        self._door: socket.socket | None = None
         self._children: dict[int, int] = {}
         self._channels: dict[int, socket.socket] = {}
 
-    def obey(self, words: dict[str, Any]) -> str | None:
-        if "settings" in words:
-            self._settings = words["settings"]
-            return None
+    def obey(self, words: dict[str, Any]) -> str:
+        if words["ask"] == "open":
+            return self._open(words["settings"])
+        if words["ask"] == "close":
+            return self._close()
         place = words["place"]
         if words["ask"] == "start":
             return self._start(place, words["fault"])
         if words["ask"] != "wait":
             os.kill(self._children[place], SIGNALS[words["ask"]])
-        return str(os.waitstatus_to_exitcode(os.waitpid(self._children[place], 0)[1]))
+        return str(os.waitstatus_to_exitcode(os.waitpid(self._children.pop(place), 0)[1]))
+
+    def _open(self, settings: dict[str, str]) -> str:
+        self._door = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._door.bind(("127.0.0.1", 0))
+        self._door.listen(512)
+        port = self._door.getsockname()[1]
+        self._settings = {**settings, "http": f"127.0.0.1:{port}"}
+        return str(port)
+
+    def _close(self) -> str:
+        for child in self._children.values():
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        for channel in self._channels.values():
+            channel.close()
+        self._children.clear()
+        self._channels.clear()
+        if self._door is not None:
+            self._door.close()
+        return "closed"
 
     def _start(self, place: int, fault: str) -> str:
         ours, theirs = socket.socketpair()
@@ -59,19 +86,21 @@ class Parent:
         status = 1
         try:
             die_with_parent(signal.SIGKILL)
+            with open(Path(self._settings["data"]) / LOG, "ab") as lines:
+                os.dup2(lines.fileno(), 2)
             log.configure("json")
             faults.arm(fault)
-            runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", {"http": self._door})
-            given = worker.Given(settings_of(self._settings), runtime, FACTORY)
-            uvloop.run(worker.work(given, channel))
+            assert self._door is not None
+            doors = {"http": self._door.fileno()}
+            runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", doors)
+            uvloop.run(worker.work(worker.Given(settings_of(self._settings), runtime, FACTORY), channel))
             status = 0
         finally:
             os._exit(status)
 
 
 if __name__ == "__main__":
-    parent = Parent(int(sys.argv[1]))
-    for line in sys.stdin:
-        answer = parent.obey(json.loads(line))
-        if answer is not None:
-            print(answer, flush=True)
+    parent = Parent()
+    with contextlib.suppress(KeyboardInterrupt):
+        for line in sys.stdin:
+            print(parent.obey(json.loads(line)), flush=True)

@@ -12,11 +12,11 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 
 import asyncpg
@@ -215,35 +215,33 @@ async def first_team(url: str) -> None:
         await bootstrap.first_team(conn, email="ops@harbor.example", initial_key=KEY, ids=ids)
 
 
+@cache
+def parent_of_workers() -> subprocess.Popen[str]:
+    """One for all tests of a session; it ends when its standard input does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kit.nursery"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=TESTS,
+        env=environment(),
+    )
+
+
 class Nursery:
     """Single workers, forked. They share a door that stays open when one of them dies."""
 
     def __init__(self, database_url: str, data: Path, **settings: str) -> None:
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._listener.bind(("127.0.0.1", 0))
-        self._listener.listen(512)
-        self.at: tuple[str, int] = self._listener.getsockname()
         given = {
             "data": str(data),
             "database_url": database_url,
-            "http": f"{self.at[0]}:{self.at[1]}",
             "rate_limit": "0",
             "require_verified_domain": "never",
             "hostname": "mx.pillar.example",
             "log": "json",
             **settings,
         }
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kit.nursery", str(self._listener.fileno())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=open(data / "workers.log", "ab"),  # noqa: SIM115
-            text=True,
-            cwd=TESTS,
-            env=environment(),
-            pass_fds=[self._listener.fileno()],
-        )
-        self._tell(settings=given)
+        self.at = "127.0.0.1", int(self._ask("open", settings=given))
 
     def start(self, fault: str = "", *, place: int = 0) -> int:
         """The process of a worker that is ready, with these faults; its place must be free."""
@@ -264,19 +262,16 @@ class Nursery:
         return int(self._ask("stop", place))
 
     def close(self) -> None:
-        """End the nursery and with it its worker."""
-        self._process.communicate()
-        self._listener.close()
+        """End all workers at once."""
+        self._ask("close")
 
-    def _tell(self, **words: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
-        self._process.stdin.flush()
-
-    def _ask(self, what: str, place: int, **words: str) -> str:
-        self._tell(ask=what, place=place, **words)
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+    def _ask(self, what: str, place: int = 0, **words: object) -> str:
+        parent = parent_of_workers()
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        parent.stdin.write(json.dumps({"ask": what, "place": place, **words}) + "\n")
+        parent.stdin.flush()
+        return parent.stdout.readline().strip()
 
 
 @contextmanager
