@@ -20,7 +20,8 @@ INSERT = """
         SELECT k.team_id, k.id, k.created_at, k.id, k.message_id, k.sender, k.to_list::json,
                k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.tags::json,
                k.scheduled_at, k.topic_id, k.key_id, k.domain_id, k.domain_name, k.last_event, k.created_at
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $4::text[], $5::text[], $6::text[],
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $4::text[], $5::text[],
+                      $6::text[],
                       $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text::timestamptz[],
                       $13::text::uuid[], $14::text::uuid[], $15::text::uuid[], $16::text[], $17::text[])
                AS k (team_id, id, created_at, message_id, sender, to_list, cc_list, bcc_list,
@@ -29,13 +30,15 @@ INSERT = """
     ), stored_contents AS (
         INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
         SELECT k.team_id, k.id, k.created_at, k.html, k.text, k.headers::json, k.attachments
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $18::text[], $19::text[], $20::text[],
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $18::text[], $19::text[],
+                      $20::text[],
                       $21::text::smallint[])
                AS k (team_id, id, created_at, html, text, headers, attachments)
     ), stored_recipients AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
         SELECT k.*
-          FROM unnest($22::text::uuid[], $23::text::uuid[], $24::text::smallint[], $25::text[], $26::text[], $27::text[],
+          FROM unnest($22::text::uuid[], $23::text::uuid[], $24::text::smallint[], $25::text[], $26::text[],
+                      $27::text[],
                       $28::text::smallint[], $29::text[])
                AS k (team_id, email_id, position, role, address, mailbox, grp, state)
     ), stored_work AS (
@@ -44,7 +47,8 @@ INSERT = """
         SELECT k.team_id, k.email_id, k.grp, k.destination, coalesce(k.due_at, k.created_at),
                CASE WHEN k.leased THEN $37::uuid END, CASE WHEN k.leased THEN $38::timestamptz END,
                k.leased::integer, k.released, CASE WHEN k.leased THEN k.created_at END, k.created_at
-          FROM unnest($30::text::uuid[], $31::text::uuid[], $32::text::smallint[], $33::text[], $34::text::timestamptz[],
+          FROM unnest($30::text::uuid[], $31::text::uuid[], $32::text::smallint[], $33::text[],
+                      $34::text::timestamptz[],
                       $35::text::boolean[], $36::text::boolean[], $39::text::timestamptz[])
                AS k (team_id, email_id, grp, destination, due_at, leased, released, created_at)
     )

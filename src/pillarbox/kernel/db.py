@@ -21,7 +21,7 @@ Source = asyncpg.Pool | Connection
 
 LOCK_TIMEOUT_MS = 5000
 SILENCE_MS = 30_000
-"""How long a process may say nothing inside a transaction: one that froze must not hold its locks for ever."""
+"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever."""
 
 STATEMENT_CACHE = 512
 

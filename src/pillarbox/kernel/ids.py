@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 # A UUID in every respect, made and encoded in C.
-from asyncpg.pgproto.pgproto import UUID as FastUUID
+from asyncpg.pgproto.pgproto import UUID as FastUUID  # noqa: N811 - a class in capitals
 
 from pillarbox.kernel.clock import Clock
 

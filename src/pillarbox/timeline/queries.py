@@ -67,7 +67,8 @@ APPEND = """
     WITH history AS (
         INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
         SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[], $4::text::timestamptz[], $5::text[], $6::text::smallint[],
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[], $4::text::timestamptz[],
+                      $5::text[], $6::text::smallint[],
                       $7::text[])
                AS k (team_id, id, email_id, at, kind, position, detail)
     )
@@ -76,10 +77,14 @@ APPEND = """
             delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
             bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained, unsubscribed)
     SELECT k.*
-      FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[], $12::text[], $13::text::uuid[],
-                  $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[], $18::text::integer[],
-                  $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[], $23::text::integer[],
-                  $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[], $28::text::integer[])
+      FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[],
+                  $12::text[], $13::text::uuid[],
+                  $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
+                  $18::text::integer[],
+                  $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[],
+                  $23::text::integer[],
+                  $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[],
+                  $28::text::integer[])
            AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
                  delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
                  bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
