@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from kit.clock import ManualClock
 from kit.cut import Wire, wire_to
 from kit.far_servers import FarServers, Temper, far_servers
 from kit.ledger import (
@@ -27,6 +29,8 @@ from kit.ledger import (
 )
 from kit.load import Courier, to_each
 from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled, settled
+from kit.sink import USUAL, Sink
+from kit.world import world
 
 LEASE = 30.0
 CONNECTIONS = 20
@@ -174,3 +178,34 @@ async def test_processes_that_freeze_in_mid_data_at_random(database_url: str, tm
         found = await at.compared(30)
         found.assert_sound(doubled=2 * CONNECTIONS)
         assert found.accepted == 600
+
+
+async def test_an_outcome_that_comes_when_another_has_the_item_is_marked(
+    database_url: str, tmp_path: Path
+) -> None:
+    """DUR-04: the other process may be sending it right now, so it counts as uncertain."""
+    async with (
+        Sink() as sink,
+        world(
+            database_url,
+            tmp_path,
+            clock=ManualClock(),
+            started=False,
+            route=f"relay:smtp://127.0.0.1:{sink.port}",
+            require_verified_domain="never",
+        ) as pillarbox,
+    ):
+        gate = asyncio.Event()
+        sink.script("DOT", (gate, USUAL))
+        team = await pillarbox.team()
+        email = await team.send()
+        pillarbox.clock.advance(0.001)
+        await pillarbox.engine.look()
+        await sink.commands("DATA")
+        taken_over = "UPDATE deliveries SET owner = $2, attempt = attempt + 1 WHERE team_id = $1"
+        await team.db.run(taken_over, UUID(int=7))
+        gate.set()
+        await pillarbox.engine.idle()
+        last = (await team.events(email))[-1]
+        assert (last["event"], last["uncertain"]) == ("delivered", True)
+        assert await open_work(pillarbox.pool) == 0
