@@ -19,8 +19,9 @@ from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled
 from kit.sink import Sink
 from kit.world import FINAL, Team, World, mail, world
 from pillarbox.kernel import faults
-from pillarbox.kernel.config import ConfigError, read_settings
+from pillarbox.kernel.config import ConfigError, read_settings, settings_of
 from pillarbox.kernel.faults import POINTS
+from pillarbox.kernel.workers import HandOver
 
 ONCE, TWICE, PERHAPS_TWICE = {1}, {2}, {1, 2}
 
@@ -79,6 +80,21 @@ def test_a_replacement_only_has_the_lasting_faults() -> None:
         == "timeline.events=delay:0.5%3"
     )
     assert faults.for_replacements("delivery.claimed=kill") == ""
+
+
+def test_workers_get_the_faults_and_nothing_else_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2,timeline.events=delay:0.5%3")
+    monkeypatch.setenv("PILLARBOX_SECRET_KEY", "not for the environment")
+    hand_over = HandOver(settings_of({"data": str(tmp_path)}), "", {}, 0, "", None)
+    first, replacement = hand_over.environment(replaces=False), hand_over.environment(replaces=True)
+    assert {name: text for name, text in first.items() if name.startswith("PILLARBOX_")} == {
+        faults.VARIABLE: "delivery.claimed=kill@2,timeline.events=delay:0.5%3"
+    }
+    assert replacement[faults.VARIABLE] == "timeline.events=delay:0.5%3"
+    monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2")
+    assert faults.VARIABLE not in hand_over.environment(replaces=True)
 
 
 async def test_a_fault_happens_at_its_passage() -> None:
