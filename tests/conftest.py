@@ -68,7 +68,7 @@ class Databases:
     def fresh(self, *, template: str = TEMPLATE) -> str:
         """The URL of a new database: migrated and empty, or blank with template='template0'."""
         name = f"test_{next(self._numbers)}"
-        self._run(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        self._run(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         return self._server.url(name)
 
     def drop(self, url: str) -> None:
