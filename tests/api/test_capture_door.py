@@ -63,7 +63,9 @@ async def test_without_the_token_pages_say_where_the_link_is(database_url: str, 
             assert "pillarbox serve" in answer.text
             assert "default-src 'none'" in answer.headers["content-security-policy"]
         for path in JSON:
-            assert error(await browser.get(path))[0] == 403
+            refused = await browser.get(path)
+            assert error(refused)[0] == 403
+            assert "Authorization: Bearer" in refused.json()["message"], "a program cannot follow a link"
         assert error(await browser.delete("/capture.json"))[0] == 403
         assert (await browser.post("/capture/clear")).status_code == 403
 

@@ -49,7 +49,10 @@ class UnknownHost(Refused):
 
 class NoToken(Refused):
     def __init__(self) -> None:
-        super().__init__("The capture token is missing or wrong. Use the link that the start printed.")
+        super().__init__(
+            "The capture token is missing or wrong. Use the link that the start printed, or send the token "
+            "of that link as `Authorization: Bearer TOKEN`."
+        )
 
 
 class ForeignPage(Refused):
