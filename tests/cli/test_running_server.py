@@ -62,3 +62,21 @@ def test_commands_find_the_database_of_a_running_server_and_of_a_stopped_one(tmp
         assert json.loads(command(tmp_path, "verify", "--json"))["ok"] is True
     after = json.loads(command(tmp_path, "emails", "show", story["id"], "--json"))
     assert after == beside
+
+
+def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
+    """A misspelt folder must not be answered with "No gaps in 0 emails"."""
+    wrong = tmp_path / "misspelt"
+    for arguments in (["verify"], ["queue"], ["teams", "list"]):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "pillarbox", *arguments, "--data", str(wrong)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 2, arguments
+        assert done.stderr.startswith(f"pillarbox: There is no database in the data folder {wrong}"), (
+            arguments
+        )
+        assert not wrong.exists()

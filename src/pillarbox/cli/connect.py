@@ -18,6 +18,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import asyncpg
@@ -25,7 +26,7 @@ import typer
 
 from pillarbox.kernel import log
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings
-from pillarbox.kernel.data_folder import FolderInUse, locked, read_note
+from pillarbox.kernel.data_folder import FolderError, FolderInUse, locked, read_note
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.embedded import EmbeddedPostgres
 from pillarbox.kernel.migrate import migrate_url, refuse_unmigrated_url
@@ -48,6 +49,16 @@ DatabaseUrl = Annotated[
 ]
 
 POOL = 2
+
+
+class NoDatabaseError(FolderError):
+    """Nothing is in the folder: a new, empty database would answer, and say that all is well."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"There is no database in the data folder {folder}; --data names another folder, and "
+            "`pillarbox serve` makes the database."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,7 @@ async def reach(settings: Settings) -> AsyncIterator[Reach]:
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[tuple[Settings, str | None]]:
     """The settings with the URL of a database that answers, and the running server's address."""
+    refuse_emptiness(settings)
     try:
         with locked(settings.data):
             async with database_alone(settings) as found:
@@ -102,6 +114,14 @@ async def database(settings: Settings) -> AsyncIterator[tuple[Settings, str | No
         database_url=url, secret_key=note["secret_key"], public_url=note["public_url"]
     )
     yield joined, note["http"]
+
+
+def refuse_emptiness(settings: Settings) -> None:
+    """Raises where neither a database was named, nor one is in the folder, nor a server runs on it."""
+    if settings.database_url is not None or postgres_folder(settings).is_dir():
+        return
+    if read_note(settings.data) is None:
+        raise NoDatabaseError(settings.data)
 
 
 @asynccontextmanager
