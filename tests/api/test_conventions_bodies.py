@@ -219,3 +219,46 @@ async def test_the_connection_stays_usable_after_errors(database_url: str) -> No
         assert found == 5
         assert statuses[0] == b"404"
         assert answer.rindex(b"HTTP/1.1 200 ") > answer.index(b"HTTP/1.1 422 ")
+
+
+async def test_who_reads_nothing_of_an_answer_is_let_go(database_url: str) -> None:
+    """An answer of 30 MB waits in memory until it is read, but not for ever (design 6.5)."""
+    gone = asyncio.Event()
+
+    class Hasty(Protocol):
+        limits = ConnectionLimits(reading_seconds=0.3)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            gone.set()
+
+    async with door(database_url, probe_routes, protocol=Hasty) as api:
+        team = await api.team()
+        async with api.client(team.token) as client:
+            size = 30 * MIB
+            read = await client.post("/probe/large", json={"size": size})
+            assert len(read.json()["text"]) == size
+        gone.clear()
+        head = f"POST /probe/large HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+        _, writer = await asyncio.open_connection("127.0.0.1", api.port, limit=1024)
+        writer.write(head.encode() + b'Content-Length: 17\r\n\r\n{"size":31457280}')
+        await asyncio.wait_for(gone.wait(), 10)
+        writer.close()
+
+
+async def test_who_reads_slowly_gets_it_all(database_url: str) -> None:
+    class Hasty(Protocol):
+        limits = ConnectionLimits(reading_seconds=1.0)
+
+    async with door(database_url, probe_routes, protocol=Hasty) as api:
+        team = await api.team()
+        head = f"POST /probe/large HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", api.port, limit=1024)
+        writer.write(head.encode() + b'Connection: close\r\nContent-Length: 17\r\n\r\n{"size":12582912}')
+        size, started = 0, time.monotonic()
+        while part := await reader.read(MIB // 4):
+            size += len(part)
+            await asyncio.sleep(0.03)
+        assert size > 12 * MIB
+        assert time.monotonic() - started > 1.0, "it took longer than who reads nothing may take"
+        writer.close()

@@ -67,16 +67,14 @@ def test_commands_find_the_database_of_a_running_server_and_of_a_stopped_one(tmp
 def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
     """A misspelt folder must not be answered with "No gaps in 0 emails"."""
     wrong = tmp_path / "misspelt"
-    for arguments in (["verify"], ["queue"], ["teams", "list"]):
+    for status, *arguments in ((2, "verify"), (1, "queue"), (1, "teams", "list")):
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "pillarbox", *arguments, "--data", str(wrong)],
+            [sys.executable, "-P", "-m", "pillarbox", *map(str, arguments), "--data", str(wrong)],
             env=environment(),
             capture_output=True,
             text=True,
             timeout=60,
         )
-        assert done.returncode == 2, arguments
-        assert done.stderr.startswith(f"pillarbox: There is no database in the data folder {wrong}"), (
-            arguments
-        )
+        assert done.returncode == status, arguments
+        assert f"There is no database in the data folder {wrong}" in done.stderr, arguments
         assert not wrong.exists()

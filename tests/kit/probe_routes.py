@@ -40,6 +40,11 @@ async def small(request: Request, db: TeamDb) -> Reply:
     return Reply({"keys": sorted(request.json())})
 
 
+@route("POST", "/probe/large", needs=Access.FULL, transaction=False)
+async def large(request: Request, db: TeamDb) -> Reply:
+    return Reply({"text": "x" * request.json().get("size", 0)})
+
+
 @route("POST", "/probe/array", needs=Access.FULL, array=True)
 async def array(request: Request, db: TeamDb) -> Reply:
     return Reply({"items": len(request.json())})

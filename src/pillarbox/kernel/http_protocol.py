@@ -35,10 +35,12 @@ _ids = Ids(SystemClock())
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long a client may take over a head and over a body, and how long a refused one is heard out."""
+    """How long a client may take over a head and over a body, how long it may read nothing of an answer,
+    and how long a refused one is heard out."""
 
     head_seconds: float = 10.0
     body_seconds: float = 60.0
+    reading_seconds: float = 60.0
     linger_seconds: float = 2.0
 
 
@@ -61,6 +63,7 @@ class Protocol(HttpToolsProtocol):
         self.bytes_without_body = 0
         self.hosts = 0
         self.deadline: TimerHandle | None = None
+        self.reading: TimerHandle | None = None
 
     # Of the transport ---------------------------------------------------------------------------
 
@@ -70,7 +73,16 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
+        self._stop_watching()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        self._stop_watching()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self.refused:
@@ -200,6 +212,23 @@ class Protocol(HttpToolsProtocol):
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
+
+    def _watch_reader(self, unread: int) -> None:
+        """An answer waits in memory for its reader: one who takes none of it for a while is let go."""
+        self._stop_watching()
+        self.reading = self.loop.call_later(self.limits.reading_seconds, self._still_reading, unread)
+
+    def _still_reading(self, before: int) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if unread < before:
+            self._watch_reader(unread)
+        else:
+            self.transport.abort()
+
+    def _stop_watching(self) -> None:
+        if self.reading is not None:
+            self.reading.cancel()
+            self.reading = None
 
     def _close(self) -> None:
         if not self.transport.is_closing():
