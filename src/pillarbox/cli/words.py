@@ -7,10 +7,10 @@ from datetime import datetime
 
 from pillarbox.cli.answers import counted, instant
 from pillarbox.delivery.overview import Heap, Totals, WaitingItem
+from pillarbox.delivery.reports import PLAIN
 
 REASONS = {
-    "internal_error": "An error of our own; the server's log tells which.",
-    "tls_required": "The domain asks for encryption and the mail server does not offer it.",
+    **PLAIN,
     "api_key_not_active": "The API key that was used is no longer active.",
     "attachment_download_failed": "An attachment could not be fetched.",
     "delivery_window_over": "No mail server was reached in all the time that delivery is tried.",

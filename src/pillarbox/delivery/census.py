@@ -29,8 +29,8 @@ from pillarbox.kernel.log import get
 log = get("figures")
 
 EVERY = 15.0
-MOST = 100_000
-PAGES = 2_000
+MOST = 50_000
+PAGES = 1_000
 PATIENCE = 5.0
 STATES = ("due", "waiting", "leased", "held", "paused", "quarantined")
 

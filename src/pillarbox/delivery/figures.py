@@ -27,7 +27,7 @@ QUARANTINED = Counter("pillarbox_delivery_quarantined", "Work items put aside be
 HELD = Gauge("pillarbox_delivery_items_in_memory", "Work items in the memory of the processes.")
 QUEUE = Gauge(
     "pillarbox_queue_items",
-    "Work items in the database: due, waiting, leased, held, paused, quarantined. Estimated beyond 100,000.",
+    "Work items in the database: due, waiting, leased, held, paused, quarantined. Estimated beyond 50,000.",
     ("state",),
 )
 QUEUE_OLDEST = Gauge(

@@ -18,6 +18,12 @@ from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 REPLY_KEPT = 2000
 
+PLAIN = {
+    "internal_error": "An error of our own; the server's log tells which.",
+    "tls_required": "The domain asks for encryption and the mail server does not offer it.",
+}
+"""Words of the contract that may be why an item waits; other reasons are sentences already."""
+
 
 class Result(NamedTuple):
     """What one recipient got: delivered, bounced, delivery_delayed, failed, suppressed, complained."""
@@ -157,6 +163,13 @@ def _replace(detail: Detail, **changes: object) -> Detail:
     return msgspec.structs.replace(detail, **changes)
 
 
+def _in_words(reason: str | None) -> str:
+    """Why an item waits, as its row tells the operator; the events keep the contract's word."""
+    if reason is None:
+        return "The mail server asked to try again later."
+    return PLAIN.get(reason, reason)
+
+
 def _retry(item: Item, report: Report, waiting: Result, due: datetime, *, reached: bool) -> Retry:
     reply = waiting.detail.reply
     return Retry(
@@ -168,5 +181,5 @@ def _retry(item: Item, report: Report, waiting: Result, due: datetime, *, reache
         reached,
         report.host,
         reply[:REPLY_KEPT] if reply else None,
-        waiting.detail.reason or "The mail server asked to try again later.",
+        _in_words(waiting.detail.reason),
     )
