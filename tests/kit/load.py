@@ -170,6 +170,18 @@ class Courier:
             tasks.append(asyncio.create_task(self.post(to(number), **fields)))
         return await asyncio.gather(*tasks)
 
+    async def post_until(self, over: asyncio.Event, pause: float, to: Callable[[int], Sequence[str]]) -> int:
+        """Each line sends one mail after the other, with pauses, until it is over; how many were sent."""
+        numbers = itertools.count()
+
+        async def go_on() -> None:
+            while not over.is_set():
+                await self.post(to(next(numbers)))
+                await asyncio.sleep(pause)
+
+        await asyncio.gather(*(go_on() for _ in range(self.lines)))
+        return next(numbers)
+
 
 def to_each(destinations: Iterable[str]) -> Callable[[int], list[str]]:
     """One recipient per mail, its address unique, the destinations in turn."""
