@@ -12,12 +12,17 @@ from pillarbox.kernel.config import read_settings
 from pillarbox.kernel.data_folder import FolderInUse, locked
 from pillarbox.kernel.embedded import EmbeddedPostgres, processes_in
 from pillarbox.kernel.migrate import MigrationError
+from pillarbox.kernel.supervisor import postgres_folder
 
 COUNT = "SELECT count(*) FROM teams"
 
 
 async def test_without_a_server_the_embedded_database_runs_for_the_command_alone(tmp_path: Path) -> None:
-    async with reach(read_settings({"data": str(tmp_path)}, {})) as found:
+    settings = read_settings({"data": str(tmp_path)}, {})
+    first = EmbeddedPostgres(postgres_folder(settings))
+    await first.start()
+    await first.stop()
+    async with reach(settings) as found:
         assert await found.pool.fetchval(COUNT) == 0
         assert found.server is None
         assert found.settings.secret_key == (tmp_path / "secret.key").read_text().strip()
