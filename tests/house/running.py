@@ -19,6 +19,12 @@ TESTS = Path(__file__).parents[1]
 PATIENCE = 30.0
 
 
+def heed_signals() -> None:
+    """A shell starts background jobs with these two ignored, and a test run may be one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
 class Lines:
     """The lines of a stream, kept as they come; waiting for one is waiting for an event."""
 
@@ -70,6 +76,7 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
+            preexec_fn=heed_signals,
         )
         self.out = Lines(self.process.stdout)
         self.log = Lines(self.process.stderr)
