@@ -42,6 +42,10 @@ class _Stateless(asyncpg.Connection):
     """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
     would cost every statement a second round trip."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.afterwards: dict[Callable[[], None], None] = {}
+
     def get_reset_query(self) -> str:
         return ""
 
@@ -80,11 +84,38 @@ async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> a
 async def transaction(source: Source) -> AsyncIterator[Connection]:
     """A connection inside a transaction: committed on leaving, rolled back on an exception."""
     if isinstance(source, asyncpg.Pool):
-        async with source.acquire() as conn, conn.transaction():
-            yield conn
+        async with source.acquire() as conn:
+            try:
+                async with conn.transaction():
+                    yield conn
+            except BaseException:
+                _afterwards(conn).clear()
+                raise
+            for call in _taken(conn):
+                call()
     else:
         async with source.transaction():
             yield source
+
+
+def after_commit(conn: Connection, call: Callable[[], None]) -> None:
+    """Call this, once, when the transaction of this connection is committed; never when it is rolled back.
+
+    For wake-ups only: a process that dies between the commit and the call has not made it.
+    """
+    _afterwards(conn)[call] = None
+
+
+def _afterwards(conn: Connection) -> dict[Callable[[], None], None]:
+    inner = getattr(conn, "_con", conn)
+    return inner.afterwards if isinstance(inner, _Stateless) else {}
+
+
+def _taken(conn: Connection) -> list[Callable[[], None]]:
+    calls = _afterwards(conn)
+    taken = list(calls)
+    calls.clear()
+    return taken
 
 
 class TeamDb:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
+from zlib import crc32
 
 # A UUID in every respect, made and encoded in C.
 from asyncpg.pgproto.pgproto import UUID as FastUUID  # noqa: N811 - a class in capitals
@@ -21,6 +22,7 @@ from pillarbox.kernel.clock import Clock
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+BASE62_VALUE = {digit: value for value, digit in enumerate(BASE62)}
 
 
 class Stamp(NamedTuple):
@@ -83,6 +85,33 @@ def uuid7(micros: int, tail: bytes) -> UUID:
     head = (millis << 16 | 0x7000 | fraction).to_bytes(8, "big")
     made: UUID = FastUUID(head + bytes((tail[0] & 0x3F | 0x80,)) + tail[1:])
     return made
+
+
+TAG_DIGITS = 27
+TAG_CHECK = 32
+"""The low bits of a tagged id are a checksum: 160 bits fill 27 digits, and what was mistyped is no id."""
+
+
+def tagged(prefix: str, id: UUID) -> str:
+    """A UUID as the wire shows it for rows of logs: `prefix` and 27 digits of base 62, in the same order."""
+    return prefix + base62(id.int << TAG_CHECK | crc32(id.bytes), TAG_DIGITS)
+
+
+def untagged(prefix: str, text: str) -> UUID | None:
+    """The UUID that `tagged` made this text from, or None for any other text."""
+    digits = text.removeprefix(prefix)
+    if len(digits) != TAG_DIGITS or len(text) != len(prefix) + TAG_DIGITS:
+        return None
+    number = 0
+    for digit in digits:
+        value = BASE62_VALUE.get(digit)
+        if value is None:
+            return None
+        number = number * 62 + value
+    if number >> TAG_CHECK >= 1 << 128:
+        return None
+    found = UUID(int=number >> TAG_CHECK)
+    return found if number & 0xFFFFFFFF == crc32(found.bytes) else None
 
 
 def base62(number: int, length: int) -> str:

@@ -49,6 +49,9 @@ CREATE INDEX directory_keys_owner ON directory_keys (team_id, key_id);
 
 -- Sending domains ------------------------------------------------------------------------------------
 
+-- `records` holds the states of records, `findings` what DNS showed of each: what was expected, what was found,
+-- where and when. `verifying_since` is when somebody last asked for a check. The three flags of ability lag
+-- behind the states on purpose: a new check of what works interrupts nothing.
 CREATE TABLE domains (
     team_id            uuid        NOT NULL,
     id                 uuid        NOT NULL,
@@ -66,12 +69,19 @@ CREATE TABLE domains (
     receiving_ok       boolean     NOT NULL DEFAULT false,
     trusted            boolean     NOT NULL DEFAULT false,
     records            jsonb       NOT NULL DEFAULT '{}',
+    tracking_ok        boolean     NOT NULL DEFAULT false,
+    verifying_since    timestamptz,
+    checked_at         timestamptz,
+    findings           json        NOT NULL DEFAULT '{}',
+    claim_id           uuid,
     PRIMARY KEY (team_id, id),
     CONSTRAINT domains_team_name_key UNIQUE (team_id, name),
     CHECK (sending OR receiving)
 );
 
 -- Private keys are sealed by the key ring; the row's own id is part of the seal.
+-- One key signs (`active`); one may wait until its record has been seen; a replaced one stays listed until
+-- `retires_at`.
 CREATE TABLE dkim_keys (
     team_id     uuid        NOT NULL,
     id          uuid        NOT NULL,
@@ -82,10 +92,15 @@ CREATE TABLE dkim_keys (
     private_key bytea       NOT NULL,
     active      boolean     NOT NULL,
     created_at  timestamptz NOT NULL,
+    retires_at  timestamptz,
     PRIMARY KEY (team_id, id),
+    CONSTRAINT dkim_keys_team_domain_selector_key UNIQUE (team_id, domain_id, selector),
+    CHECK (NOT active OR retires_at IS NULL),
     FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id) ON DELETE CASCADE
 );
-CREATE INDEX dkim_keys_domain ON dkim_keys (team_id, domain_id);
+CREATE UNIQUE INDEX dkim_keys_active ON dkim_keys (team_id, domain_id, algorithm) WHERE active;
+CREATE UNIQUE INDEX dkim_keys_waiting ON dkim_keys (team_id, domain_id, algorithm)
+ WHERE NOT active AND retires_at IS NULL;
 
 -- Which teams hold a domain name, and which one owns it. Global.
 CREATE TABLE directory_domains (
@@ -93,9 +108,40 @@ CREATE TABLE directory_domains (
     team_id   uuid    NOT NULL,
     domain_id uuid    NOT NULL,
     owned     boolean NOT NULL DEFAULT false,
+    owned_at  timestamptz,
     PRIMARY KEY (name, team_id)
 );
 CREATE UNIQUE INDEX directory_domains_owner ON directory_domains (name) WHERE owned;
+
+-- Claims of names that another team has verified. An open one has a placeholder, whose `domains.claim_id`
+-- names it; `domain_id` outlives that, and is null once the placeholder was deleted. `checking_since` is when
+-- the last check was asked for.
+CREATE TABLE domain_claims (
+    team_id            uuid        NOT NULL,
+    id                 uuid        NOT NULL,
+    name               text        NOT NULL,
+    domain_id          uuid,
+    token              text        NOT NULL,
+    region             text        NOT NULL,
+    return_path        text        NOT NULL,
+    tracking_subdomain text,
+    open_tracking      boolean     NOT NULL,
+    click_tracking     boolean     NOT NULL,
+    status             text        NOT NULL CHECK (status IN ('pending', 'verified', 'blocked', 'completed',
+                                                              'expired', 'superseded', 'canceled', 'failed')),
+    blocked_reason     text,
+    failure_reason     text,
+    created_at         timestamptz NOT NULL,
+    expires_at         timestamptz NOT NULL,
+    checking_since     timestamptz,
+    blocked_since      timestamptz,
+    PRIMARY KEY (team_id, id),
+    CHECK ((blocked_reason IS NOT NULL) = (status = 'blocked')),
+    CHECK ((failure_reason IS NOT NULL) = (status = 'failed'))
+);
+CREATE INDEX domain_claims_domain ON domain_claims (team_id, domain_id, id);
+CREATE UNIQUE INDEX domain_claims_open ON domain_claims (team_id, name)
+    WHERE status IN ('pending', 'verified', 'blocked');
 
 CREATE TABLE suppressions (
     team_id    uuid        NOT NULL,
@@ -355,3 +401,102 @@ CREATE TABLE captured (
 );
 CREATE INDEX captured_order ON captured (id);
 ALTER TABLE captured ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- Webhooks -------------------------------------------------------------------------------------------
+
+-- Who wants which events. `secrets` are sealed by the key ring (the row's id is part of the seal), newest
+-- first; `secret_ends` says until when each still signs, null for the newest. A listener is the temporary
+-- kind behind `pillarbox webhooks listen`: it is read, never called, and no list shows it.
+-- `epoch` counts how often the webhook was disabled: a delivery of an earlier epoch is dead, however the
+-- webhook stands now, so disabling is one row whatever waits. The failure clock runs from `failing_since`,
+-- the first failed attempt after the last success, of `failing_event`; `failing_several` once another event
+-- has failed too.
+CREATE TABLE webhooks (
+    team_id          uuid        NOT NULL,
+    id               uuid        NOT NULL,
+    created_at       timestamptz NOT NULL,
+    kind             text        NOT NULL DEFAULT 'endpoint' CHECK (kind IN ('endpoint', 'listener')),
+    endpoint         text        NOT NULL,
+    events           text[]      NOT NULL,
+    status           text        NOT NULL DEFAULT 'enabled' CHECK (status IN ('enabled', 'disabled')),
+    epoch            integer     NOT NULL DEFAULT 0,
+    secrets          bytea[]     NOT NULL,
+    secret_ends      timestamptz[] NOT NULL,
+    failing_since    timestamptz,
+    failing_event    uuid,
+    failing_several  boolean     NOT NULL DEFAULT false,
+    told_failing_at  timestamptz,
+    last_failure_at  timestamptz,
+    last_status_code smallint,
+    seen_at          timestamptz,
+    PRIMARY KEY (team_id, id),
+    CHECK (cardinality(secrets) > 0 AND cardinality(secrets) = cardinality(secret_ends))
+);
+
+-- The bodies, each made once: when the event happens, or when the first delivery of it is claimed.
+CREATE TABLE webhook_events (
+    team_id uuid        NOT NULL,
+    id      uuid        NOT NULL,
+    kind    text        NOT NULL,
+    at      timestamptz NOT NULL,
+    payload bytea       NOT NULL,
+    PRIMARY KEY (team_id, id)
+);
+
+-- The queue of the dispatcher: one event to one webhook; only live work is here. `replay` is nil for the
+-- scheduled delivery (pending while `tries` is 0, attempting from then on) and the id of an extra attempt
+-- otherwise. `subject_id`, `position` and `detail` are what the body is made of where `webhook_events` does
+-- not have it yet. `attempt` counts claims and fences outcomes. A row whose `epoch` is not that of its webhook
+-- is dead: a claim takes it away, a scheduled one with the outcome `failed`. Same lease rules as `deliveries`.
+CREATE TABLE webhook_deliveries (
+    team_id      uuid        NOT NULL,
+    webhook_id   uuid        NOT NULL,
+    event_id     uuid        NOT NULL,
+    replay       uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    kind         text        NOT NULL,
+    at           timestamptz NOT NULL,
+    subject_id   uuid,
+    position     smallint,
+    detail       json,
+    epoch        integer     NOT NULL,
+    due_at       timestamptz NOT NULL,
+    owner        uuid,
+    leased_until timestamptz,
+    attempt      integer     NOT NULL DEFAULT 0,
+    tries        smallint    NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, webhook_id, event_id, replay),
+    CHECK ((owner IS NULL) = (leased_until IS NULL))
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_scale_factor = 0.1,
+    autovacuum_analyze_threshold = 5000
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (team_id, webhook_id, due_at, event_id)
+ WHERE owner IS NULL;
+CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (leased_until) WHERE owner IS NOT NULL;
+
+-- How scheduled deliveries ended. A replay may turn `failed` into `success`, nothing turns it back.
+CREATE TABLE webhook_outcomes (
+    team_id    uuid        NOT NULL,
+    webhook_id uuid        NOT NULL,
+    event_id   uuid        NOT NULL,
+    kind       text        NOT NULL,
+    at         timestamptz NOT NULL,
+    status     text        NOT NULL CHECK (status IN ('success', 'failed')),
+    PRIMARY KEY (team_id, webhook_id, event_id)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+
+-- Every answer, and every attempt that got none (code 0 and a short reason).
+CREATE TABLE webhook_attempts (
+    team_id          uuid        NOT NULL,
+    webhook_id       uuid        NOT NULL,
+    event_id         uuid        NOT NULL,
+    id               uuid        NOT NULL,
+    sent_at          timestamptz NOT NULL,
+    http_status_code smallint    NOT NULL,
+    response         text        NOT NULL,
+    PRIMARY KEY (team_id, webhook_id, event_id, id)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);

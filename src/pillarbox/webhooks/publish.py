@@ -1,0 +1,81 @@
+"""Publishing: events become rows of the queue, in the transaction of the change that they tell about.
+
+Set-based, for several teams at once. Only webhooks that are enabled and want the kind get a row, by what
+is committed when the statement runs; so a webhook has every event of transactions that begin after its
+creation, and none of those that ended before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.db import Connection, after_commit
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.instants import iso_style
+from pillarbox.webhooks import queries
+
+
+class Event(NamedTuple):
+    """Something that happened, with the data that the wire shows, in its order."""
+
+    team_id: UUID
+    kind: str
+    at: datetime
+    data: dict[str, object]
+
+
+class Reference(NamedTuple):
+    """An event whose body is made later, from the row that `subject_id` names; `detail` is JSON."""
+
+    team_id: UUID
+    kind: str
+    at: datetime
+    subject_id: UUID
+    position: int | None = None
+    detail: str | None = None
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    type: str
+    created_at: str
+    data: Any
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def body_of(kind: str, at: datetime, data: object) -> bytes:
+    """The bytes that are sent (webhooks.md section 7); `data` may be `msgspec.Raw`."""
+    return _encode(_Envelope(kind, iso_style(at), data))
+
+
+def _nobody_waits() -> None:
+    """Where no dispatcher is to be woken."""
+
+
+class Publisher:
+    """Writes events for those who want them. `wake` is called after a commit that left work."""
+
+    def __init__(self, ids: Ids, wake: Callable[[], None] = _nobody_waits) -> None:
+        self._ids = ids
+        self._wake = wake
+
+    async def publish(self, conn: Connection, events: Sequence[Event]) -> None:
+        """Tell the subscribers of these events; their bodies are made now."""
+        rows = [
+            (event.team_id, self._ids.new(), event.kind, event.at, body_of(event.kind, event.at, event.data))
+            for event in events
+        ]
+        if rows and await queries.publish(conn, rows):
+            after_commit(conn, self._wake)
+
+    async def refer(self, conn: Connection, references: Sequence[Reference]) -> None:
+        """Tell the subscribers of these events; their bodies are made when the first of them is claimed."""
+        rows = [(self._ids.new(), *reference) for reference in references]
+        if rows and await queries.refer(conn, rows):
+            after_commit(conn, self._wake)
