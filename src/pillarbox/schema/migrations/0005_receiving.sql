@@ -1,0 +1,2 @@
+-- Receiving: what inbound mail asks of the database.
+SELECT 1;
