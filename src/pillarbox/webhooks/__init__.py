@@ -1,12 +1,19 @@
 """Webhooks (webhooks.md): who wants which events, what is owed to them, and what became of it.
 
 An event is written in the transaction of the change that it tells about, once for every enabled webhook
-of the team that wants its kind (`publish`): the delivery row is the only thing that is written then. The
-body is made once, when the event happens or when the first delivery of it is claimed, and never changes.
+of the team that wants its kind (`publish`): a delivery row is the only thing that is written then. The
+body is made once, when the event happens or when the first delivery of it is claimed, and never changes
+(`bodies`).
 
-A delivery is pending, then attempting, and ends as success or failed; then its row leaves the queue and
-an outcome takes its place. A replay is a row of its own beside it and leaves its schedule alone.
-Disabling a webhook raises its `epoch`: every delivery that was written before is dead from that commit
-on, shows as failed, and is taken away when it is next met in the queue. Enabling it again brings none of
-them back. Deleting one makes all that it had unreachable at once; the rows are removed in the background.
+A delivery is pending, then attempting, and ends as success or failed: its row leaves the queue and an
+outcome takes its place in the same transaction. A replay is a row of its own beside it: it has one
+attempt, leaves the schedule alone, writes no outcome, and turns an outcome `failed` into `success`.
+
+Disabling a webhook raises its `epoch`. Every delivery with an earlier epoch is dead from that commit on
+and shows as failed; whoever meets it in the queue takes it away, makes its body first if it has none, and
+gives a scheduled one the outcome `failed`. An attempt that was on the wire may still succeed; it is never
+put off to another. Enabling the webhook again brings nothing back. Deleting it makes all that it had
+unreachable at once; its rows are not due any more and are removed in the background.
+
+Results of attempts also go to `health.record`, in the transaction that settles them.
 """

@@ -1,0 +1,63 @@
+"""What results of attempts do to a webhook: its failure clock, its end, and the notices to the team.
+
+`record` applies the rule of `verdicts` in the transaction that settles the attempts. An endpoint that is
+well and answers costs no write. The notices are jobs of that same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from pillarbox.kernel.db import Connection
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.webhooks import queries
+from pillarbox.webhooks.verdicts import Health, Key, Result, Verdict, judged
+
+log = get("webhooks")
+
+JOB_FAILING = "webhook.failing"
+JOB_DISABLED = "webhook.disabled"
+
+
+async def record(conn: Connection, results: Sequence[Result], ids: Ids) -> set[Key]:
+    """Let these results count, in the transaction that settles them; returns what it disabled."""
+    by_webhook = _by_webhook(results)
+    if not by_webhook:
+        return set()
+    suspects = await queries.health(conn, list(by_webhook), lock=False)
+    changing = [key for key, health in suspects.items() if _changes(health, judged(health, by_webhook[key]))]
+    if not changing:
+        return set()
+    locked = await queries.health(conn, changing, lock=True)
+    verdicts = {key: judged(health, by_webhook[key]) for key, health in locked.items()}
+    disabled = await queries.set_health(conn, verdicts)
+    await _give_notice(conn, verdicts, disabled, ids)
+    return disabled
+
+
+def _by_webhook(results: Sequence[Result]) -> dict[Key, list[Result]]:
+    ordered = sorted(results, key=lambda r: (r.team_id, r.webhook_id, r.at, r.event_id))
+    return {key: list(group) for key, group in groupby(ordered, key=lambda r: (r.team_id, r.webhook_id))}
+
+
+def _changes(health: Health, verdict: Verdict) -> bool:
+    return verdict.health != health or verdict.disable
+
+
+async def _give_notice(
+    conn: Connection, verdicts: Mapping[Key, Verdict], disabled: set[Key], ids: Ids
+) -> None:
+    """One mail when it begins to fail, one when it is disabled; where both are due only the second."""
+    notices = [(JOB_DISABLED, key) for key in disabled]
+    notices += [
+        (JOB_FAILING, key) for key, verdict in verdicts.items() if verdict.tell and key not in disabled
+    ]
+    rows = []
+    for kind, (team_id, webhook_id) in sorted(notices):
+        log.warning(kind, team=team_id, webhook=webhook_id)
+        stamp = ids.stamp()
+        rows.append((team_id, stamp.id, kind, webhook_id, stamp.at))
+    if rows:
+        await queries.add_jobs(conn, rows)

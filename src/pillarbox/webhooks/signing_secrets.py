@@ -1,0 +1,51 @@
+"""Signing secrets: made, sealed at rest, rotated with an overlap (webhooks.md sections 1 and 1.6).
+
+A row keeps them newest first. The newest has no end; an earlier one signs until its own. Each is sealed
+for its webhook, so copied to another row it opens nothing (SEC-04).
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from pillarbox.kernel.secrets import KeyRing
+
+PREFIX = "whsec_"
+KEY_BYTES = 24
+OVERLAP = timedelta(hours=24)
+MOST_EARLIER = 5
+"""How many earlier secrets sign beside the newest one."""
+
+
+def new_secret() -> str:
+    """A new secret: `whsec_` and 24 random bytes in standard base64."""
+    return PREFIX + b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")
+
+
+def seal(ring: KeyRing, webhook_id: UUID, secret: str) -> bytes:
+    """The secret as it lies in the row of that webhook."""
+    return ring.seal(b64decode(secret.removeprefix(PREFIX)), _context(webhook_id))
+
+
+def shown(ring: KeyRing, webhook_id: UUID, sealed: bytes) -> str:
+    """The secret as the wire shows it."""
+    return PREFIX + b64encode(ring.open(sealed, _context(webhook_id))).decode("ascii")
+
+
+def signing_keys(
+    ring: KeyRing, webhook_id: UUID, sealed: Sequence[bytes], ends: Sequence[datetime | None], now: datetime
+) -> list[bytes]:
+    """The keys that sign at this instant, the newest first."""
+    return [
+        ring.open(secret, _context(webhook_id))
+        for secret, end in zip(sealed, ends, strict=True)
+        if end is None or end > now
+    ]
+
+
+def _context(webhook_id: UUID) -> bytes:
+    return b"webhooks" + webhook_id.bytes
