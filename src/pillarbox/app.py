@@ -38,11 +38,18 @@ from pillarbox.delivery.sealing import Sealer
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
 from pillarbox.domains import routes as domain_routes
-from pillarbox.domains.installation import Installation
+from pillarbox.domains.claims import routes as claim_routes
+from pillarbox.domains.claims.jobs import Claiming
+from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
+from pillarbox.domains.claims.policy import ClaimRules
+from pillarbox.domains.claims.transfer import Transfers
+from pillarbox.domains.installation import Installation, OwnershipProof
 from pillarbox.domains.senders import Senders
+from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
+from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.jobs import Orphans, email_rounds
@@ -83,12 +90,14 @@ from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
 from pillarbox.mail.verp import VerpSigner
 from pillarbox.timeline.record import Timeline
+from pillarbox.webhooks.publish import Publisher
 
 ROUTES: list[Route] = collect(
     email_routes,
     shared_page,
     api_key_routes,
     domain_routes,
+    claim_routes,
     file_routes,
     health_routes,
     openapi_routes,
@@ -148,6 +157,7 @@ class House:
         self.pools = pools
         self.pool = pool = pools.doors
         self.clock = seams.clock
+        self.resolver = seams.resolver
         self.ids = Ids(seams.clock)
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
@@ -156,6 +166,7 @@ class House:
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
         self.installation = installation(settings)
+        self.workshop = Workshop(self.installation, self.ring, self.ids, Publisher(self.ids))
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.capture = Capture(pool, seams.clock, self.ids, self.blobs, settings.capture_limit)
@@ -241,7 +252,15 @@ class House:
         if Role.JOBS not in self.settings.roles:
             return {}
         fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
-        return {JOB_FETCH: fetching.run, **rounds.handlers(self.rounds, self.clock)}
+        return {
+            JOB_FETCH: fetching.run,
+            JOB_CLAIM: self._claiming().run,
+            **rounds.handlers(self.rounds, self.clock),
+        }
+
+    def _claiming(self) -> Claiming:
+        transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
+        return Claiming(self.pool, self.clock, self.resolver.txt, transfers)
 
     def _rounds(self) -> list[Round]:
         settings = self.settings
@@ -276,6 +295,8 @@ class House:
             Sharing(self.signer, self.settings.public_url),
             Windows(self.runtime.shared_memory, self.clock),
             self.installation,
+            self.workshop,
+            claim_rules(self.settings),
         )
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
@@ -391,6 +412,18 @@ def installation(settings: Settings) -> Installation:
         public_host,
         frozenset(settings.simulator_domains),
         spf_value=settings.spf_value,
+        receiving_ownership_proof=OwnershipProof(settings.receiving_ownership_proof),
+        most_domains=settings.most_domains,
+    )
+
+
+def claim_rules(settings: Settings) -> ClaimRules:
+    """What a claim of a domain name has to wait for."""
+    return ClaimRules(
+        settings.claim_grace,
+        settings.claim_quiet,
+        settings.claim_scheduled,
+        settings.claim_token_prefix,
     )
 
 

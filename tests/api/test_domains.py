@@ -14,12 +14,11 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from kit.client import HERE, Door, door, error
 from pillarbox.domains import names
-from pillarbox.domains.create import Workshop
-from pillarbox.domains.installation import Installation, OwnershipProof
+from pillarbox.domains.installation import OwnershipProof
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.status import State, domain_state
 from pillarbox.domains.trust import trust
-from pillarbox.kernel.ids import Ids
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.problems import Problem
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.mail.dkim import load_key
@@ -37,8 +36,7 @@ FULL = ["object", *ITEM, "records"]
 
 def workshop(api: Door) -> Workshop:
     """What the command line hands to `trust`."""
-    services = api.services
-    return Workshop(services.use(Installation), services.use(KeyRing), services.use(Ids))
+    return api.services.use(Workshop)
 
 
 async def test_the_three_shapes(database_url: str) -> None:

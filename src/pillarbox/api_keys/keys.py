@@ -68,6 +68,11 @@ async def resume(db: TeamDb, key_id: UUID) -> bool:
     return await queries.change_status(db, key_id, "suspended", "active")
 
 
+async def lapse(db: TeamDb, domain_id: UUID) -> None:
+    """Keys that were made for this domain alone are inactive from the commit on, and for good."""
+    await queries.lapse(db, domain_id)
+
+
 async def listed(db: TeamDb, page: Page = EVERYTHING) -> list[ListedKey]:
     """The team's keys, newest first."""
     return await queries.page(db, page)

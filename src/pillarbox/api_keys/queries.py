@@ -130,5 +130,9 @@ async def change_status(db: TeamDb, key_id: UUID, before: str, after: str) -> bo
     )
 
 
+async def lapse(db: TeamDb, domain_id: UUID) -> None:
+    await db.run("UPDATE api_keys SET status = 'inactive' WHERE team_id = $1 AND domain_id = $2", domain_id)
+
+
 async def delete(db: TeamDb, key_id: UUID) -> bool:
     return bool(await db.run("DELETE FROM api_keys WHERE team_id = $1 AND id = $2", key_id))

@@ -10,15 +10,16 @@ from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_t
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
 from pillarbox.domains import overview
-from pillarbox.domains.create import Workshop
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.teams.queries import Team
+from pillarbox.webhooks.publish import Publisher
 
 group = typer.Typer(no_args_is_help=True, help="List domains, and vouch for them.")
 
@@ -55,7 +56,8 @@ async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> i
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
     ring = KeyRing.parse(reach.settings.secret_key or "")
-    shop = Workshop(installation_of(reach), ring, Ids(SystemClock()))
+    ids = Ids(SystemClock())
+    shop = Workshop(installation_of(reach), ring, ids, Publisher(ids))
     domain = await trust(reach.pool, wanted, owner.id, shop)
     say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
     return 0

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.db import Connection, Source, TeamDb
+
+
+class Owner(NamedTuple):
+    """Who owns a name, and since when (None: since before that was noted)."""
+
+    team_id: UUID
+    domain_id: UUID
+    since: datetime | None
+
+
+class Receiver(NamedTuple):
+    """Whose mail a message to a domain is."""
+
+    team_id: UUID
+    domain_id: UUID
 
 
 async def add(db: TeamDb, name: str, domain_id: UUID) -> None:
@@ -14,6 +31,11 @@ async def add(db: TeamDb, name: str, domain_id: UUID) -> None:
     await db.run(
         "INSERT INTO directory_domains (name, team_id, domain_id) VALUES ($2, $1, $3)", name, domain_id
     )
+
+
+async def remove(db: TeamDb, name: str) -> None:
+    """The team neither holds nor owns the name any more."""
+    await db.run("DELETE FROM directory_domains WHERE name = $2 AND team_id = $1", name)
 
 
 async def owned_elsewhere(db: TeamDb, name: str) -> bool:
@@ -24,16 +46,54 @@ async def owned_elsewhere(db: TeamDb, name: str) -> bool:
     return found
 
 
-async def own(db: TeamDb, name: str) -> bool:
+async def owner(source: Source, name: str) -> Owner | None:
+    """The team that has shown that the name is its own."""
+    row = await source.fetchrow(
+        "SELECT team_id, domain_id, owned_at AS since FROM directory_domains WHERE name = $1 AND owned", name
+    )
+    return None if row is None else Owner(**row)
+
+
+async def own(db: TeamDb, name: str, at: datetime) -> bool:
     """Make the team the owner of a name that it holds; False when another team is."""
     try:
         async with db.transaction() as inner:
             await inner.run(
-                "UPDATE directory_domains SET owned = true WHERE name = $2 AND team_id = $1 AND NOT owned",
+                """
+                UPDATE directory_domains SET owned = true, owned_at = $3
+                 WHERE name = $2 AND team_id = $1 AND NOT owned
+                """,
                 name,
+                at,
             )
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name != "directory_domains_owner":
             raise
         return False
     return True
+
+
+async def receiver(source: Source, name: str, *, require_dns: bool = True) -> Receiver | None:
+    """The team that receives mail for the name (lower-case A-labels): its domain has the capability, and
+    DNS has shown it unless `require_dns` is false. Where several teams could, the owner of the name does,
+    else the first that added it."""
+    row = await source.fetchrow(
+        """
+        SELECT h.team_id, h.domain_id
+          FROM directory_domains h
+          JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+         WHERE h.name = $1 AND d.receiving AND d.claim_id IS NULL AND (d.receiving_ok OR NOT $2)
+         ORDER BY h.owned DESC, d.receiving_ok DESC, h.domain_id
+         LIMIT 1
+        """,
+        name,
+        require_dns,
+    )
+    return None if row is None else Receiver(**row)
+
+
+async def hold_name(db: TeamDb, name: str) -> None:
+    """Until the transaction ends, nobody else adds to, takes from or hands over what teams have of the
+    name. Taken before the rows of domains, those before the rows of this directory."""
+    connection: Connection = db.connection
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('domain ' || $1, 0))", name)

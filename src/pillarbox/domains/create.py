@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -15,11 +14,11 @@ from pillarbox.domains.installation import Installation
 from pillarbox.domains.names import NotADomain, is_public_suffix, normalised
 from pillarbox.domains.queries import Domain, StoredKey
 from pillarbox.domains.senders import seal_context
+from pillarbox.domains.telling import CREATED, tell
 from pillarbox.domains.wire import NewDomain, WantedCapabilities
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.problems import Forbidden, InvalidField
-from pillarbox.kernel.secrets import KeyRing
 from pillarbox.mail.dkim import generate_rsa_key
 
 
@@ -41,13 +40,9 @@ class TooManyDomains(Forbidden):
         super().__init__(f"Your team may have at most {most} domains.")
 
 
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What making a domain takes, besides the database."""
-
-    here: Installation
-    ring: KeyRing
-    ids: Ids
+class NoCapability(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
 
 
 async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
@@ -59,16 +54,31 @@ async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
     stamp = shop.ids.stamp()
     key = await make_key(shop)
     domain = drafted(wanted, name, key, stamp.id, stamp.at)
+    async with db.transaction() as inner:
+        await add(inner, domain, key, shop)
+    return domain
+
+
+async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: Workshop) -> None:
+    """Store a domain with its key and tell of it, in the transaction that `db` stands for."""
+    if shop.here.most_domains is not None:
+        await refuse_too_many(db, shop.here.most_domains)
     try:
-        async with db.transaction() as inner:
-            await queries.insert(inner, domain)
-            await queries.insert_key(inner, domain.id, key)
-            await directory.add(inner, name, domain.id)
+        await queries.insert(db, domain)
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name != "domains_team_name_key":
             raise
-        raise AlreadyRegistered(name) from None
-    return domain
+        raise AlreadyRegistered(domain.name) from None
+    await queries.insert_key(db, domain.id, key)
+    await directory.add(db, domain.name, domain.id)
+    await tell(db, shop, CREATED, domain)
+
+
+async def refuse_too_many(db: TeamDb, most: int) -> None:
+    """403 where the team has its share; until the transaction ends nobody else adds to it."""
+    await queries.hold_count(db)
+    if await queries.count(db) >= most:
+        raise TooManyDomains(most)
 
 
 def registrable_name(text: str, here: Installation) -> str:
@@ -88,9 +98,13 @@ def refuse_options(wanted: NewDomain) -> None:
     """422 for options that contradict each other."""
     capabilities = wanted.capabilities
     if capabilities and "enabled" not in (capabilities.sending, capabilities.receiving):
-        raise InvalidField("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
-    tracking = wanted.tracking_subdomain
-    if tracking and tracking.lower() == wanted.custom_return_path.lower():
+        raise NoCapability
+    refuse_same_label(wanted.tracking_subdomain, wanted.custom_return_path)
+
+
+def refuse_same_label(tracking: str | None, return_path: str) -> None:
+    """422 where both would be the same name: a CNAME stands alone."""
+    if tracking and tracking.lower() == return_path.lower():
         raise InvalidField("tracking_subdomain", "It must differ from the return path.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -32,6 +32,8 @@ class Domain:
     selector: str
     public_key: str
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    claim_id: UUID | None = None
+    """The open claim that the domain is the placeholder of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ async def insert(db: TeamDb, domain: Domain) -> None:
     await db.run(
         """
         INSERT INTO domains (team_id, id, name, region, created_at, return_path, tracking_subdomain,
-                             open_tracking, click_tracking, tls, sending, receiving)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                             open_tracking, click_tracking, tls, sending, receiving, claim_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
         domain.id,
         domain.name,
@@ -67,6 +69,7 @@ async def insert(db: TeamDb, domain: Domain) -> None:
         domain.tls,
         domain.sending,
         domain.receiving,
+        domain.claim_id,
     )
 
 
@@ -91,14 +94,14 @@ async def page(db: TeamDb, page: Page) -> list[Domain]:
         _domain,
         """
         SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
-               click_tracking, tls, sending, receiving, '' AS selector, '' AS public_key, records
+               click_tracking, tls, sending, receiving, '' AS selector, '' AS public_key, records, claim_id
           FROM (
             (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
-                    click_tracking, tls, sending, receiving, records
+                    click_tracking, tls, sending, receiving, records, claim_id
                FROM domains WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
             UNION ALL
             (SELECT id, name, region, created_at, return_path, tracking_subdomain, open_tracking,
-                    click_tracking, tls, sending, receiving, records
+                    click_tracking, tls, sending, receiving, records, claim_id
                FROM domains WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
         ) AS page
         """,
@@ -111,7 +114,8 @@ async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
         _domain,
         """
         SELECT d.id, d.name, d.region, d.created_at, d.return_path, d.tracking_subdomain, d.open_tracking,
-               d.click_tracking, d.tls, d.sending, d.receiving, k.selector, k.public_key, d.records
+               d.click_tracking, d.tls, d.sending, d.receiving, k.selector, k.public_key, d.records,
+               d.claim_id
           FROM domains d
           JOIN dkim_keys k
             ON k.team_id = d.team_id AND k.domain_id = d.id AND k.active AND k.algorithm = 'rsa'
@@ -121,9 +125,83 @@ async def get(db: TeamDb, domain_id: UUID) -> Domain | None:
     )
 
 
+async def lock(db: TeamDb, domain_id: UUID) -> Domain | None:
+    """As `get`; nobody else changes the domain, or makes a key for it, before the transaction ends."""
+    held = await db.value("SELECT true FROM domains WHERE team_id = $1 AND id = $2 FOR UPDATE", domain_id)
+    return await get(db, domain_id) if held else None
+
+
+async def exists(db: TeamDb, domain_id: UUID) -> bool:
+    found = await db.value("SELECT true FROM domains WHERE team_id = $1 AND id = $2", domain_id)
+    return found is True
+
+
+async def name_of(db: TeamDb, domain_id: UUID) -> str | None:
+    found: str | None = await db.value("SELECT name FROM domains WHERE team_id = $1 AND id = $2", domain_id)
+    return found
+
+
+class Place(NamedTuple):
+    """What the team has of a name: a domain, the open claim that it stands for, whether the team owns it."""
+
+    domain_id: UUID
+    claim_id: UUID | None
+    owned: bool
+
+
+async def place(db: TeamDb, name: str) -> Place | None:
+    return await db.one(
+        Place,
+        """
+        SELECT d.id AS domain_id, d.claim_id, h.owned
+          FROM domains d
+          JOIN directory_domains h ON h.name = d.name AND h.team_id = d.team_id
+         WHERE d.team_id = $1 AND d.name = $2
+        """,
+        name,
+    )
+
+
+async def update(db: TeamDb, domain: Domain) -> None:
+    """Store the settings that a PATCH may change. What is disabled may not be used any more."""
+    await db.run(
+        """
+        UPDATE domains
+           SET sending = $3, receiving = $4, tracking_subdomain = $5, open_tracking = $6, click_tracking = $7,
+               tls = $8, records = $9, sending_ok = sending_ok AND $3, receiving_ok = receiving_ok AND $4
+         WHERE team_id = $1 AND id = $2
+        """,
+        domain.id,
+        domain.sending,
+        domain.receiving,
+        domain.tracking_subdomain,
+        domain.open_tracking,
+        domain.click_tracking,
+        domain.tls,
+        msgspec.json.encode(domain.states).decode(),
+    )
+
+
+async def delete(db: TeamDb, domain_id: UUID) -> None:
+    await db.run("DELETE FROM domains WHERE team_id = $1 AND id = $2", domain_id)
+
+
+async def stop_checks(db: TeamDb, domain_id: UUID) -> None:
+    """No background work looks at the domain any more."""
+    await db.run("DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2", domain_id)
+
+
 async def id_of(db: TeamDb, name: str) -> UUID | None:
     found: UUID | None = await db.value("SELECT id FROM domains WHERE team_id = $1 AND name = $2", name)
     return found
+
+
+async def hold_count(db: TeamDb) -> None:
+    """Until the transaction ends, nobody else adds domains to a team whose number of them is limited."""
+    await db.run(
+        "SELECT pg_advisory_xact_lock(hashtextextended('domains of ' || t.team_id, 0)) "
+        "FROM (SELECT $1::uuid AS team_id) t"
+    )
 
 
 async def count(db: TeamDb) -> int:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.domains import queries, wire
-from pillarbox.domains.create import Workshop
+from pillarbox.domains.changes import change
 from pillarbox.domains.create import create as create_domain
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.removal import delete
 from pillarbox.domains.senders import Senders
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.paging import Page, envelope
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
-from pillarbox.kernel.secrets import KeyRing
 
 
 @route(
@@ -30,10 +31,10 @@ from pillarbox.kernel.secrets import KeyRing
 )
 async def create(request: Request, db: TeamDb) -> Reply:
     wanted = parse(wire.NewDomain, request.json())
-    here = request.use(Installation)
-    domain = await create_domain(db, wanted, Workshop(here, request.use(KeyRing), request.use(Ids)))
+    shop = request.use(Workshop)
+    domain = await create_domain(db, wanted, shop)
     request.use(Senders).forget(db.team_id)
-    return Reply(wire.created(domain, here, proof=await proof_needed(db, here)))
+    return Reply(wire.created(domain, shop.here, proof=await proof_needed(db, shop.here)))
 
 
 @route(
@@ -57,3 +58,39 @@ async def show(request: Request, db: TeamDb) -> Reply:
         raise NotFound("Domain")
     here = request.use(Installation)
     return Reply(wire.full(domain, here, proof=await proof_needed(db, here)))
+
+
+@route(
+    "PATCH",
+    "/domains/{domain_id}",
+    needs=Access.FULL,
+    body=wire.ChangedDomain,
+    reply=wire.DomainChanged,
+    transaction=False,
+    summary="Change a domain's settings",
+)
+async def update(request: Request, db: TeamDb) -> Reply:
+    wanted = parse(wire.ChangedDomain, request.json())
+    domain_id = request.uuid("domain_id")
+    async with db.transaction() as inner:
+        await change(inner, domain_id, wanted, request.use(Workshop))
+    request.use(Senders).forget(db.team_id)
+    return Reply(wire.DomainChanged("domain", domain_id))
+
+
+@route(
+    "DELETE",
+    "/domains/{domain_id}",
+    needs=Access.FULL,
+    reply=wire.DomainDeleted,
+    transaction=False,
+    summary="Delete a domain",
+)
+async def remove(request: Request, db: TeamDb) -> Reply:
+    domain_id = request.uuid("domain_id")
+    async with db.transaction() as inner:
+        await delete(inner, domain_id, request.use(Workshop))
+    # Only after the commit: an earlier look-up could have remembered the domain once more.
+    request.use(Senders).forget(db.team_id)
+    request.use(KeyCredentials).forget(db.team_id)
+    return Reply(wire.DomainDeleted("domain", domain_id, True))

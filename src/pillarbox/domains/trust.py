@@ -9,11 +9,12 @@ import msgspec
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
-from pillarbox.domains.create import OwnedElsewhere, Workshop, create, registrable_name
+from pillarbox.domains.create import OwnedElsewhere, create, registrable_name
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.records import needed
 from pillarbox.domains.status import RecordKey, State
 from pillarbox.domains.wire import NewDomain
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import Source, TeamDb
 from pillarbox.kernel.problems import NotFound
 
@@ -36,7 +37,7 @@ async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Dom
             raise NotFound("Domain")
         states = trusted_states(domain)
         await queries.trust(inner, domain.id, msgspec.json.encode(states).decode())
-        if not await directory.own(inner, domain.name):
+        if not await directory.own(inner, domain.name, shop.ids.stamp().at):
             raise OwnedElsewhere(domain.name)
     return replace(domain, states=states)
 

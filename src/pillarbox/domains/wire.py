@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.records import Record, records_of
-from pillarbox.domains.status import domain_state
+from pillarbox.domains.status import State, domain_state
 from pillarbox.kernel.instants import database_style
 
 Switch = Literal["enabled", "disabled"]
@@ -41,6 +41,30 @@ class NewDomain(Struct):
     click_tracking: bool = False
     tls: Literal["opportunistic", "enforced"] = "opportunistic"
     tracking_subdomain: Label | None = None
+
+
+class ChangedCapabilities(Struct):
+    sending: Switch | UnsetType = UNSET
+    receiving: Switch | UnsetType = UNSET
+
+
+class ChangedDomain(Struct):
+    capabilities: ChangedCapabilities | UnsetType = UNSET
+    open_tracking: bool | UnsetType = UNSET
+    click_tracking: bool | UnsetType = UNSET
+    tls: Literal["opportunistic", "enforced"] | UnsetType = UNSET
+    tracking_subdomain: Label | UnsetType | None = UNSET
+
+
+class DomainChanged(Struct):
+    object: Literal["domain"]
+    id: UUID
+
+
+class DomainDeleted(Struct):
+    object: Literal["domain"]
+    id: UUID
+    deleted: bool
 
 
 class Capabilities(Struct):
@@ -142,7 +166,9 @@ def full(domain: Domain, here: Installation, *, proof: bool) -> FullDomain:
 
 
 def status_of(domain: Domain, *, proof: bool) -> str:
-    """The status that is shown."""
+    """The status that is shown; a placeholder has nothing to check."""
+    if domain.claim_id is not None:
+        return State.NOT_STARTED.value
     return domain_state(
         sending=domain.sending, receiving=domain.receiving, proof=proof, states=domain.states
     ).value

@@ -77,6 +77,12 @@ class Settings:
     body_retention_days: int
     orphan_blob_days: int
     spf_value: str
+    most_domains: int | None
+    receiving_ownership_proof: str
+    claim_grace: timedelta | None
+    claim_quiet: timedelta | None
+    claim_scheduled: bool
+    claim_token_prefix: str
     reject_reserved_recipients: bool
     pg_bin: Path | None
     given: Mapping[str, str] = field(repr=False)

@@ -332,6 +332,12 @@ def program_folder(text: str) -> Path:
     return path
 
 
+def txt_key(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", text):
+        raise WrongValue("is not a name of letters, digits, dots, hyphens and underscores")
+    return text
+
+
 def spf_record(text: str) -> str:
     if not re.fullmatch(r"v=spf1( [\x21-\x7e]+)*", text) or '"' in text or len(text) > 450:
         raise WrongValue("is not an SPF record such as v=spf1 a:mail.example.com ~all")

@@ -1,0 +1,82 @@
+"""Changing a domain's settings (domains.md section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from pillarbox.domains import queries
+from pillarbox.domains.create import NoCapability, refuse_same_label
+from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.records import needed
+from pillarbox.domains.status import RecordKey
+from pillarbox.domains.telling import UPDATED, tell
+from pillarbox.domains.wire import ChangedDomain, Switch
+from pillarbox.domains.workshop import Workshop
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.problems import NotFound
+
+_TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
+
+
+async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, shop: Workshop) -> None:
+    """Make the domain what was asked for, in the transaction that `db` stands for; a change that changes
+    nothing tells nobody."""
+    before = await queries.lock(db, domain_id)
+    if before is None:
+        raise NotFound("Domain")
+    after = changed(before, wanted)
+    if after == before:
+        return
+    kept = states_kept(before, after, proof=await proof_needed(db, shop.here))
+    after = replace(after, states=kept)
+    await queries.update(db, after)
+    await tell(db, shop, UPDATED, after)
+
+
+def changed(domain: Domain, wanted: ChangedDomain) -> Domain:
+    """The domain with the settings that were asked for, or 422 where they contradict each other."""
+    sending, receiving = domain.sending, domain.receiving
+    if not isinstance(wanted.capabilities, UnsetType):
+        sending = _switched(sending, wanted.capabilities.sending)
+        receiving = _switched(receiving, wanted.capabilities.receiving)
+    if not (sending or receiving):
+        raise NoCapability
+    tracking = domain.tracking_subdomain
+    if not isinstance(wanted.tracking_subdomain, UnsetType):
+        tracking = wanted.tracking_subdomain and wanted.tracking_subdomain.lower()
+        refuse_same_label(tracking, domain.return_path)
+    return replace(
+        domain,
+        sending=sending,
+        receiving=receiving,
+        tracking_subdomain=tracking,
+        open_tracking=_given(wanted.open_tracking, domain.open_tracking),
+        click_tracking=_given(wanted.click_tracking, domain.click_tracking),
+        tls=_given(wanted.tls, domain.tls),
+    )
+
+
+def states_kept(before: Domain, after: Domain, *, proof: bool) -> dict[str, Mapping[str, Any]]:
+    """What is known of the records that stay the same; a record that comes, or comes back, begins anew."""
+    stay = {key.value for key in needed(before, proof=proof)} & {
+        key.value for key in needed(after, proof=proof)
+    }
+    if after.tracking_subdomain is not None:
+        stay.add(RecordKey.TRACKING_CAA.value)
+    if before.tracking_subdomain != after.tracking_subdomain:
+        stay -= _TRACKING
+    return {name: state for name, state in before.states.items() if name in stay}
+
+
+def _switched(before: bool, wanted: Switch | UnsetType) -> bool:
+    return before if wanted is UNSET else wanted == "enabled"
+
+
+def _given(wanted: Any, before: Any) -> Any:
+    return before if wanted is UNSET else wanted

@@ -1,0 +1,41 @@
+"""Claims that end without a transfer, and what becomes of their placeholders."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.domains.claims import queries
+from pillarbox.domains.claims.policy import JOB, Failure, Status
+from pillarbox.kernel.db import TeamDb
+
+
+async def end(
+    db: TeamDb, claim_id: UUID, domain_id: UUID, status: Status, failure: Failure | None = None
+) -> bool:
+    """End an open claim; its placeholder is an ordinary domain from the commit on. False where the claim
+    has ended already."""
+    if not await queries.close(db, claim_id, status, failure and failure.value):
+        return False
+    await queries.free_place(db, claim_id, domain_id)
+    await drop_job(db, claim_id)
+    return True
+
+
+async def cancel(db: TeamDb, claim_id: UUID | None, domain_id: UUID) -> None:
+    """The domain is about to be deleted: its open claim is canceled, and older ones forget it."""
+    if claim_id is not None:
+        await queries.close(db, claim_id, Status.CANCELED)
+        await drop_job(db, claim_id)
+    await queries.forget_domain(db, domain_id)
+
+
+async def end_rivals(db: TeamDb, name: str, status: Status, failure: Failure | None = None) -> None:
+    """End every open claim of another team for the name. The name must be held."""
+    for rival in await queries.open_claims(db.connection, name):
+        if rival.team_id != db.team_id:
+            await end(TeamDb(db.connection, rival.team_id), rival.id, rival.domain_id, status, failure)
+
+
+async def drop_job(db: TeamDb, claim_id: UUID) -> None:
+    """Nothing is done for the claim any more."""
+    await queries.unschedule(db, JOB, claim_id)

@@ -1,0 +1,137 @@
+"""Opening a claim (domains.md section 5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from pillarbox.directory import domains as directory
+from pillarbox.domains import queries as domain_queries
+from pillarbox.domains.claims import queries
+from pillarbox.domains.claims.ending import drop_job
+from pillarbox.domains.claims.policy import JOB, LIFETIME, OPEN, REUSABLE, ClaimRules, Status
+from pillarbox.domains.claims.queries import Claim, Options
+from pillarbox.domains.claims.wire import NewClaim, options_of
+from pillarbox.domains.create import (
+    AlreadyRegistered,
+    add,
+    make_key,
+    refuse_same_label,
+    registrable_name,
+)
+from pillarbox.domains.queries import Domain, Place, StoredKey
+from pillarbox.domains.telling import UPDATED, tell
+from pillarbox.domains.workshop import Workshop
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.problems import InvalidField
+
+
+class NothingToClaim(InvalidField):
+    """Also where another team holds the name unverified: that it does is nobody's business."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "name", "No other team has verified this domain, so add it with `POST /domains` instead."
+        )
+
+
+class Opened(NamedTuple):
+    """A claim, and whether it is a new one."""
+
+    claim: Claim
+    new: bool
+
+
+async def open_claim(db: TeamDb, wanted: NewClaim, shop: Workshop, rules: ClaimRules) -> Opened:
+    """The team's claim for the name, committed. `db` must not be inside a transaction: a new placeholder
+    needs a key, and no transaction waits for one."""
+    name = registrable_name(wanted.name, shop.here)
+    options = options_of(wanted)
+    refuse_same_label(options.tracking_subdomain, options.return_path)
+    key = None
+    if await domain_queries.place(db, name) is None:
+        if not await directory.owned_elsewhere(db, name):
+            raise NothingToClaim
+        key = await make_key(shop)
+    async with db.transaction() as inner:
+        await directory.hold_name(inner, name)
+        return await _open(inner, name, options, shop, rules, key)
+
+
+async def _open(
+    db: TeamDb, name: str, options: Options, shop: Workshop, rules: ClaimRules, key: StoredKey | None
+) -> Opened:
+    place = await domain_queries.place(db, name)
+    last = None if place is None else await queries.latest(db, place.domain_id)
+    now = shop.ids.stamp().at
+    if last is not None and last.status in OPEN:
+        if last.options == options and not (last.status is Status.PENDING and last.expires_at <= now):
+            return Opened(last, False)
+        await queries.close(db, last.id, Status.SUPERSEDED)
+        await drop_job(db, last.id)
+    elif place is not None and (place.owned or last is None or last.status not in REUSABLE):
+        raise AlreadyRegistered(name)
+    if not await directory.owned_elsewhere(db, name):
+        raise AlreadyRegistered(name) if place is not None else NothingToClaim()
+    if place is None:
+        domain_stamp, claim_stamp = shop.ids.stamp(), shop.ids.stamp()
+        claim = _new_claim(name, options, domain_stamp, claim_stamp, shop, rules)
+        await _add_place(db, claim, domain_stamp, shop, key or await make_key(shop))
+    else:
+        claim = _new_claim(name, options, Stamp(place.domain_id, now), shop.ids.stamp(), shop, rules)
+        await _reuse_place(db, place, claim, shop)
+    await queries.insert(db, claim)
+    await queries.schedule(db, shop.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
+    return Opened(claim, True)
+
+
+def _new_claim(
+    name: str, options: Options, domain: Stamp, stamp: Stamp, shop: Workshop, rules: ClaimRules
+) -> Claim:
+    return Claim(
+        id=stamp.id,
+        name=name,
+        domain_id=domain.id,
+        token=f"{rules.prefix}={shop.ids.token()}",
+        options=options,
+        status=Status.PENDING,
+        blocked_reason=None,
+        failure_reason=None,
+        created_at=stamp.at,
+        expires_at=stamp.at + LIFETIME,
+        checking_since=None,
+        blocked_since=None,
+    )
+
+
+async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: Workshop, key: StoredKey) -> None:
+    options = claim.options
+    domain = Domain(
+        id=stamp.id,
+        name=claim.name,
+        region=options.region,
+        created_at=stamp.at,
+        return_path=options.return_path,
+        tracking_subdomain=options.tracking_subdomain,
+        open_tracking=options.open_tracking,
+        click_tracking=options.click_tracking,
+        tls="opportunistic",
+        sending=True,
+        receiving=False,
+        selector=key.selector,
+        public_key=key.public_key,
+        claim_id=claim.id,
+    )
+    await add(db, domain, key, shop)
+
+
+async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: Workshop) -> None:
+    before = await domain_queries.lock(db, place.domain_id)
+    assert before is not None, "the name is held, so its domain stays"
+    await domain_queries.stop_checks(db, place.domain_id)
+    await queries.reuse_place(db, place.domain_id, claim.id, claim.options)
+    after = await domain_queries.get(db, place.domain_id)
+    assert after is not None
+    if replace(before, claim_id=None) != replace(after, claim_id=None) or before.claim_id is None:
+        await tell(db, shop, UPDATED, after)

@@ -1,0 +1,60 @@
+"""What a claim has to wait for, and for how long (domains.md section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+LIFETIME = timedelta(days=7)
+"""How long the proof may be brought."""
+
+LONGEST_BLOCK = timedelta(days=30)
+LOOK_AGAIN = timedelta(hours=1)
+"""How often a blocked claim is judged anew."""
+
+TOKEN_PREFIX = "pillarbox-domain-verification"  # noqa: S105 - stands in public DNS
+
+
+JOB = "domain.claim"
+"""The kind of job that looks for the proof, judges and transfers; its subject is the claim."""
+
+
+class Status(Enum):
+    PENDING = "pending"
+    VERIFIED = "verified"
+    BLOCKED = "blocked"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    CANCELED = "canceled"
+    FAILED = "failed"
+
+
+OPEN = frozenset({Status.PENDING, Status.VERIFIED, Status.BLOCKED})
+REUSABLE = frozenset({Status.EXPIRED, Status.SUPERSEDED, Status.FAILED})
+"""What a claim may have come to, so that its placeholder serves the next one."""
+
+
+class Failure(Enum):
+    OWNER_REMOVED_DOMAIN = "owner_removed_domain"
+    BLOCKED_TOO_LONG = "blocked_too_long"
+    TRANSFER_ERROR = "transfer_error"
+
+
+class Block(Enum):
+    """Why a proven claim must wait, in the order in which the reasons are looked for."""
+
+    GRACE_PERIOD = "grace_period"
+    RECENT_OWNER_ACTIVITY = "recent_owner_activity"
+    PENDING_SCHEDULED_EMAILS = "pending_scheduled_emails"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRules:
+    """The operator's settings. None and False switch a check off."""
+
+    grace: timedelta | None = timedelta(days=7)
+    quiet: timedelta | None = timedelta(hours=24)
+    scheduled: bool = True
+    prefix: str = TOKEN_PREFIX

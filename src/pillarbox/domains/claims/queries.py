@@ -1,0 +1,243 @@
+"""SQL of the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.domains.claims.policy import Status
+from pillarbox.kernel.db import Connection, TeamDb
+
+
+class Options(NamedTuple):
+    """What was asked for; a claim with the same options is the same claim."""
+
+    region: str
+    return_path: str
+    tracking_subdomain: str | None
+    open_tracking: bool
+    click_tracking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a team."""
+
+    id: UUID
+    name: str
+    domain_id: UUID | None
+    token: str
+    options: Options
+    status: Status
+    blocked_reason: str | None
+    failure_reason: str | None
+    created_at: datetime
+    expires_at: datetime
+    checking_since: datetime | None
+    blocked_since: datetime | None
+
+
+class OpenClaim(NamedTuple):
+    """An open claim for a name, whoever's it is."""
+
+    team_id: UUID
+    id: UUID
+    domain_id: UUID
+
+
+def _claim(*, status: str, **columns: Any) -> Claim:
+    options = Options(*[columns.pop(name) for name in Options._fields])
+    return Claim(**columns, options=options, status=Status(status))
+
+
+async def insert(db: TeamDb, claim: Claim) -> None:
+    await db.run(
+        """
+        INSERT INTO domain_claims (team_id, id, name, domain_id, token, status, created_at, expires_at,
+                                   region, return_path, tracking_subdomain, open_tracking, click_tracking)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        """,
+        claim.id,
+        claim.name,
+        claim.domain_id,
+        claim.token,
+        claim.status.value,
+        claim.created_at,
+        claim.expires_at,
+        *claim.options,
+    )
+
+
+async def get(db: TeamDb, claim_id: UUID) -> Claim | None:
+    return await db.one(
+        _claim,
+        """
+        SELECT id, name, domain_id, token, region, return_path, tracking_subdomain, open_tracking,
+               click_tracking, status, blocked_reason, failure_reason, created_at, expires_at, checking_since,
+               blocked_since
+          FROM domain_claims
+         WHERE team_id = $1 AND id = $2
+        """,
+        claim_id,
+    )
+
+
+async def latest(db: TeamDb, domain_id: UUID) -> Claim | None:
+    """The newest claim that had this domain as its placeholder."""
+    return await db.one(
+        _claim,
+        """
+        SELECT id, name, domain_id, token, region, return_path, tracking_subdomain, open_tracking,
+               click_tracking, status, blocked_reason, failure_reason, created_at, expires_at, checking_since,
+               blocked_since
+          FROM domain_claims
+         WHERE team_id = $1 AND domain_id = $2
+         ORDER BY id DESC
+         LIMIT 1
+        """,
+        domain_id,
+    )
+
+
+async def start_checks(db: TeamDb, claim_id: UUID, now: datetime) -> None:
+    await db.run("UPDATE domain_claims SET checking_since = $3 WHERE team_id = $1 AND id = $2", claim_id, now)
+
+
+async def prove(db: TeamDb, claim_id: UUID) -> bool:
+    """Take the proof; False where the claim is not pending any more."""
+    return bool(
+        await db.run(
+            """
+            UPDATE domain_claims SET status = 'verified'
+             WHERE team_id = $1 AND id = $2 AND status = 'pending'
+            """,
+            claim_id,
+        )
+    )
+
+
+async def block(db: TeamDb, claim_id: UUID, reason: str, now: datetime) -> None:
+    await db.run(
+        """
+        UPDATE domain_claims
+           SET status = 'blocked', blocked_reason = $3, blocked_since = coalesce(blocked_since, $4)
+         WHERE team_id = $1 AND id = $2 AND status IN ('verified', 'blocked')
+        """,
+        claim_id,
+        reason,
+        now,
+    )
+
+
+async def close(db: TeamDb, claim_id: UUID, status: Status, failure: str | None = None) -> bool:
+    """End an open claim; False where it has ended already."""
+    return bool(
+        await db.run(
+            """
+            UPDATE domain_claims
+               SET status = $3, failure_reason = $4, blocked_reason = NULL
+             WHERE team_id = $1 AND id = $2 AND status IN ('pending', 'verified', 'blocked')
+            """,
+            claim_id,
+            status.value,
+            failure,
+        )
+    )
+
+
+async def cancel(db: TeamDb, claim_id: UUID) -> None:
+    """End the open claim of a placeholder that is being deleted."""
+    await db.run(
+        """
+        UPDATE domain_claims
+           SET status = 'canceled', blocked_reason = NULL
+         WHERE team_id = $1 AND id = $2 AND status IN ('pending', 'verified', 'blocked')
+        """,
+        claim_id,
+    )
+
+
+async def forget_domain(db: TeamDb, domain_id: UUID) -> None:
+    """The claims of a domain that is being deleted name no domain any more."""
+    await db.run("UPDATE domain_claims SET domain_id = NULL WHERE team_id = $1 AND domain_id = $2", domain_id)
+
+
+async def hold_place(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
+    """Make the domain the placeholder of the claim."""
+    await db.run("UPDATE domains SET claim_id = $3 WHERE team_id = $1 AND id = $2", domain_id, claim_id)
+
+
+async def free_place(db: TeamDb, claim_id: UUID, domain_id: UUID) -> None:
+    """The domain is an ordinary one from now on."""
+    await db.run(
+        "UPDATE domains SET claim_id = NULL WHERE team_id = $1 AND claim_id = $2 AND id = $3",
+        claim_id,
+        domain_id,
+    )
+
+
+async def reuse_place(db: TeamDb, domain_id: UUID, claim_id: UUID, options: Options) -> None:
+    """Make a former placeholder that of another claim, with the options that it asked for."""
+    await db.run(
+        """
+        UPDATE domains
+           SET claim_id = $3, region = $4, return_path = $5, tracking_subdomain = $6, open_tracking = $7,
+               click_tracking = $8, records = '{}', sending_ok = false, receiving_ok = false
+         WHERE team_id = $1 AND id = $2
+        """,
+        domain_id,
+        claim_id,
+        *options,
+    )
+
+
+# Across teams: whoever else wants the name. Placeholders stand in the directory like every domain.
+async def open_claims(conn: Connection, name: str) -> Sequence[OpenClaim]:
+    rows = await conn.fetch(
+        """
+        SELECT d.team_id, d.claim_id AS id, d.id AS domain_id
+          FROM directory_domains h
+          JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+         WHERE h.name = $1 AND d.claim_id IS NOT NULL
+         ORDER BY d.team_id
+           FOR UPDATE OF d
+        """,
+        name,
+    )
+    return [OpenClaim(**row) for row in rows]
+
+
+async def schedule(db: TeamDb, job_id: UUID, kind: str, claim_id: UUID, due: datetime, now: datetime) -> None:
+    """See to it that the claim's job runs at `due`; there is at most one."""
+    await db.run(
+        """
+        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (team_id, kind, subject_id) DO UPDATE SET due_at = excluded.due_at
+        """,
+        job_id,
+        kind,
+        claim_id,
+        due,
+        now,
+    )
+
+
+async def unschedule(db: TeamDb, kind: str, claim_id: UUID) -> None:
+    await db.run("DELETE FROM jobs WHERE team_id = $1 AND kind = $2 AND subject_id = $3", kind, claim_id)
+
+
+async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
+    """The placeholder is the domain from the commit on; nothing of it has been looked at yet."""
+    await db.run(
+        """
+        UPDATE domains
+           SET claim_id = NULL, records = '{}', sending_ok = false, receiving_ok = false
+         WHERE team_id = $1 AND id = $2 AND claim_id = $3
+        """,
+        domain_id,
+        claim_id,
+    )

@@ -1,0 +1,83 @@
+"""HTTP door of the claims."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.domains import queries as domain_queries
+from pillarbox.domains.claims import queries, wire
+from pillarbox.domains.claims.opening import open_claim
+from pillarbox.domains.claims.policy import JOB, OPEN, ClaimRules, Status
+from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.senders import Senders
+from pillarbox.domains.workshop import Workshop
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.fields import parse
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.problems import Invalid, NotFound
+from pillarbox.kernel.routing import Access, route
+
+
+class ClaimOver(Invalid):
+    def __init__(self, status: Status) -> None:
+        super().__init__(f"This claim is {status.value}. Start a new one with `POST /domains/claim`.")
+
+
+@route(
+    "POST",
+    "/domains/claim",
+    needs=Access.FULL,
+    status=201,
+    body=wire.NewClaim,
+    reply=wire.ShownClaim,
+    transaction=False,
+    summary="Claim a domain that another team has verified",
+)
+async def create(request: Request, db: TeamDb) -> Reply:
+    wanted = parse(wire.NewClaim, request.json())
+    opened = await open_claim(db, wanted, request.use(Workshop), request.use(ClaimRules))
+    request.use(Senders).forget(db.team_id)
+    return Reply(wire.shown(opened.claim), 201 if opened.new else 200)
+
+
+@route(
+    "GET",
+    "/domains/{domain_id}/claim",
+    needs=Access.FULL,
+    reply=wire.ShownClaim,
+    summary="Retrieve the claim of a domain",
+)
+async def show(request: Request, db: TeamDb) -> Reply:
+    return Reply(wire.shown(await claim_of(db, request.uuid("domain_id"))))
+
+
+@route(
+    "POST",
+    "/domains/{domain_id}/claim/verify",
+    needs=Access.FULL,
+    reply=wire.ShownClaim,
+    summary="Look for the proof of a claim now",
+)
+async def verify(request: Request, db: TeamDb) -> Reply:
+    claim = await claim_of(db, request.uuid("domain_id"))
+    ids = request.use(Ids)
+    now = ids.stamp().at
+    if claim.status is Status.PENDING and claim.expires_at <= now:
+        raise ClaimOver(Status.EXPIRED)
+    if claim.status in OPEN:
+        await queries.start_checks(db, claim.id, now)
+        await queries.schedule(db, ids.new(), JOB, claim.id, now, now)
+    elif claim.status is not Status.COMPLETED:
+        raise ClaimOver(claim.status)
+    return Reply(wire.shown(claim))
+
+
+async def claim_of(db: TeamDb, domain_id: UUID) -> Claim:
+    """The latest claim of the domain, or the 404 that fits."""
+    if not await domain_queries.exists(db, domain_id):
+        raise NotFound("Domain")
+    claim = await queries.latest(db, domain_id)
+    if claim is None:
+        raise NotFound("Domain claim")
+    return claim

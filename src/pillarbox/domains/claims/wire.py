@@ -1,0 +1,72 @@
+"""Shapes of the claim endpoints (domains.md section 5)."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from pillarbox.domains.claims.queries import Claim, Options
+from pillarbox.domains.wire import Label, Region
+from pillarbox.kernel.instants import database_style
+
+
+class NewClaim(Struct):
+    name: str
+    region: Region = "us-east-1"
+    custom_return_path: Label = "send"
+    open_tracking: bool = False
+    click_tracking: bool = False
+    tracking_subdomain: Label | None = None
+
+
+class Proof(Struct):
+    """The TXT record that proves control of the name."""
+
+    type: Literal["TXT"]
+    name: str
+    value: str
+    ttl: Literal["Auto"]
+
+
+class ShownClaim(Struct):
+    object: Literal["domain_claim"]
+    id: UUID
+    name: str
+    status: str
+    domain_id: UUID | None
+    region: str | None
+    record: Proof
+    blocked_reason: str | None
+    failure_reason: str | None
+    created_at: str
+    expires_at: str
+
+
+def options_of(wanted: NewClaim) -> Options:
+    """What was asked for, in normal form."""
+    return Options(
+        region=wanted.region,
+        return_path=wanted.custom_return_path.lower(),
+        tracking_subdomain=wanted.tracking_subdomain and wanted.tracking_subdomain.lower(),
+        open_tracking=wanted.open_tracking,
+        click_tracking=wanted.click_tracking,
+    )
+
+
+def shown(claim: Claim) -> ShownClaim:
+    """A claim as every endpoint answers it."""
+    return ShownClaim(
+        object="domain_claim",
+        id=claim.id,
+        name=claim.name,
+        status=claim.status.value,
+        domain_id=claim.domain_id,
+        region=claim.options.region,
+        record=Proof("TXT", claim.name, claim.token, "Auto"),
+        blocked_reason=claim.blocked_reason,
+        failure_reason=claim.failure_reason,
+        created_at=database_style(claim.created_at),
+        expires_at=database_style(claim.expires_at),
+    )

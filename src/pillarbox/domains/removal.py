@@ -1,0 +1,46 @@
+"""Deleting a domain, by its team or because another team claimed the name (domains.md section 4.5)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.api_keys import keys
+from pillarbox.directory import domains as directory
+from pillarbox.domains import queries
+from pillarbox.domains.claims.ending import cancel, end_rivals
+from pillarbox.domains.claims.policy import Failure, Status
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.telling import DELETED, tell
+from pillarbox.domains.workshop import Workshop
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.problems import NotFound
+
+
+async def delete(db: TeamDb, domain_id: UUID, shop: Workshop) -> None:
+    """Remove the domain with all that follows, in the transaction that `db` stands for.
+
+    Emails keep its id and name; those that wait end `failed` when they are due. Claims of other teams for a
+    name that this team owned have nothing to claim any more.
+    """
+    name = await queries.name_of(db, domain_id)
+    if name is None:
+        raise NotFound("Domain")
+    await directory.hold_name(db, name)
+    domain = await queries.lock(db, domain_id)
+    if domain is None:
+        raise NotFound("Domain")
+    owner = await directory.owner(db.connection, name)
+    if owner is not None and owner.team_id == db.team_id:
+        await end_rivals(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
+    await take_out(db, domain, shop)
+
+
+async def take_out(db: TeamDb, domain: Domain, shop: Workshop) -> None:
+    """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
+    locked, or a key that is just being made for it would stay active."""
+    await keys.lapse(db, domain.id)
+    await cancel(db, domain.claim_id, domain.id)
+    await queries.stop_checks(db, domain.id)
+    await queries.delete(db, domain.id)
+    await directory.remove(db, domain.name)
+    await tell(db, shop, DELETED, domain)
