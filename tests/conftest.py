@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import ipaddress
 import itertools
+import re
 import shutil
 import sys
 import tempfile
@@ -16,10 +17,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from kit.thrift import prepare
 from pillarbox.kernel.embedded import EmbeddedPostgres
 from pillarbox.kernel.migrate import migrate_url
 
 TEMPLATE = "migrated"
+RANDOM = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 
 
 def only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
@@ -36,16 +39,28 @@ def only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(only_loopback)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    prepare()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the slow sweeps too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
+    unwanted = pytest.mark.skip(reason="runs only with --slow")
+    unhurried = pytest.mark.timeout(0)
     for item in items:
         if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="runs only with --slow"))
+            item.add_marker(unhurried if config.getoption("--slow") else unwanted)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The name of a case is the same in all processes that share a run, so no random id stands in it."""
+    if isinstance(val, str) and RANDOM.search(val):
+        return ascii(RANDOM.sub("some-id", val))[1:-1]
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,27 +79,29 @@ class Databases:
     def __init__(self, server: EmbeddedPostgres) -> None:
         self._server = server
         self._numbers = itertools.count(1)
+        self._loop = asyncio.new_event_loop()
+        self._conn: asyncpg.Connection = self._loop.run_until_complete(
+            asyncpg.connect(server.url("postgres"))
+        )
 
     def fresh(self, *, template: str = TEMPLATE) -> str:
         """The URL of a new database: migrated and empty, or blank with template='template0'."""
         name = f"test_{next(self._numbers)}"
-        self._run(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
+        self.run(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         return self._server.url(name)
 
     def drop(self, url: str) -> None:
         """Remove it, whoever is still connected."""
         name = url.removeprefix("postgresql:///").split("?")[0]
-        self._run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self.run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
-    def _run(self, sql: str) -> None:
-        async def run() -> None:
-            conn = await asyncpg.connect(self._server.url("postgres"))
-            try:
-                await conn.execute(sql)
-            finally:
-                await conn.close()
+    def run(self, sql: str) -> None:
+        """One statement in the database `postgres`, over a connection that is kept."""
+        self._loop.run_until_complete(self._conn.execute(sql))
 
-        asyncio.run(run())
+    def close(self) -> None:
+        self._loop.run_until_complete(self._conn.close())
+        self._loop.close()
 
 
 @pytest.fixture(scope="session")
@@ -101,12 +118,13 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session")
-def databases(postgres: EmbeddedPostgres) -> Databases:
+def databases(postgres: EmbeddedPostgres) -> Iterator[Databases]:
     """For fixtures of a wider scope than one test: `databases.fresh()` and `databases.drop(url)`."""
     made = Databases(postgres)
-    made._run(f'CREATE DATABASE "{TEMPLATE}"')
+    made.run(f'CREATE DATABASE "{TEMPLATE}"')
     asyncio.run(migrate_url(postgres.url(TEMPLATE)))
-    return made
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import asyncpg
 import httpx
 
 from kit.client import Door, door
+from kit.thrift import plain_client
 from pillarbox.capture import json_routes, routes
 from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
@@ -111,7 +112,7 @@ class CaptureWorld:
     def person(self, **headers: str) -> httpx.AsyncClient:
         """A browser that came by the printed link."""
         cookies = {"pillarbox_capture": self.guard.derived("cookie")}
-        return httpx.AsyncClient(base_url=self.door.url, cookies=cookies, headers=headers, timeout=30)
+        return plain_client(self.door.url, cookies=cookies, headers=headers, timeout=30)
 
     def program(self) -> httpx.AsyncClient:
         """A test suite with the token."""

@@ -16,11 +16,13 @@ import asyncpg
 import httpx
 from uvicorn.server import ServerState
 
+from kit.thrift import plain_client
 from pillarbox.api_keys import routes as api_keys_routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.domains import routes as domains_routes
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.senders import Senders
+from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel import health, openapi, shared_memory
 from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore, Folder
@@ -35,6 +37,7 @@ from pillarbox.kernel.routing import RouteTable, collect
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.kernel.services import Services
 from pillarbox.teams.bootstrap import MadeTeam, create_team
+from pillarbox.webhooks.publish import Publisher
 
 PRODUCT = (health, openapi, api_keys_routes, domains_routes)
 HERE = Installation(
@@ -62,8 +65,7 @@ class Door:
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """A client that sends this token, or none."""
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30)
+        return plain_client(self.url, token, timeout=30)
 
     async def raw(self, data: bytes, *, finish: bool = False) -> bytes:
         """Everything the server says to these bytes until it closes the connection."""
@@ -82,7 +84,9 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     last_used = LastUsed(pool, clock)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
-    services = Services(Ids(clock), Windows(windows_fd, clock), last_used, credentials, here, ring)
+    ids = Ids(clock)
+    services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
+    services.add(Workshop(here, ring, ids, Publisher(ids)))
     services.add(Senders(pool, clock))
     services.add(BlobStore(Folder(Path("blobs-of-no-test"))))
     services.add(pool, asyncpg.Pool)

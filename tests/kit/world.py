@@ -22,10 +22,10 @@ import httpx
 import uvicorn
 
 from kit.clock import ManualClock
+from kit.thrift import plain_client
 from kit.zone import Zone
 from pillarbox.app import App, Seams, build
 from pillarbox.domains import trust
-from pillarbox.domains.create import Workshop
 from pillarbox.kernel import shared_memory
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.config import settings_of
@@ -93,8 +93,7 @@ class Team:
     async def domain(self, name: str = "harbor.example") -> str:
         """A domain that the operator vouches for."""
         house = self.world.app.house
-        shop = Workshop(house.installation, house.ring, house.ids)
-        domain = await trust.trust(self.world.pool, name, self.id, shop)
+        domain = await trust.trust(self.world.pool, name, self.id, house.workshop)
         house.senders.forget(self.id)
         return str(domain.id)
 
@@ -127,8 +126,7 @@ class World:
         return self.app.house.engine
 
     def client(self, token: str | None) -> httpx.AsyncClient:
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        client = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=60)
+        client = plain_client(self.url, token)
         self._clients.append(client)
         return client
 

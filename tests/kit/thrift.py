@@ -1,0 +1,73 @@
+"""What makes a run of the tests cheap without making them weaker.
+
+- Folders for temporary files are in memory where there is plenty of it: a database is copied for every test,
+  and writing the copies to a disk costs ten times their use.
+- Modules are compiled once and not by every process that a test starts, whatever the environment says.
+- A client that speaks plain HTTP to the loopback does not load the world's certificates each time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import ssl
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+MEMORY = Path("/dev/shm")
+PLENTY = 6 * 1024**3
+"""What a run may need at most, and some more: a smaller memory is left alone."""
+
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Trusts nobody."""
+
+
+def prepare() -> None:
+    """Set this process, and by its environment all that it starts."""
+    if "TMPDIR" not in os.environ and has_plenty(MEMORY):
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
+    if (place := bytecode()) is not None:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(place)
+        sys.dont_write_bytecode = False
+
+
+def has_plenty(folder: Path) -> bool:
+    """Whether this is a folder in memory that the run cannot fill."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    return shutil.disk_usage(folder).free > PLENTY and available_memory() > PLENTY
+
+
+def available_memory() -> int:
+    """What the kernel could give away without swapping (proc(5), MemAvailable); 0 where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+
+
+def bytecode() -> Path | None:
+    """Where compiled modules are kept: beside the packages, or nowhere."""
+    place = Path(sys.prefix) / "caches" / "bytecode"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return place if os.access(place, os.W_OK | os.X_OK) else None
+
+
+def plain_client(url: str, token: str | None = None, **options: Any) -> httpx.AsyncClient:
+    """A client of a door on the loopback that sends this token, or none."""
+    headers = {**options.pop("headers", {})}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    return httpx.AsyncClient(
+        base_url=url, headers=headers, verify=NO_CERTIFICATES, **{"timeout": 60, **options}
+    )
