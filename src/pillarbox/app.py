@@ -44,6 +44,7 @@ from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.claims.transfer import Transfers
 from pillarbox.domains.installation import Installation, OwnershipProof
+from pillarbox.domains.resolving import ThroughResolver
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
@@ -89,10 +90,15 @@ from pillarbox.kernel.work import Handler, Jobs
 from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
 from pillarbox.mail.verp import VerpSigner
+from pillarbox.metrics import routes as metric_routes
+from pillarbox.metrics.cache import Cache
+from pillarbox.metrics.policy import MetricsPolicy
 from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rollups import metric_rounds
 from pillarbox.webhooks.publish import Publisher
 
 ROUTES: list[Route] = collect(
+    metric_routes,
     email_routes,
     shared_page,
     api_key_routes,
@@ -260,7 +266,7 @@ class House:
 
     def _claiming(self) -> Claiming:
         transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
-        return Claiming(self.pool, self.clock, self.resolver.txt, transfers)
+        return Claiming(self.pool, self.clock, ThroughResolver(self.resolver), transfers)
 
     def _rounds(self) -> list[Round]:
         settings = self.settings
@@ -278,7 +284,8 @@ class House:
             days=settings.orphan_blob_days,
             is_ours=settings.blob_url is None,
         )
-        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock)]
+        counted = metric_rounds(self.pool, self.clock, settings.metrics_retention_days)
+        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock), *counted]
 
     def services(self) -> Services:
         """What the doors may ask for."""
@@ -305,6 +312,9 @@ class House:
             services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
         services.add(SharedPages(), SharedScreens)
         services.add(self.pool, asyncpg.Pool)
+        services.add(
+            MetricsPolicy(self.settings.metrics_retention_days, Cache(self.settings.metrics_cache_seconds))
+        )
         services.add(self.clock, Clock)
         credentials = KeyCredentials(self.pool, self.clock, self.last_used)
         services.add(credentials)

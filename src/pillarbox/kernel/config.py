@@ -76,6 +76,8 @@ class Settings:
     email_retention_days: int
     body_retention_days: int
     orphan_blob_days: int
+    metrics_retention_days: int
+    metrics_cache_seconds: int
     spf_value: str
     most_domains: int | None
     receiving_ownership_proof: str

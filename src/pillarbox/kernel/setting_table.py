@@ -246,6 +246,21 @@ SETTINGS: tuple[Setting, ...] = (
         "keeps them.",
     ),
     Setting(
+        "metrics_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "0",
+        "For how many UTC days the figures of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
+        "keeps them.",
+    ),
+    Setting(
+        "metrics_cache_seconds",
+        kinds.whole_number(0, 900),
+        "SECONDS",
+        "0",
+        "For how long an answer of `GET /emails/metrics` may be given again; 0 computes each.",
+    ),
+    Setting(
         "spf_value",
         kinds.spf_record,
         "RECORD",

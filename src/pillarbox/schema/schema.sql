@@ -252,6 +252,8 @@ CREATE TABLE timeline (
     PRIMARY KEY (team_id, id)
 );
 CREATE INDEX timeline_email ON timeline (team_id, email_id, id);
+-- Read by time alone only at the odd edges of a range; nothing is written here for a single row.
+CREATE INDEX timeline_at ON timeline USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
 
 -- One column per metric; appended by `timeline`, folded upwards in the background.
 CREATE TABLE metric_increments (
@@ -277,7 +279,38 @@ CREATE TABLE metric_increments (
     complained          integer     NOT NULL DEFAULT 0,
     unsubscribed        integer     NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
 );
+
+-- The same, summed up: `level` 0 is ten seconds, 1 the quarter hour, 2 the hour, 3 the UTC day. The nil id stands
+-- for no domain of ours and for no broadcast. Folding moves increments here, adding to each level at once.
+CREATE TABLE rollups (
+    team_id              uuid        NOT NULL,
+    level                smallint    NOT NULL CHECK (level BETWEEN 0 AND 3),
+    start                timestamptz NOT NULL,
+    domain_id            uuid        NOT NULL,
+    domain_name          text        NOT NULL,
+    broadcast_id         uuid        NOT NULL,
+    received             bigint      NOT NULL,
+    sent                 bigint      NOT NULL,
+    delivered            bigint      NOT NULL,
+    delivery_delayed     bigint      NOT NULL,
+    failed               bigint      NOT NULL,
+    suppressed           bigint      NOT NULL,
+    bounced_transient    bigint      NOT NULL,
+    bounced_permanent    bigint      NOT NULL,
+    bounced_undetermined bigint      NOT NULL,
+    opened               bigint      NOT NULL,
+    clicked              bigint      NOT NULL,
+    unique_opened        bigint      NOT NULL,
+    unique_clicked       bigint      NOT NULL,
+    complained           bigint      NOT NULL,
+    unsubscribed         bigint      NOT NULL,
+    PRIMARY KEY (team_id, level, start, domain_id, domain_name, broadcast_id)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
 -- Up to where retention has removed emails of a team. `metric_increments` still counts them, so what is
 -- older (`before`, a quarter hour's start, and `first_id`, the least id of that instant) has no history to

@@ -19,6 +19,8 @@ from pillarbox.timeline import queries
 from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, step
 
 QUARTER = 15
+SLOT = 10
+"""Seconds: increments are kept apart no finer than ranges can ask cheaply (`rollups`)."""
 
 
 class Published(NamedTuple):
@@ -126,7 +128,7 @@ class _Batch:
         self._line(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
         where = _Counted(
             opening.team_id,
-            quarter(opening.at),
+            slot(opening.at),
             opening.domain_id,
             opening.domain_name,
             opening.broadcast_id,
@@ -167,7 +169,7 @@ class _Batch:
         self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
         row = self._emails[key[:2]]
         where = _Counted(
-            entry.team_id, quarter(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
+            entry.team_id, slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
         )
         for metric in moved.counts:
             self._count(where, metric, 1)
@@ -247,3 +249,9 @@ def quarter(at: datetime) -> datetime:
     """The quarter hour that an instant lies in, in UTC."""
     utc = at.astimezone(UTC)
     return utc.replace(minute=utc.minute - utc.minute % QUARTER, second=0, microsecond=0)
+
+
+def slot(at: datetime) -> datetime:
+    """The ten seconds that an instant lies in, in UTC."""
+    utc = at.astimezone(UTC)
+    return utc.replace(second=utc.second - utc.second % SLOT, microsecond=0)

@@ -1,0 +1,249 @@
+"""SQL of the metrics. All statements of one answer run in one snapshot, so what is being folded meanwhile is
+counted exactly once.
+
+Rows come as a period's number, the keys that were asked for (null otherwise) and then the columns in
+the order of `definitions.COLUMNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from asyncpg import Record
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.timeline.rollups import NOBODY
+
+# $2 to $6: the parts that cover the range; $7: beginnings of the periods, of which `width_bucket` finds the
+# one that an increment lies in; $8 and $9: from and to where increments count; $10 and $11: filters; $12 and
+# $13: whether rows are told apart by domain and by broadcast.
+ROLLUPS = """
+    WITH found AS (
+        SELECT p.period, r.domain_id, r.domain_name, r.broadcast_id, p.sign, r.received, r.sent, r.delivered,
+               r.delivery_delayed, r.failed, r.suppressed, r.bounced_transient, r.bounced_permanent,
+               r.bounced_undetermined, r.opened, r.clicked, r.unique_opened, r.unique_clicked,
+               r.complained, r.unsubscribed
+          FROM unnest($2::smallint[], $3::timestamptz[], $4::timestamptz[], $5::integer[], $6::smallint[])
+               AS p (level, start, until, period, sign)
+         CROSS JOIN LATERAL (
+               SELECT r.*
+                 FROM rollups r
+                WHERE r.team_id = $1 AND r.level = p.level AND r.start >= p.start AND r.start < p.until
+               OFFSET 0) AS r
+        UNION ALL
+        SELECT width_bucket(i.start, $7::timestamptz[]) - 1, coalesce(i.domain_id, $14), i.domain_name,
+               coalesce(i.broadcast_id, $14), 1, i.received, i.sent, i.delivered, i.delivery_delayed,
+               i.failed, i.suppressed, i.bounced_transient, i.bounced_permanent, i.bounced_undetermined,
+               i.opened, i.clicked, i.unique_opened, i.unique_clicked, i.complained, i.unsubscribed
+          FROM metric_increments i
+         WHERE i.team_id = $1 AND i.start >= $8 AND i.start < $9
+    )
+    SELECT f.period, CASE WHEN $12 THEN f.domain_id END AS domain_id,
+           CASE WHEN $12 THEN f.domain_name END AS domain_name,
+           CASE WHEN $13 THEN f.broadcast_id END AS broadcast_id, NULL::uuid AS email_id,
+           sum(f.received * f.sign)::bigint, sum(f.sent * f.sign)::bigint,
+           sum(f.delivered * f.sign)::bigint, sum(f.delivery_delayed * f.sign)::bigint,
+           sum(f.failed * f.sign)::bigint, sum(f.suppressed * f.sign)::bigint,
+           sum(f.bounced_transient * f.sign)::bigint, sum(f.bounced_permanent * f.sign)::bigint,
+           sum(f.bounced_undetermined * f.sign)::bigint, sum(f.opened * f.sign)::bigint,
+           sum(f.clicked * f.sign)::bigint, sum(f.unique_opened * f.sign)::bigint,
+           sum(f.unique_clicked * f.sign)::bigint, sum(f.complained * f.sign)::bigint,
+           sum(f.unsubscribed * f.sign)::bigint
+      FROM found f
+     WHERE ($10::uuid[] IS NULL OR f.domain_id = ANY ($10::uuid[]))
+       AND ($11::uuid[] IS NULL OR f.broadcast_id = ANY ($11::uuid[]))
+     GROUP BY 1, 2, 3, 4
+     LIMIT $15
+"""
+
+# $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are told
+# apart by. Each source is read in two ways of which only one can find rows, so each walks its own index.
+EVENTS = """
+    WITH stretch AS (
+        SELECT s.start, s.until FROM unnest($2::timestamptz[], $3::timestamptz[]) AS s (start, until)
+    ), accepted AS (
+        SELECT e.id, e.created_at
+          FROM stretch s
+          JOIN emails e ON e.team_id = $1 AND e.created_at >= s.start AND e.created_at < s.until
+         WHERE $7::uuid[] IS NULL AND e.id >= $11 AND e.id <= $12
+        UNION ALL
+        SELECT e.id, e.created_at
+          FROM stretch s
+          JOIN emails e ON e.team_id = $1 AND e.created_at >= s.start AND e.created_at < s.until
+         WHERE e.id = ANY ($7::uuid[])
+    ), lines AS (
+        SELECT t.id, t.email_id, t.at, t.kind, t.position, t.detail
+          FROM stretch s
+          JOIN timeline t ON t.team_id = $1 AND t.at >= s.start AND t.at < s.until
+         WHERE $7::uuid[] IS NULL AND t.position IS NOT NULL
+        UNION ALL
+        SELECT t.id, t.email_id, t.at, t.kind, t.position, t.detail
+          FROM stretch s
+          JOIN timeline t ON t.team_id = $1 AND t.at >= s.start AND t.at < s.until
+         WHERE t.email_id = ANY ($7::uuid[]) AND t.position IS NOT NULL
+    ), happened AS (
+        SELECT a.id AS email_id, a.created_at AS at, 'received' AS kind, NULL AS bounce, false AS first,
+               (SELECT count(*) FROM recipients r WHERE r.team_id = $1 AND r.email_id = a.id) AS amount
+          FROM accepted a
+        UNION ALL
+        SELECT t.email_id, t.at, t.kind, coalesce(t.detail->'bounce'->>'type', 'Undetermined'),
+               t.at = CASE t.kind WHEN 'opened' THEN r.opened_at WHEN 'clicked' THEN r.clicked_at END
+               AND 1 = row_number() OVER (PARTITION BY t.email_id, t.position, t.kind, t.at ORDER BY t.id),
+               1
+          FROM lines t
+          JOIN recipients r ON r.team_id = $1 AND r.email_id = t.email_id AND r.position = t.position
+         WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
+    )
+    SELECT width_bucket(x.at, $4::timestamptz[]) - 1 AS period,
+           CASE WHEN $8 THEN coalesce(e.domain_id, $13) END AS domain_id,
+           CASE WHEN $8 THEN e.domain_name END AS domain_name,
+           CASE WHEN $9 THEN coalesce(e.broadcast_id, $13) END AS broadcast_id,
+           CASE WHEN $10 THEN x.email_id END AS email_id,
+           coalesce(sum(x.amount) FILTER (WHERE x.kind = 'received'), 0)::bigint,
+           count(*) FILTER (WHERE x.kind = 'sent'),
+           count(*) FILTER (WHERE x.kind = 'delivered'),
+           count(*) FILTER (WHERE x.kind = 'delivery_delayed'),
+           count(*) FILTER (WHERE x.kind = 'failed'),
+           count(*) FILTER (WHERE x.kind = 'suppressed'),
+           count(*) FILTER (WHERE x.kind = 'bounced' AND x.bounce = 'Transient'),
+           count(*) FILTER (WHERE x.kind = 'bounced' AND x.bounce = 'Permanent'),
+           count(*) FILTER (WHERE x.kind = 'bounced' AND x.bounce = 'Undetermined'),
+           count(*) FILTER (WHERE x.kind = 'opened'),
+           count(*) FILTER (WHERE x.kind = 'clicked'),
+           count(*) FILTER (WHERE x.kind = 'opened' AND x.first),
+           count(*) FILTER (WHERE x.kind = 'clicked' AND x.first),
+           count(*) FILTER (WHERE x.kind = 'complained'),
+           count(*) FILTER (WHERE x.kind = 'unsubscribed')
+      FROM happened x
+      JOIN emails e ON e.team_id = $1 AND e.id = x.email_id
+     WHERE ($5::uuid[] IS NULL OR e.domain_id = ANY ($5::uuid[]))
+       AND ($6::uuid[] IS NULL OR e.broadcast_id = ANY ($6::uuid[]))
+     GROUP BY 1, 2, 3, 4, 5
+     LIMIT $14
+"""
+
+# Which quarter hours (by their start, $2) have their ten-second rollups.
+FINE = """
+    SELECT q.start
+      FROM unnest($2::timestamptz[]) AS q (start)
+     WHERE EXISTS (SELECT FROM rollups r
+                    WHERE r.team_id = $1 AND r.level = 0
+                      AND r.start >= q.start AND r.start < q.start + interval '15 minutes')
+"""
+
+# Emails that something happened to in [$2, $3), one row for each line of history, read a few at a time.
+TOUCHED = """
+    SELECT t.email_id FROM timeline t
+     WHERE t.team_id = $1 AND t.at >= $2 AND t.at < $3
+"""
+
+ACCEPTED = """
+    SELECT e.id FROM emails e
+     WHERE e.team_id = $1 AND e.created_at >= $2 AND e.created_at < $3 AND e.id >= $4 AND e.id <= $5
+     LIMIT $6
+"""
+
+PURGED = """
+    SELECT before FROM purges WHERE team_id = $1
+"""
+
+
+class Wanted(NamedTuple):
+    """What is asked of both statements: filters (None: all) and what rows are told apart by."""
+
+    domains: list[UUID] | None
+    broadcasts: list[UUID] | None
+    emails: list[UUID] | None
+    by_domain: bool
+    by_broadcast: bool
+    by_email: bool
+    most: int
+
+
+class Parts(NamedTuple):
+    """Columns of the parts that cover a range."""
+
+    levels: list[int]
+    starts: list[datetime]
+    ends: list[datetime]
+    periods: list[int]
+    signs: list[int]
+
+
+async def rollups(
+    db: TeamDb, parts: Parts, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
+) -> list[Record]:
+    """Sums over the parts, and over the increments of [start, end) that are not folded yet."""
+    found: list[Record] = list(
+        await db.source.fetch(
+            ROLLUPS,
+            db.team_id,
+            *parts,
+            begins,
+            start,
+            end,
+            wanted.domains,
+            wanted.broadcasts,
+            wanted.by_domain,
+            wanted.by_broadcast,
+            NOBODY,
+            wanted.most,
+        )
+    )
+    return found
+
+
+async def events(
+    db: TeamDb,
+    stretches: Sequence[tuple[datetime, datetime]],
+    ids: tuple[UUID, UUID],
+    begins: Sequence[datetime],
+    wanted: Wanted,
+) -> list[Record]:
+    """Sums over the history of the stretches; `ids` are the least and the greatest id that an email of
+    them can have."""
+    found: list[Record] = list(
+        await db.source.fetch(
+            EVENTS,
+            db.team_id,
+            [start for start, _ in stretches],
+            [end for _, end in stretches],
+            begins,
+            wanted.domains,
+            wanted.broadcasts,
+            wanted.emails,
+            wanted.by_domain,
+            wanted.by_broadcast,
+            wanted.by_email,
+            *ids,
+            NOBODY,
+            wanted.most,
+        )
+    )
+    return found
+
+
+async def fine(db: TeamDb, quarters: Sequence[datetime]) -> set[datetime]:
+    """Those quarter hours that have ten-second rollups."""
+    return set(await db.values(FINE, quarters))
+
+
+async def purged_before(db: TeamDb) -> datetime | None:
+    """Up to when retention has removed the history of emails."""
+    found: datetime | None = await db.value(PURGED)
+    return found
+
+
+async def emails_in(
+    db: TeamDb, start: datetime, end: datetime, ids: tuple[UUID, UUID], most: int
+) -> list[UUID] | None:
+    """The emails that were accepted or touched in [start, end); None as soon as they are more than `most`."""
+    found = set(await db.values(ACCEPTED, start, end, *ids, most + 1))
+    async for row in db.connection.cursor(TOUCHED, db.team_id, start, end, prefetch=2000):
+        found.add(row[0])
+        if len(found) > most:
+            return None
+    return None if len(found) > most else list(found)

@@ -1,0 +1,259 @@
+"""Answering a question from rollups, and its odd edges from the timeline (design decision 11).
+
+The range is cut at quarter hours. What lies between is a sum of rollups and of increments that are not folded
+yet; what is left at an edge, less than a quarter hour, comes from the timeline. Where the quarter hour has
+rollups of ten seconds, less than ten seconds come from there. Of a time whose history retention has
+removed, both edges count as if they lay at the beginning of their quarter hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
+from pillarbox.kernel.problems import Invalid
+from pillarbox.metrics import queries
+from pillarbox.metrics.cover import FINE, cover
+from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
+from pillarbox.metrics.question import Question, Range
+
+MOST_PERIODS = 10_000
+MOST_ROWS = 10_000
+MOST_GROUPS = 25_000
+"""Sums that cancel out to nothing, and mail without a broadcast, are no rows."""
+TEN_SECONDS = timedelta(seconds=10)
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+class TooManyPeriods(Invalid):
+    def __init__(self, granularity: str) -> None:
+        super().__init__(
+            f"The range is too long for the granularity `{granularity}`: more than {MOST_PERIODS} periods."
+        )
+
+
+class TooManyRows(Invalid):
+    def __init__(self) -> None:
+        super().__init__(f"More than {MOST_ROWS} rows. Narrow the range or use more filters.")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the answer; keys that were not asked for are None."""
+
+    period: int
+    domain_id: UUID | None
+    domain_name: str | None
+    broadcast_id: UUID | None
+    email_id: UUID | None
+    counts: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """Where the counts of a range come from. Rollups and increments cover [`lower`, `upper`), of which
+    [`first`, `last`) in whole quarter hours; the timeline covers the `stretches`."""
+
+    first: datetime
+    last: datetime
+    lower: datetime
+    upper: datetime
+    fine: list[tuple[datetime, datetime]] = field(default_factory=list)
+    stretches: list[tuple[datetime, datetime]] = field(default_factory=list)
+
+
+def cut(question: Question) -> list[Period]:
+    """The periods of the answer, or one without a name."""
+    asked = question.range
+    until = asked.until or _ceil(asked.reach + MICROSECOND, DAY)
+    if not question.by("period"):
+        return [Period(asked.start, until, "")]
+    if asked.empty:
+        return []
+    found = periods(asked.start, asked.reach, question.zone, question.granularity, MOST_PERIODS)
+    if found is None:
+        raise TooManyPeriods(question.granularity)
+    return found
+
+
+async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period]) -> list[Row]:
+    """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
+    if question.range.empty or not found:
+        return []
+    async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        db = TeamDb(conn, team_id)
+        if question.by("email") or question.emails:
+            return await _by_history(db, question, found)
+        return await _by_rollups(db, question, found)
+
+
+async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> list[Row]:
+    start, until = question.range.start, question.range.until or FOREVER
+    ids = _ids_between(start, until)
+    emails: list[UUID] | None = list(question.emails)
+    if not emails:
+        emails = await queries.emails_in(db, start, until, ids, MOST_ROWS)
+        if emails is None:
+            raise TooManyRows
+    begins = [period.start for period in found]
+    wanted = _wanted(question)._replace(emails=emails)
+    return _rows(await queries.events(db, [(start, until)], ids, begins, wanted))
+
+
+async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period]) -> list[Row]:
+    plan = await _planned(db, question.range)
+    begins = [period.start for period in found]
+    wanted = _wanted(question)
+    parts = _parts(plan, found)
+    read = await queries.rollups(db, parts, begins, plan.lower, plan.upper, wanted)
+    if plan.stretches:
+        ids = _ids_between(plan.stretches[0][0], plan.stretches[-1][1])
+        read += await queries.events(db, plan.stretches, ids, begins, wanted)
+    return _rows(read)
+
+
+async def _planned(db: TeamDb, asked: Range) -> Plan:
+    """Decide for each odd edge how it is answered."""
+    odd = {
+        _floor(at, QUARTER)
+        for at in (asked.start, asked.until)
+        if at is not None and at != _floor(at, QUARTER)
+    }
+    fine: set[datetime] = set()
+    purged: datetime | None = None
+    if odd:
+        fine = await queries.fine(db, sorted(odd))
+        purged = await queries.purged_before(db)
+    return plan(asked, fine, purged)
+
+
+def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> Plan:
+    """`fine`: the odd quarter hours that have ten-second rollups; `purged`: before it there is no history."""
+    until = asked.until
+    last = _ceil(asked.reach + MICROSECOND, DAY) if until is None else _floor(until, QUARTER)
+    made = Plan(asked.start, last, asked.start, FOREVER if until is None else last)
+    quarter = _floor(asked.start, QUARTER)
+    if until is not None and until < quarter + QUARTER:
+        _inside(made, asked.start, until, quarter, fine, purged)
+        return made
+    if asked.start != quarter:
+        _begin(made, asked.start, quarter, fine, purged)
+    if until is not None and until != last:
+        _end(made, until, last, fine, purged)
+    return made
+
+
+def _begin(
+    made: Plan, start: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
+) -> None:
+    if purged is not None and quarter < purged:
+        made.first = made.lower = quarter
+        return
+    after = quarter + QUARTER
+    made.first = after
+    made.lower = min(_ceil(start, TEN_SECONDS), after) if quarter in fine else after
+    made.stretches.append((start, made.lower))
+    made.fine.append((made.lower, after))
+
+
+def _end(
+    made: Plan, until: datetime, quarter: datetime, fine: set[datetime], purged: datetime | None
+) -> None:
+    if purged is not None and quarter < purged:
+        return
+    made.upper = _floor(until, TEN_SECONDS) if quarter in fine else quarter
+    made.fine.append((quarter, made.upper))
+    made.stretches.append((made.upper, until))
+
+
+def _inside(
+    made: Plan,
+    start: datetime,
+    until: datetime,
+    quarter: datetime,
+    fine: set[datetime],
+    purged: datetime | None,
+) -> None:
+    """The whole range lies in one quarter hour."""
+    made.first = made.last = made.lower = made.upper = quarter
+    if purged is not None and quarter < purged:
+        return
+    low, high = _ceil(start, TEN_SECONDS), _floor(until, TEN_SECONDS)
+    if quarter in fine and low <= high:
+        made.lower, made.upper = low, high
+        made.fine.append((low, high))
+        made.stretches += [(start, low), (high, until)]
+    else:
+        made.stretches.append((start, until))
+
+
+def _parts(made: Plan, found: Sequence[Period]) -> queries.Parts:
+    """The rollups to read, as columns."""
+    parts = queries.Parts([], [], [], [], [])
+    for index, period in enumerate(found):
+        start, end = max(period.start, made.first), min(period.end, made.last)
+        for part in cover((start - EPOCH) // QUARTER, (end - EPOCH) // QUARTER):
+            _append(
+                parts, part.level, EPOCH + part.start * QUARTER, EPOCH + part.end * QUARTER, index, part.sign
+            )
+        for low, high in made.fine:
+            if period.start <= low < period.end:
+                _append(parts, FINE, low, high, index, 1)
+    return parts
+
+
+def _append(parts: queries.Parts, level: int, start: datetime, end: datetime, period: int, sign: int) -> None:
+    if start < end:
+        for column, value in zip(parts, (level, start, end, period, sign), strict=True):
+            column.append(value)  # type: ignore[attr-defined]
+
+
+def _wanted(question: Question) -> queries.Wanted:
+    return queries.Wanted(
+        domains=list(question.domains) or None,
+        broadcasts=list(question.broadcasts) or None,
+        emails=None,
+        by_domain=question.by("domain"),
+        by_broadcast=question.by("broadcast"),
+        by_email=question.by("email"),
+        most=MOST_GROUPS,
+    )
+
+
+def _rows(read: Sequence[Any]) -> list[Row]:
+    """What both sources say of one combination is one row."""
+    if len(read) >= MOST_GROUPS:
+        raise TooManyRows
+    sums: dict[Any, tuple[int, ...]] = {}
+    for record in read:
+        period, domain_id, domain_name, broadcast_id, email_id, *counts = record
+        key = (period, domain_id, domain_name, broadcast_id, email_id)
+        known = sums.get(key)
+        sums[key] = (
+            tuple(counts) if known is None else tuple(a + b for a, b in zip(known, counts, strict=True))
+        )
+    return [
+        Row(period, domain_id, domain_name, broadcast_id, email_id, counts)
+        for (period, domain_id, domain_name, broadcast_id, email_id), counts in sums.items()
+    ]
+
+
+def _ids_between(start: datetime, until: datetime) -> tuple[UUID, UUID]:
+    """The least and the greatest id of emails that were accepted in [start, until)."""
+    low, high = (max(0, (at - EPOCH) // MICROSECOND) for at in (start, until))
+    return uuid7(low, bytes(8)), uuid7(high, b"\xff" * 8)
+
+
+def _floor(at: datetime, unit: timedelta) -> datetime:
+    return at - (at - EPOCH) % unit
+
+
+def _ceil(at: datetime, unit: timedelta) -> datetime:
+    return at + (EPOCH - at) % unit

@@ -1,0 +1,51 @@
+"""The HTTP door of the metrics (metrics.md). It is matched before `/emails/{email_id}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.http import Reply, Request, encode
+from pillarbox.kernel.routing import Access, route
+from pillarbox.metrics import question, read, wire
+from pillarbox.metrics.policy import MetricsPolicy
+
+PARAMETERS = (
+    "start_date",
+    "end_date",
+    "timezone",
+    "granularity",
+    "metrics",
+    "dimensions",
+    "domain_id",
+    "email_id",
+    "broadcast_id",
+)
+
+
+@route(
+    "GET",
+    "/emails/metrics",
+    needs=Access.FULL,
+    query=PARAMETERS,
+    reply=wire.Metrics,
+    summary="Count what became of emails",
+)
+async def metrics(request: Request, db: TeamDb) -> Reply:
+    policy = request.use(MetricsPolicy)
+    asked = question.read(request.query, request.at, policy.retention_days)
+    key = _normal(request)
+    body = policy.cache.get(db.team_id, key, request.at)
+    if body is None:
+        found = read.cut(asked)
+        rows = await read.rows(request.use(asyncpg.Pool), db.team_id, asked, found)
+        body = encode(wire.answer(asked, found, rows))
+        policy.cache.put(db.team_id, key, request.at, body)
+    return Reply(body)
+
+
+def _normal(request: Request) -> Any:
+    """The question without the present: parameters as lists without repetitions, dates as they were given."""
+    return tuple(tuple(request.query.items(name)) for name in PARAMETERS)
