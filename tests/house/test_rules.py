@@ -37,7 +37,6 @@ STATEMENT = re.compile(
 
 CROSS_TEAM: dict[str, str] = {
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
-    "delivery.ENROLL": "processes belong to no team",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from uuid import UUID
 
 import asyncpg
@@ -16,6 +14,7 @@ from pillarbox.delivery.queries import Freed, Pair
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.log import get
+from pillarbox.kernel.register import boot_id, enroll, started
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -148,10 +147,7 @@ class Claims:
 
     async def enroll(self, roles: str) -> None:
         """Say that this process lives."""
-        pid = os.getpid()
-        await queries.enroll(
-            self._pool, self._owner, boot_id(), pid, started(pid) or 0, roles, self._clock.now()
-        )
+        await enroll(self._pool, self._owner, roles, self._clock.now())
 
     async def _dead_neighbours(self) -> list[UUID]:
         rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
@@ -174,18 +170,3 @@ def _item(row: Claimed, parcel: Parcel, groups: Mapping[int, list[Target]], dead
         deadline,
         row.begun,
     )
-
-
-def boot_id() -> str:
-    """Names this machine since its last start; the same in every process on it, and on no other."""
-    machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{machine}/{os.stat('/proc/self/ns/pid').st_ino}"
-
-
-def started(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None where no such process lives."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in {"Z", "X"} else int(fields[19])

@@ -186,13 +186,6 @@ RESCHEDULE = """
      WHERE team_id = $1 AND email_id = $2
 """
 
-ENROLL = """
-    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $6)
-    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
-"""
-
-
 RELEASE_HELD = """
     UPDATE deliveries SET due_at = $3
      WHERE team_id = $1 AND email_id = $2 AND due_at = $4
@@ -330,10 +323,3 @@ async def reschedule(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
 async def release_held(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
     """The files that the email waited for are here."""
     await db.run(RELEASE_HELD, email_id, due_at, HELD)
-
-
-async def enroll(
-    conn: Source, process: UUID, host: str, pid: int, pid_start: int, roles: str, now: datetime
-) -> None:
-    """Enter this process, or say that it is still alive."""
-    await conn.execute(ENROLL, process, host, pid, pid_start, roles, now)

@@ -509,7 +509,8 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (team_id, webhook_id, due_at, event_id)
  WHERE owner IS NULL;
-CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (leased_until) WHERE owner IS NOT NULL;
+CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (owner, leased_until) WHERE owner IS NOT NULL;
+CREATE INDEX webhook_deliveries_held ON webhook_deliveries (team_id, webhook_id, owner) WHERE owner IS NOT NULL;
 
 -- How scheduled deliveries ended. A replay may turn `failed` into `success`, nothing turns it back.
 CREATE TABLE webhook_outcomes (
