@@ -1,0 +1,137 @@
+"""A received message, read: headers, correspondents, text, html, attachments (receiving.md 1 to 3, INB-02).
+
+    message = parse(raw)
+    message.subject, message.text, [a.filename for a in message.attachments]
+    message.content(message.attachments[0])
+
+`parse` takes any octets and never raises; its time is linear in their number and nothing of them is
+copied but what is decoded. Attachments are decoded when they are asked for. Lines may end in CRLF, LF,
+or CR alone. What could not be read shows as None or an empty value; the raw message stays the truth
+(INB-01). Messages inside the message are attachments; `parse` reads them in turn when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pillarbox.mail import correspondents, message_bodies, message_headers, mime_parts
+from pillarbox.mail.correspondents import Correspondent, Correspondents
+from pillarbox.mail.message_bodies import Attachment
+from pillarbox.mail.message_headers import Header
+from pillarbox.mail.mime_parts import Part
+
+__all__ = ["Attachment", "Correspondent", "Header", "Message", "Part", "parse"]
+
+LONGEST_SUBJECT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it can be shown; offsets in `root` and in the attachments' parts point into `raw`.
+
+    `authors` are the mailboxes of From. `complete` is false when a limit left something undivided.
+    """
+
+    raw: bytes
+    headers: tuple[Header, ...]
+    authors: Correspondents
+    to: tuple[Correspondent, ...]
+    cc: tuple[Correspondent, ...]
+    bcc: tuple[Correspondent, ...]
+    reply_to: tuple[Correspondent, ...]
+    subject: str
+    date: datetime | None
+    message_id: str | None
+    received_for: tuple[str, ...]
+    text: str | None
+    html: str | None
+    attachments: tuple[Attachment, ...]
+    root: Part
+    complete: bool
+
+    @property
+    def author(self) -> str:
+        """The first From mailbox as `Name <address>` or bare, the text of From when it has none, or ""."""
+        mailboxes = self.authors.mailboxes
+        with_address = [mailbox for mailbox in mailboxes if mailbox.address]
+        return str(next(iter(with_address or mailboxes), ""))
+
+    @property
+    def in_reply_to(self) -> tuple[str, ...]:
+        """The message ids of In-Reply-To."""
+        return message_headers.message_ids(self.first("in-reply-to") or "")
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The message ids of References, oldest first; at most 1,000."""
+        return message_headers.message_ids(self.first("references") or "")
+
+    def first(self, name: str) -> str | None:
+        """The decoded value of the topmost header of that name, in any case of letters."""
+        return next(iter(self.all(name)), None)
+
+    def all(self, name: str) -> list[str]:
+        """The decoded values of every header of that name, from the top."""
+        wanted = name.lower()
+        return [header.value for header in self.headers if header.name.lower() == wanted]
+
+    def joined_headers(self) -> dict[str, str]:
+        """The headers as the API shows them (receiving.md 2.2)."""
+        return message_headers.joined(self.headers)
+
+    def content(self, attachment: Attachment | Part) -> bytes:
+        """The decoded octets of an attachment, or of any leaf of `root`."""
+        return mime_parts.content(
+            self.raw, attachment.part if isinstance(attachment, Attachment) else attachment
+        )
+
+
+def parse(raw: bytes) -> Message:
+    """The message that these octets are."""
+    if b"\r" in raw and b"\n" not in raw:
+        # The line ends of old systems; every offset stays what it was.
+        raw = raw.replace(b"\r", b"\n")
+    block = message_headers.split_message(raw)
+    headers = message_headers.readable(block.fields)
+    named = message_headers.by_name(headers)
+    root, is_divided = mime_parts.tree(
+        raw, {name: found[0].raw for name, found in named.items()}, block.body_start
+    )
+    bodies = message_bodies.bodies(raw, root)
+    return Message(
+        raw=raw,
+        headers=headers,
+        authors=_authors(named.get("from", ())),
+        to=_mailboxes(named.get("to", ())),
+        cc=_mailboxes(named.get("cc", ())),
+        bcc=_mailboxes(named.get("bcc", ())),
+        reply_to=_mailboxes(named.get("reply-to", ())),
+        subject=_shown(named, "subject")[:LONGEST_SUBJECT],
+        date=message_headers.date(_shown(named, "date")),
+        message_id=message_headers.message_id(_shown(named, "message-id")),
+        received_for=message_headers.received_for([header.raw for header in named.get("received", ())]),
+        text=bodies.text,
+        html=bodies.html,
+        attachments=bodies.attachments,
+        root=root,
+        complete=block.complete and is_divided,
+    )
+
+
+def _shown(named: Mapping[str, Sequence[Header]], name: str) -> str:
+    headers = named.get(name)
+    return headers[0].value if headers else ""
+
+
+def _authors(headers: Sequence[Header]) -> Correspondents:
+    """The From mailboxes; a list is exact only when there is one header (DMARC-02)."""
+    read = [correspondents.read(header.raw) for header in headers]
+    if len(read) == 1:
+        return read[0]
+    return Correspondents(tuple([mailbox for found in read for mailbox in found.mailboxes]), False)
+
+
+def _mailboxes(headers: Sequence[Header]) -> tuple[Correspondent, ...]:
+    return tuple([mailbox for header in headers for mailbox in correspondents.read(header.raw).mailboxes])

@@ -1,0 +1,160 @@
+"""The header block of a message or part: where each field stands, and what it says.
+
+Lines may end in CRLF or LF. The first line that cannot be a field ends the block, as it does for MTAs
+that then see a missing separator. What lies beyond the limits is passed over: 1,000 fields, 256 KiB,
+64 KiB of one value (standards, section 0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+from pillarbox.mail import header_text
+from pillarbox.mail.headers import MONTHS
+
+MOST_FIELDS = 1000
+LONGEST_BLOCK = 256 * 1024
+LONGEST_VALUE = 64 * 1024
+MOST_IDS = 1000
+
+_FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
+_BLANK = re.compile(rb"[ \t]*\r?\n")
+_BLANK_LATER = re.compile(rb"\n\r?\n")
+_MBOX_LINE = re.compile(rb">?From [^\n]*\n")
+_FOR = re.compile(rb"for(?<=[\s;)]for)\s+<?\s*([^\s<>;,()\"]+@[^\s<>;,()\"]+)\s*>?(?=[\s;(]|$)")
+_ID = re.compile(r"<([^<>\s\x00-\x1f]{1,998})>")
+_BARE_ID = re.compile(r"[^<>\s,;]{1,996}")
+_DATE = re.compile(
+    r"(?:[A-Za-z]{2,12}[,.]?\s+)?(\d{1,2})[\s-]+([A-Za-z]{3})[A-Za-z]{0,8}\.?[\s-]+(\d{2,4})\s+"
+    r"(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?",
+    re.ASCII,
+)
+_MONTH = {name.lower(): number for number, name in enumerate(MONTHS, 1)}
+_ZONES = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+"""RFC 5322 4.3; every other name means that the zone is not known."""
+
+
+class Header(NamedTuple):
+    """One field: its name as written, its raw value without the last line end, and what people are shown."""
+
+    name: str
+    raw: bytes
+    value: str
+
+
+class Block(NamedTuple):
+    """The raw fields in order, where the body begins, and whether something was passed over."""
+
+    fields: list[tuple[bytes, bytes]]
+    body_start: int
+    complete: bool
+
+
+def split(raw: bytes, start: int, end: int) -> Block:
+    """The fields that stand from `start` on; the last `\\r` of a value is cut off with its line end."""
+    fields: list[tuple[bytes, bytes]] = []
+    at = start
+    match = _FIELD.match
+    while (found := match(raw, at, end)) is not None:
+        if len(fields) == MOST_FIELDS or found.end() - start > LONGEST_BLOCK:
+            later = _BLANK_LATER.search(raw, at, end)
+            return Block(fields, later.end() if later else end, False)
+        fields.append((found[1], found[2].rstrip(b"\r\n")))
+        at = found.end()
+    blank = _BLANK.match(raw, at, end)
+    return Block(fields, blank.end() if blank else at, True)
+
+
+def split_message(raw: bytes) -> Block:
+    """The same for a whole message, in front of which an mbox file may have put a line of its own."""
+    found = _MBOX_LINE.match(raw) if raw.startswith((b"From ", b">From ")) else None
+    return split(raw, found.end() if found else 0, len(raw))
+
+
+def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Header, ...]:
+    """The fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
+    decoded, longest = header_text.decoded, LONGEST_VALUE
+    return tuple([Header(name.decode("ascii"), value, decoded(value[:longest])) for name, value in fields])
+
+
+def by_name(headers: Iterable[Header]) -> dict[str, list[Header]]:
+    """The fields under their names in lower case, in the order of the message."""
+    named: dict[str, list[Header]] = {}
+    for header in headers:
+        named.setdefault(header.name.lower(), []).append(header)
+    return named
+
+
+def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
+    """The raw value of the topmost field of each name (in lower case)."""
+    named: dict[str, bytes] = {}
+    for name, value in fields:
+        named.setdefault(name.lower().decode("ascii"), value)
+    return named
+
+
+def joined(headers: Iterable[Header]) -> dict[str, str]:
+    """Name in lower case to value, several values of one name joined with `, ` (receiving.md 2.2)."""
+    return {name: ", ".join([h.value for h in found]) for name, found in by_name(headers).items()}
+
+
+def received_for(values: Iterable[bytes]) -> tuple[str, ...]:
+    """The addresses in `for` clauses of Received fields, newest hop first, each once (receiving.md 1.1)."""
+    found: dict[str, None] = {}
+    for value in values:
+        value = value.replace(b"FOR", b"for")
+        at = value.find(b"for")
+        while 0 <= at < LONGEST_VALUE:
+            if (clause := _FOR.match(value, at)) is not None:
+                local, mark, domain = clause[1].decode("utf-8", "replace").rpartition("@")
+                found[header_text.clean(f"{local}{mark}{domain.lower()}")] = None
+            at = value.find(b"for", at + 3)
+    return tuple(found)
+
+
+def message_ids(text: str) -> tuple[str, ...]:
+    """The message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each once."""
+    found = dict.fromkeys(f"<{inner}>" for inner in _ID.findall(text))
+    return tuple(found)[:MOST_IDS]
+
+
+def message_id(text: str) -> str | None:
+    """The one id of a Message-ID, put in angle brackets when it came without."""
+    found = _ID.search(text)
+    if found is not None:
+        return found[0]
+    bare = _BARE_ID.search(text)
+    return f"<{bare[0]}>" if bare is not None else None
+
+
+def date(text: str) -> datetime | None:
+    """The instant of a Date, in UTC; None for what is none. A zone that is not known counts as UTC."""
+    found = _DATE.search(text[:200])
+    if found is None:
+        return None
+    day, month, year, hour, minute, second, sign, hours, minutes, zone = found.groups()
+    offset = timedelta(hours=_ZONES.get((zone or "").lower(), 0))
+    if sign:
+        offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+    try:
+        return datetime(
+            _full_year(int(year)),
+            _MONTH[month.lower()],
+            int(day),
+            int(hour),
+            int(minute),
+            min(int(second or 0), 59),
+            tzinfo=timezone(offset),
+        ).astimezone(UTC)
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def _full_year(year: int) -> int:
+    """Two and three digits as RFC 5322 4.3 reads them."""
+    if year < 50:
+        return year + 2000
+    return year + 1900 if year < 1000 else year
