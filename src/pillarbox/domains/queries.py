@@ -168,7 +168,8 @@ async def update(db: TeamDb, domain: Domain) -> None:
         """
         UPDATE domains
            SET sending = $3, receiving = $4, tracking_subdomain = $5, open_tracking = $6, click_tracking = $7,
-               tls = $8, records = $9, sending_ok = sending_ok AND $3, receiving_ok = receiving_ok AND $4
+               tls = $8, records = $9, sending_ok = sending_ok AND $3, receiving_ok = receiving_ok AND $4,
+               tracking_ok = tracking_ok AND tracking_subdomain IS NOT DISTINCT FROM $5
          WHERE team_id = $1 AND id = $2
         """,
         domain.id,

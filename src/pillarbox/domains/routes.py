@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.domains import queries, wire
+from pillarbox.domains import checks, queries, wire
 from pillarbox.domains.changes import change
 from pillarbox.domains.create import create as create_domain
 from pillarbox.domains.installation import Installation
@@ -94,3 +94,16 @@ async def remove(request: Request, db: TeamDb) -> Reply:
     request.use(Senders).forget(db.team_id)
     request.use(KeyCredentials).forget(db.team_id)
     return Reply(wire.DomainDeleted("domain", domain_id, True))
+
+
+@route(
+    "POST",
+    "/domains/{domain_id}/verify",
+    needs=Access.FULL,
+    reply=wire.DomainChanged,
+    summary="Look for a domain's records now",
+)
+async def verify(request: Request, db: TeamDb) -> Reply:
+    domain_id = request.uuid("domain_id")
+    await checks.begin(db, domain_id, request.use(Workshop))
+    return Reply(wire.DomainChanged("domain", domain_id))

@@ -105,9 +105,12 @@ class Parcels:
         """Why an email that was accepted may not leave any more (emails.md section 6)."""
         if row["scheduled_at"] is not None and row["key_id"] is not None and row["key_status"] != "active":
             return "api_key_not_active"
-        if row["domain_id"] is not None and domain is None:
+        if row["domain_id"] is None:
+            return None
+        # A domain of that name that was added later is another one.
+        if domain is None or domain.id != row["domain_id"] or not domain.sending:
             return "domain_not_verified"
-        if row["domain_id"] is not None and self._domain_required and domain and not domain.may_send:
+        if self._domain_required and not domain.may_send:
             return "domain_not_verified"
         return None
 

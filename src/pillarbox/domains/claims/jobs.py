@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -14,25 +13,21 @@ from pillarbox.domains.claims.policy import LOOK_AGAIN, Status
 from pillarbox.domains.claims.queries import Claim
 from pillarbox.domains.claims.transfer import Transfers, Verdict
 from pillarbox.domains.schedule import next_check
+from pillarbox.domains.sightings import Asks, Question, settled
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.dns import Answer
 from pillarbox.kernel.log import get
 from pillarbox.kernel.work import Finished, Job, Postponed
 
 log = get("domains")
 
-AskTxt = Callable[[str], Awaitable[Answer[str]]]
-"""The TXT records of a name, from DNS as it is now."""
-
-
 class Claiming:
     """The handler of job kind `domain.claim`; its subject is the claim."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, ask: AskTxt, transfers: Transfers) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, asks: Asks, transfers: Transfers) -> None:
         self._pool = pool
         self._clock = clock
-        self._ask = ask
+        self._asks = asks
         self._transfers = transfers
 
     async def run(self, job: Job) -> Finished | Postponed:
@@ -55,17 +50,12 @@ class Claiming:
             return Finished()
         if claim.checking_since is None:
             return Postponed(claim.expires_at, "nobody asked for a check yet")
-        answer = await self._ask(claim.name)
-        db = TeamDb(self._pool, team_id)
-        if claim.token in answer.records:
-            await queries.prove(db, claim.id)
+        sightings = await self._asks.ask(Question(claim.name, "TXT"))
+        if any(claim.token in sighting.values for sighting in sightings):
+            await queries.prove(TeamDb(self._pool, team_id), claim.id)
             return None
-        # Read once more: whoever asked for a check meanwhile wants one that begins after that.
-        now = await queries.get(db, claim.id)
-        if now is None or now.checking_since is None:
-            return Finished()
-        due = min(next_check(now.checking_since, started), now.expires_at)
-        return Postponed(due, answer.detail or "the TXT record is not there")
+        due = min(next_check(claim.checking_since, started), claim.expires_at)
+        return Postponed(due, settled(sightings).detail or "the TXT record is not there")
 
     async def _settle(self, job: Job, now: datetime) -> Finished | Postponed:
         try:

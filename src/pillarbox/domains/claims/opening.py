@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pillarbox.directory import domains as directory
+from pillarbox.domains import check_queries
 from pillarbox.domains import queries as domain_queries
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import drop_job
@@ -82,7 +83,7 @@ async def _open(
         claim = _new_claim(name, options, Stamp(place.domain_id, now), shop.ids.stamp(), shop, rules)
         await _reuse_place(db, place, claim, shop)
     await queries.insert(db, claim)
-    await queries.schedule(db, shop.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
+    await check_queries.schedule(db, shop.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
     return Opened(claim, True)
 
 

@@ -185,7 +185,8 @@ async def reuse_place(db: TeamDb, domain_id: UUID, claim_id: UUID, options: Opti
         """
         UPDATE domains
            SET claim_id = $3, region = $4, return_path = $5, tracking_subdomain = $6, open_tracking = $7,
-               click_tracking = $8, records = '{}', sending_ok = false, receiving_ok = false
+               click_tracking = $8, records = '{}', findings = '{}', verifying_since = NULL,
+               checked_at = NULL, sending_ok = false, receiving_ok = false, tracking_ok = false
          WHERE team_id = $1 AND id = $2
         """,
         domain_id,
@@ -210,22 +211,6 @@ async def open_claims(conn: Connection, name: str) -> Sequence[OpenClaim]:
     return [OpenClaim(**row) for row in rows]
 
 
-async def schedule(db: TeamDb, job_id: UUID, kind: str, claim_id: UUID, due: datetime, now: datetime) -> None:
-    """See to it that the claim's job runs at `due`; there is at most one."""
-    await db.run(
-        """
-        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (team_id, kind, subject_id) DO UPDATE SET due_at = excluded.due_at
-        """,
-        job_id,
-        kind,
-        claim_id,
-        due,
-        now,
-    )
-
-
 async def unschedule(db: TeamDb, kind: str, claim_id: UUID) -> None:
     await db.run("DELETE FROM jobs WHERE team_id = $1 AND kind = $2 AND subject_id = $3", kind, claim_id)
 
@@ -235,7 +220,8 @@ async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
     await db.run(
         """
         UPDATE domains
-           SET claim_id = NULL, records = '{}', sending_ok = false, receiving_ok = false
+           SET claim_id = NULL, records = '{}', findings = '{}', verifying_since = NULL, checked_at = NULL,
+               sending_ok = false, receiving_ok = false, tracking_ok = false
          WHERE team_id = $1 AND id = $2 AND claim_id = $3
         """,
         domain_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from pillarbox.domains import check_queries
 from pillarbox.domains import queries as domain_queries
 from pillarbox.domains.claims import queries, wire
 from pillarbox.domains.claims.opening import open_claim
@@ -67,7 +68,7 @@ async def verify(request: Request, db: TeamDb) -> Reply:
         raise ClaimOver(Status.EXPIRED)
     if claim.status in OPEN:
         await queries.start_checks(db, claim.id, now)
-        await queries.schedule(db, ids.new(), JOB, claim.id, now, now)
+        await check_queries.schedule(db, ids.new(), JOB, claim.id, now, now)
     elif claim.status is not Status.COMPLETED:
         raise ClaimOver(claim.status)
     return Reply(wire.shown(claim))

@@ -1,0 +1,451 @@
+"""Taking over a name that another team has verified (domains.md section 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kit.client import error
+from kit.mailroom import clock_of, fetched, still
+from kit.told import subscribe, told, told_kinds
+from kit.world import Team, World, mail
+from kit.zone import Zone
+
+CLAIM = [
+    "object", "id", "name", "status", "domain_id", "region", "record", "blocked_reason", "failure_reason",
+    "created_at", "expires_at",
+]  # fmt: skip
+WEEK = timedelta(days=7)
+NAME = "quay.example"
+
+
+@dataclass
+class Quay:
+    """A name that one team owns and another one wants."""
+
+    pillarbox: World
+    zone: Zone
+    owner: Team
+    claimer: Team
+    domain: str
+
+    async def claim(self, team: Team | None = None, **fields: Any) -> dict[str, Any]:
+        """A claim, new or not."""
+        answer = await (team or self.claimer).post("/domains/claim", {"name": NAME, **fields})
+        assert answer.status_code in (200, 201), answer.text
+        return dict(answer.json())
+
+    async def prove(self, claim: dict[str, Any], team: Team | None = None) -> dict[str, Any]:
+        """Publish the TXT record, ask for a check, and let the job work; the claim as it is then."""
+        self.zone.add(NAME, "TXT", claim["record"]["value"])
+        return await self.checked(claim, team)
+
+    async def checked(self, claim: dict[str, Any], team: Team | None = None) -> dict[str, Any]:
+        answer = await (team or self.claimer).http.post(f"/domains/{claim['domain_id']}/claim/verify")
+        assert answer.status_code == 200, answer.text
+        await fetched(self.pillarbox)
+        return await self.seen(claim, team)
+
+    async def seen(self, claim: dict[str, Any], team: Team | None = None) -> dict[str, Any]:
+        answer = await (team or self.claimer).get(f"/domains/{claim['domain_id']}/claim")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def later(self, by: timedelta) -> None:
+        """Time passes, and what became due is done."""
+        clock_of(self.pillarbox).advance(by)
+        while await fetched(self.pillarbox):
+            pass
+
+    async def shown(self, team: Team, domain: str) -> dict[str, Any]:
+        answer = await team.get(f"/domains/{domain}")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+
+@asynccontextmanager
+async def quay(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Quay]:
+    """The owner has had the name for longer than the grace period, and been quiet."""
+    zone = Zone()
+    async with still(database_url, folder, zone=zone, **settings) as pillarbox:
+        owner, claimer = await pillarbox.team("Owner"), await pillarbox.team("Claimer")
+        domain = await owner.domain(NAME)
+        clock_of(pillarbox).advance(timedelta(days=8))
+        yield Quay(pillarbox, zone, owner, claimer, domain)
+
+
+async def test_a_claim_and_its_placeholder(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        await subscribe(it.claimer)
+        answer = await it.claimer.post("/domains/claim", {"name": " QUAY.example. ", "region": "eu-west-1"})
+        assert answer.status_code == 201
+        claim = answer.json()
+        assert list(claim) == CLAIM
+        assert list(claim["record"]) == ["type", "name", "value", "ttl"]
+        prefix, _, token = claim["record"]["value"].partition("=")
+        assert (prefix, len(token), claim["record"]["type"]) == ("pillarbox-domain-verification", 32, "TXT")
+        assert (claim["record"]["name"], claim["record"]["ttl"]) == (NAME, "Auto")
+        assert (claim["name"], claim["status"], claim["region"]) == (NAME, "pending", "eu-west-1")
+        assert (claim["blocked_reason"], claim["failure_reason"]) == (None, None)
+        assert claim["created_at"].replace("-11 ", "-18 ") == claim["expires_at"]
+        again = await it.claimer.post("/domains/claim", {"name": NAME, "region": "eu-west-1"})
+        assert (again.status_code, again.json()) == (200, claim)
+        assert await it.seen(claim) == claim
+        place = await it.shown(it.claimer, claim["domain_id"])
+        assert (place["status"], place["records"], place["region"]) == ("not_started", [], "eu-west-1")
+        listed = (await it.claimer.get("/domains")).json()["data"]
+        assert [(found["id"], found["status"]) for found in listed] == [(claim["domain_id"], "not_started")]
+        [event] = await told(it.claimer)
+        assert (event["type"], event["data"]["id"], event["data"]["records"]) == (
+            "domain.created", claim["domain_id"], [],
+        )  # fmt: skip
+        assert error(await it.claimer.post(f"/domains/{claim['domain_id']}/verify"))[:2] == (
+            422, "validation_error",
+        )  # fmt: skip
+        assert error(await it.claimer.post("/domains", {"name": NAME}))[:2] == (403, "validation_error")
+        assert (await it.shown(it.owner, it.domain))["status"] == "verified"
+
+
+async def test_a_transfer(database_url: str, tmp_path: Path) -> None:
+    """The owner loses the domain with all that deleting it does; the claimer has a key of its own."""
+    async with quay(database_url, tmp_path) as it:
+        await subscribe(it.owner)
+        bound = await it.owner.key(permission="sending_access", domain_id=it.domain)
+        before = await it.shown(it.owner, it.domain)
+        claim = await it.claim(tracking_subdomain="links", open_tracking=True)
+        await subscribe(it.claimer)
+        change = await it.claimer.call("PATCH", f"/domains/{claim['domain_id']}", {"click_tracking": True})
+        assert change.status_code == 200
+        done = await it.prove(claim)
+        assert done == {**claim, "status": "completed"}
+        assert error(await it.owner.get(f"/domains/{it.domain}")) == (404, "not_found", "Domain not found")
+        assert error(await it.owner.get(f"/domains/{it.domain}/claim"))[2] == "Domain not found"
+        [gone] = await told(it.owner)
+        assert (gone["type"], gone["data"]["id"]) == ("domain.deleted", it.domain)
+        sender = it.owner.using(bound)
+        assert error(await sender.post("/emails", mail(from_=f"a@{NAME}")))[:2] == (
+            403, "restricted_api_key",
+        )  # fmt: skip
+        after = await it.shown(it.claimer, claim["domain_id"])
+        assert after["status"] == "not_started"
+        assert (after["tracking_subdomain"], after["open_tracking"], after["click_tracking"]) == (
+            "links", True, True,
+        )  # fmt: skip
+        assert [record["record"] for record in after["records"]] == ["SPF", "SPF", "DKIM", "Tracking"]
+        assert {record["status"] for record in after["records"]} == {"not_started"}
+        old, new = before["records"][2], after["records"][2]
+        assert old["name"] == new["name"] == "pillarbox._domainkey"
+        assert old["value"] != new["value"]
+        updated, became = await told(it.claimer)
+        assert (updated["type"], became["type"]) == ("domain.updated", "domain.updated")
+        assert (updated["data"]["records"], became["data"]["records"]) == ([], after["records"])
+        assert error(await it.owner.post("/domains", {"name": NAME}))[:2] == (403, "validation_error")
+        assert (await it.claimer.post(f"/domains/{claim['domain_id']}/verify")).status_code == 200
+        assert (await it.claimer.post(f"/domains/{claim['domain_id']}/claim/verify")).json() == done
+        assert await jobs(it) == 0
+
+
+async def jobs(it: Quay) -> int:
+    """How many claims are still worked on."""
+    found: int = await it.pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'domain.claim'")
+    return found
+
+
+async def test_the_proof_is_looked_for_on_a_schedule(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        await it.later(timedelta(hours=3))
+        assert it.zone.questions == []
+        assert (await it.checked(claim))["status"] == "pending"
+        start = clock_of(it.pillarbox).now()
+        asked = []
+        for _ in range(8 * 60):
+            count = len(it.zone.questions)
+            await it.later(timedelta(minutes=1))
+            if len(it.zone.questions) > count:
+                asked.append(round((clock_of(it.pillarbox).now() - start).total_seconds() / 60))
+        assert asked == [1, 2, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480]
+        it.zone.add(NAME, "TXT", "v=spf1 -all")
+        it.zone.add(NAME, "TXT", claim["record"]["value"] + "x")
+        assert (await it.checked(claim))["status"] == "pending"
+        it.zone.fail(NAME)
+        assert (await it.checked(claim))["status"] == "pending"
+        it.zone.fail(NAME, "")
+        it.zone.add(NAME, "TXT", claim["record"]["value"])
+        await it.later(timedelta(minutes=1))
+        assert (await it.seen(claim))["status"] == "completed"
+
+
+async def test_a_claim_expires(database_url: str, tmp_path: Path) -> None:
+    """Whether or not a check was ever asked for; its placeholder becomes an ordinary domain."""
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        other = await it.pillarbox.team("Third")
+        checked = await it.claim(other)
+        await it.checked(checked, other)
+        clock_of(it.pillarbox).advance(WEEK)
+        late = await it.claimer.post(f"/domains/{claim['domain_id']}/claim/verify")
+        assert error(late)[:2] == (422, "validation_error")
+        await it.later(timedelta(0))
+        for team, found in ((it.claimer, claim), (other, checked)):
+            assert await it.seen(found, team) == {**found, "status": "expired"}
+            again = await team.post(f"/domains/{found['domain_id']}/claim/verify")
+            assert error(again)[:2] == (422, "validation_error")
+            assert "`POST /domains/claim`" in error(again)[2]
+            place = await it.shown(team, found["domain_id"])
+            assert (place["status"], len(place["records"])) == ("not_started", 3)
+        assert await jobs(it) == 0
+        assert (await it.claimer.post(f"/domains/{claim['domain_id']}/verify")).status_code == 200
+        await subscribe(it.claimer)
+        new = await it.claim()
+        assert new["id"] != claim["id"]
+        assert new["record"]["value"] != claim["record"]["value"]
+        assert new["domain_id"] == claim["domain_id"]
+        assert (await it.shown(it.claimer, new["domain_id"]))["records"] == []
+        assert await told_kinds(it.claimer) == ["domain.updated"]
+        waiting = await it.pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'domain.check'")
+        assert waiting == 0
+        assert (await it.prove(new))["status"] == "completed"
+
+
+async def test_other_options_supersede_the_claim(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        first = await it.claim()
+        answer = await it.claimer.post("/domains/claim", {"name": NAME, "custom_return_path": "Bounce"})
+        assert answer.status_code == 201
+        second = answer.json()
+        assert second["id"] != first["id"]
+        assert second["domain_id"] == first["domain_id"]
+        assert second["record"]["value"] != first["record"]["value"]
+        assert await it.seen(second) == second
+        states = await it.pillarbox.pool.fetch("SELECT id, status FROM domain_claims ORDER BY id")
+        assert [row["status"] for row in states] == ["superseded", "pending"]
+        assert (await it.prove(first))["status"] == "pending"
+        assert (await it.prove(second))["status"] == "completed"
+        place = await it.shown(it.claimer, second["domain_id"])
+        assert place["records"][0]["name"] == "bounce"
+
+
+async def test_the_faster_team_wins(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        third = await it.pillarbox.team("Third")
+        slow, fast = await it.claim(), await it.claim(third)
+        assert slow["record"]["value"] != fast["record"]["value"]
+        assert (await it.checked(slow))["status"] == "pending"
+        assert (await it.prove(fast, third))["status"] == "completed"
+        assert await it.seen(slow) == {**slow, "status": "superseded"}
+        it.zone.add(NAME, "TXT", slow["record"]["value"])
+        again = await it.claimer.post(f"/domains/{slow['domain_id']}/claim/verify")
+        assert error(again)[:2] == (422, "validation_error")
+        place = await it.shown(it.claimer, slow["domain_id"])
+        assert len(place["records"]) == 3
+        anew = await it.claim()
+        assert anew["domain_id"] == slow["domain_id"]
+        assert (await it.prove(anew))["blocked_reason"] == "grace_period"
+
+
+async def test_two_transfers_at_once_have_one_winner(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        teams = [it.claimer, *[await it.pillarbox.team(f"T{number}") for number in range(3)]]
+        claims = [await it.claim(team) for team in teams]
+        for team, claim in zip(teams, claims, strict=True):
+            it.zone.add(NAME, "TXT", claim["record"]["value"])
+            await team.post(f"/domains/{claim['domain_id']}/claim/verify")
+        await it.later(timedelta(seconds=1))
+        found = [await it.seen(claim, team) for team, claim in zip(teams, claims, strict=True)]
+        assert sorted(claim["status"] for claim in found) == ["completed"] + ["superseded"] * 3
+        owners = await it.pillarbox.pool.fetch("SELECT domain_id FROM directory_domains WHERE owned")
+        [winner] = [claim for claim in found if claim["status"] == "completed"]
+        assert [str(row["domain_id"]) for row in owners] == [winner["domain_id"]]
+
+
+# What blocks --------------------------------------------------------------------------------------
+
+
+async def test_the_grace_period(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path, claim_grace="10d") as it:
+        claim = await it.claim()
+        done = await it.prove(claim)
+        assert done == {**claim, "status": "blocked", "blocked_reason": "grace_period"}
+        assert (await it.shown(it.owner, it.domain))["status"] == "verified"
+        await it.later(timedelta(days=1))
+        assert (await it.seen(claim))["status"] == "blocked"
+        await it.later(timedelta(days=1))
+        assert (await it.seen(claim))["status"] == "completed"
+
+
+async def test_recent_activity_of_the_owner(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        await it.owner.domain("other.example")
+        await it.owner.send(from_=f"a@{NAME}")
+        await it.pillarbox.turn()
+        claim = await it.claim()
+        done = await it.prove(claim)
+        assert (done["status"], done["blocked_reason"]) == ("blocked", "recent_owner_activity")
+        await it.later(timedelta(hours=23))
+        await it.owner.send(from_="a@other.example")
+        await it.pillarbox.turn()
+        assert (await it.checked(claim))["status"] == "blocked"
+        await it.later(timedelta(hours=2))
+        assert (await it.seen(claim))["status"] == "completed"
+
+
+async def test_scheduled_mail_of_the_owner(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        waiting = await it.owner.send(from_=f"a@{NAME}", scheduled_at="in 20 days")
+        claim = await it.claim()
+        done = await it.prove(claim)
+        assert (done["status"], done["blocked_reason"]) == ("blocked", "pending_scheduled_emails")
+        await it.later(timedelta(days=8))
+        assert (await it.seen(claim))["status"] == "blocked"
+        await it.owner.post(f"/emails/{waiting}/cancel")
+        assert (await it.checked(claim))["status"] == "completed"
+
+
+async def test_blocked_for_too_long(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path, claim_grace="60d") as it:
+        claim = await it.claim()
+        await it.prove(claim)
+        await it.later(timedelta(days=29, hours=23))
+        assert (await it.seen(claim))["status"] == "blocked"
+        await it.later(timedelta(hours=2))
+        failed = await it.seen(claim)
+        assert failed == {**claim, "status": "failed", "failure_reason": "blocked_too_long"}
+        assert len((await it.shown(it.claimer, claim["domain_id"]))["records"]) == 3
+        assert await jobs(it) == 0
+
+
+async def test_the_checks_can_be_switched_off(database_url: str, tmp_path: Path) -> None:
+    off = {"claim_grace": "off", "claim_quiet": "off", "claim_scheduled": "no"}
+    async with quay(database_url, tmp_path, **off, claim_token_prefix="berth") as it:
+        await it.owner.send(from_=f"a@{NAME}")
+        await it.owner.send(from_=f"a@{NAME}", scheduled_at="in 1 hour")
+        await it.pillarbox.turn()
+        claim = await it.claim()
+        assert claim["record"]["value"].startswith("berth=")
+        assert (await it.prove(claim))["status"] == "completed"
+
+
+# What ends a claim --------------------------------------------------------------------------------
+
+
+async def test_the_owner_removes_the_domain(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        await it.owner.call("DELETE", f"/domains/{it.domain}")
+        assert await it.seen(claim) == {
+            **claim, "status": "failed", "failure_reason": "owner_removed_domain",
+        }  # fmt: skip
+        assert await jobs(it) == 0
+        assert len((await it.shown(it.claimer, claim["domain_id"]))["records"]) == 3
+        assert (await it.claimer.post(f"/domains/{claim['domain_id']}/verify")).status_code == 200
+
+
+async def test_deleting_the_placeholder_cancels(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        assert (await it.claimer.call("DELETE", f"/domains/{claim['domain_id']}")).status_code == 200
+        [row] = await it.pillarbox.pool.fetch("SELECT status, domain_id FROM domain_claims")
+        assert (row["status"], row["domain_id"]) == ("canceled", None)
+        assert error(await it.claimer.get(f"/domains/{claim['domain_id']}/claim"))[2] == "Domain not found"
+        assert await jobs(it) == 0
+        assert (await it.claim())["domain_id"] != claim["domain_id"]
+
+
+async def test_a_transfer_that_the_database_refuses(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        await it.pillarbox.pool.execute(
+            "ALTER TABLE domain_claims ADD CHECK (status <> 'completed') NOT VALID"
+        )
+        done = await it.prove(claim)
+        assert (done["status"], done["failure_reason"]) == ("failed", "transfer_error")
+        assert (await it.shown(it.owner, it.domain))["status"] == "verified"
+        assert await jobs(it) == 0
+
+
+async def test_a_process_that_dies_between_proof_and_transfer(database_url: str, tmp_path: Path) -> None:
+    """The job is a row: another process goes on from where the claim stands."""
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        await it.pillarbox.pool.execute(
+            "UPDATE domain_claims SET status = 'verified' WHERE id = $1", UUID(claim["id"])
+        )
+        assert (await it.checked(claim))["status"] == "completed"
+
+
+# Who may claim what -------------------------------------------------------------------------------
+
+
+async def test_what_cannot_be_claimed(database_url: str, tmp_path: Path) -> None:
+    """Another team's unverified name looks like one that nobody has."""
+    async with quay(database_url, tmp_path) as it:
+        await it.owner.post("/domains", {"name": "held.example"})
+        held = error(await it.claimer.post("/domains/claim", {"name": "held.example"}))
+        unknown = error(await it.claimer.post("/domains/claim", {"name": "free.example"}))
+        assert held == unknown
+        assert held[:2] == (422, "validation_error")
+        assert "`POST /domains`" in held[2]
+        own = await it.owner.post("/domains/claim", {"name": NAME})
+        assert error(own)[:2] == (403, "validation_error")
+        await it.claimer.post("/domains", {"name": "late.example"})
+        await it.owner.domain("late.example")
+        late = await it.claimer.post("/domains/claim", {"name": "late.example"})
+        assert error(late)[:2] == (403, "validation_error")
+        domain = (await it.claimer.get("/domains")).json()["data"][0]["id"]
+        for method, path in (("GET", "/claim"), ("POST", "/claim/verify")):
+            never = error(await it.claimer.call(method, f"/domains/{domain}{path}", {}))
+            assert never == (404, "not_found", "Domain claim not found")
+        assert await it.pillarbox.pool.fetchval("SELECT count(*) FROM domain_claims") == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"name": None}, "missing_required_field"),
+        ({"name": "co.uk"}, "validation_error"),
+        ({"name": "mx.pillar.example"}, "validation_error"),
+        ({"region": "mars"}, "invalid_region"),
+        ({"custom_return_path": "1"}, "validation_error"),
+        ({"tracking_subdomain": "send"}, "validation_error"),
+        ({"open_tracking": 1}, "validation_error"),
+    ],
+)
+async def test_bad_claims(database_url: str, tmp_path: Path, fields: dict[str, Any], name: str) -> None:
+    async with quay(database_url, tmp_path) as it:
+        found = error(await it.claimer.post("/domains/claim", {"name": NAME, **fields}))
+        assert found[:2] == (422, name)
+        assert (await it.claimer.get("/domains")).json()["data"] == []
+
+
+async def test_the_same_claim_many_times_at_once_is_one(database_url: str, tmp_path: Path) -> None:
+    async with quay(database_url, tmp_path) as it:
+        answers = await asyncio.gather(*(it.claimer.post("/domains/claim", {"name": NAME}) for _ in range(5)))
+        assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 200, 201]
+        assert len({answer.json()["id"] for answer in answers}) == 1
+
+
+async def test_a_claim_and_a_deletion_at_once(database_url: str, tmp_path: Path) -> None:
+    """Whichever is first: nothing is stuck, and nobody owns what is gone."""
+    async with quay(database_url, tmp_path) as it:
+        claim = await it.claim()
+        it.zone.add(NAME, "TXT", claim["record"]["value"])
+        await it.claimer.post(f"/domains/{claim['domain_id']}/claim/verify")
+        gone, canceled, _ = await asyncio.gather(
+            it.owner.call("DELETE", f"/domains/{it.domain}"),
+            it.claimer.call("DELETE", f"/domains/{claim['domain_id']}"),
+            it.later(timedelta(seconds=1)),
+        )
+        assert gone.status_code in (200, 404)
+        assert canceled.status_code == 200
+        assert await it.pillarbox.pool.fetchval("SELECT count(*) FROM domains") == 0
+        assert await it.pillarbox.pool.fetchval("SELECT count(*) FROM directory_domains") == 0
+        assert await jobs(it) == 0
