@@ -4,7 +4,7 @@ its own team.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -145,6 +145,19 @@ MEMBERS = """
     SELECT lower(email) FROM team_members WHERE team_id = $1
 """
 
+TOLD = """
+    SELECT e.id, e.created_at, e.message_id, e.sender, e.subject, e.tags, e.broadcast_id, c.headers,
+           ARRAY(SELECT r.mailbox FROM recipients r
+                  WHERE r.team_id = e.team_id AND r.email_id = e.id ORDER BY r.position) AS mailboxes
+      FROM emails e
+      LEFT JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
+"""
+
+TEAM = """
+    SELECT t.number, t.email FROM (SELECT id AS team_id, number, email FROM teams) AS t WHERE t.team_id = $1
+"""
+
 
 class ListedEmail(NamedTuple):
     """A row of the list; the `*_list` columns hold the JSON text that the wire shows."""
@@ -202,6 +215,27 @@ class AttachmentBytes(NamedTuple):
     size: int
     data: bytes | None
     blob: str | None
+
+
+class ToldEmail(NamedTuple):
+    """An email as events tell of it; `mailboxes` are its recipients by position."""
+
+    id: UUID
+    created_at: datetime
+    message_id: str
+    sender: str
+    subject: str
+    tags: str | None
+    broadcast_id: UUID | None
+    headers: str | None
+    mailboxes: list[str]
+
+
+class TeamAddress(NamedTuple):
+    """Where a team is reached."""
+
+    number: int
+    email: str
 
 
 async def insert(conn: Connection, columns: Sequence[Any]) -> dict[tuple[UUID, int], str]:
@@ -265,3 +299,12 @@ async def attachment_bytes(db: TeamDb, attachment_id: UUID) -> AttachmentBytes |
 async def members(db: TeamDb) -> set[str]:
     """The addresses of the team's members, in lower case."""
     return set(await db.values(MEMBERS))
+
+
+async def told(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
+    """What events tell of these emails, of those that are still here."""
+    return {email.id: email for email in await db.all(ToldEmail, TOLD, list(ids))}
+
+
+async def team(db: TeamDb) -> TeamAddress | None:
+    return await db.one(TeamAddress, TEAM)

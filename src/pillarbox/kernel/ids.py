@@ -87,6 +87,11 @@ def uuid7(micros: int, tail: bytes) -> UUID:
     return made
 
 
+def first_id(at: datetime) -> UUID:
+    """The least id of an instant; every id of an earlier one is below it."""
+    return UUID(int=uuid7((at - EPOCH) // MICROSECOND, bytes(8)).int)
+
+
 TAG_DIGITS = 27
 TAG_CHECK = 32
 """The low bits of a tagged id are a checksum: 160 bits fill 27 digits, and what was mistyped is no id."""

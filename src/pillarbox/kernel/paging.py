@@ -49,10 +49,16 @@ class Page:
     before: UUID | None = None
 
     @classmethod
-    def read(cls, query: Query, default: int | None = DEFAULT) -> Page:
+    def read(
+        cls,
+        query: Query,
+        default: int | None = DEFAULT,
+        cursor: Callable[[str], UUID | None] | None = None,
+    ) -> Page:
         """The page that the query asks for; `default` None for lists that are whole without `limit`.
 
-        Checked in the contract's order: limit, both cursors, malformed cursor.
+        `cursor` reads ids that are no UUIDs on the wire. Checked in the contract's order: limit, both
+        cursors, malformed cursor.
         """
         limit = query.integer("limit", LIMIT_REASON)
         if limit is not None and not 1 <= limit <= MOST:
@@ -60,7 +66,12 @@ class Page:
         after, before = query.text("after"), query.text("before")
         if after and before:
             raise Invalid("Use either `after` or `before`, not both.")
-        return cls(default if limit is None else limit, _cursor("after", after), _cursor("before", before))
+        read = cursor or _uuid
+        return cls(
+            default if limit is None else limit,
+            _cursor("after", after, read),
+            _cursor("before", before, read),
+        )
 
     @property
     def args(self) -> tuple[UUID | None, UUID | None, int | None]:
@@ -78,9 +89,12 @@ def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], Any]) -> dict[s
     return {"object": "list", "has_more": more, "data": [shape(row) for row in kept]}
 
 
-def _cursor(name: str, text: str | None) -> UUID | None:
-    if text is None:
-        return None
-    if not well_formed(text):
+def _cursor(name: str, text: str | None, read: Callable[[str], UUID | None]) -> UUID | None:
+    found = None if text is None else read(text)
+    if text is not None and found is None:
         raise InvalidParameter(name, "Use the id of an item of the list.")
-    return UUID(text)
+    return found
+
+
+def _uuid(text: str) -> UUID | None:
+    return UUID(text) if well_formed(text) else None

@@ -4,7 +4,7 @@ matches on `team_id` and the key of the row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -71,24 +71,27 @@ APPEND = """
                       $5::text[], $6::text::smallint[],
                       $7::text[])
                AS k (team_id, id, email_id, at, kind, position, detail)
+    ), counts AS (
+        INSERT INTO metric_increments
+               (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
+                delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
+                bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
+                unsubscribed)
+        SELECT k.*
+          FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[],
+                      $12::text[], $13::text::uuid[],
+                      $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
+                      $18::text::integer[],
+                      $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[],
+                      $23::text::integer[],
+                      $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[],
+                      $28::text::integer[])
+               AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
+                     delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
+                     bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
+                     unsubscribed)
     )
-    INSERT INTO metric_increments
-           (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
-            delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
-            bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained, unsubscribed)
-    SELECT k.*
-      FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[],
-                  $12::text[], $13::text::uuid[],
-                  $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
-                  $18::text::integer[],
-                  $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[],
-                  $23::text::integer[],
-                  $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[],
-                  $28::text::integer[])
-           AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
-                 delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
-                 bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
-                 unsubscribed)
+    SELECT team_id, events FROM webhooks WHERE team_id = ANY ($29::uuid[]) AND status = 'enabled'
 """
 
 MOVE_EMAIL = """
@@ -125,17 +128,25 @@ async def write(
     await conn.execute(WRITE, *columns, *heads)
 
 
+Wanted = Mapping[UUID, Collection[str]]
+"""The kinds of events that each team's webhooks want, for teams that have any."""
+
+
 async def append(
     conn: Connection, lines: Sequence[tuple[Any, ...]], increments: Sequence[tuple[Any, ...]]
-) -> None:
-    """Add lines of history and metric increments."""
+) -> Wanted:
+    """Add lines of history and metric increments; returns which of the teams want to be told of what."""
     history: list[Any] = list(zip(*lines, strict=True)) or [()] * 7
     counts: list[Any] = list(zip(*increments, strict=True)) or [()] * (6 + len(METRICS))
     history[:4] = map(literal, history[:4])
     history[5] = literal(history[5])
     counts[:4] = map(literal, counts[:4])
     counts[5:] = map(literal, counts[5:])
-    await conn.execute(APPEND, *history, *counts)
+    teams = list({line[0] for line in lines})
+    wanted: dict[UUID, set[str]] = {}
+    for row in await conn.fetch(APPEND, *history, *counts, teams):
+        wanted.setdefault(row["team_id"], set()).update(row["events"])
+    return wanted
 
 
 async def move_emails(

@@ -16,6 +16,7 @@ from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
+from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, step
 
 QUARTER = 15
@@ -35,11 +36,20 @@ class Published(NamedTuple):
 
 
 Publish = Callable[[Connection, Sequence[Published]], Awaitable[None]]
-"""The webhook hook: writes the deliveries of every subscribed endpoint in the same transaction."""
+"""The webhook hook: writes the deliveries of every subscribed endpoint in the same transaction. It is not
+called for a team that has no webhook: the statement that appends the history tells who has one, so looking
+costs no statement of its own."""
+
+EVENT_OF = {kind: f"email.{kind.value}" for kind in Kind}
+"""What the webhooks call them."""
 
 
 async def publish_to_nobody(_conn: Connection, _events: Sequence[Published]) -> None:
     """The hook of an installation without webhooks."""
+
+
+def _is_wanted(event: Published, wanted: Wanted) -> bool:
+    return EVENT_OF[event.kind] in wanted.get(event.team_id, ())
 
 
 class _Counted(NamedTuple):
@@ -76,11 +86,13 @@ class Timeline:
         if batch.fates or batch.heads:
             await queries.write(conn, batch.fate_rows(), batch.head_rows())
         await faults.point("timeline.events")
+        wanted: Wanted = {}
         if batch.lines:
-            await queries.append(conn, batch.lines, batch.increments())
+            wanted = await queries.append(conn, batch.lines, batch.increments())
         if batch.published:
             await faults.point("webhooks.rows")
-            await self._publish(conn, batch.published)
+            if wanted:
+                await self._publish(conn, [e for e in batch.published if _is_wanted(e, wanted)])
         return batch.taken
 
     async def release(

@@ -49,6 +49,15 @@ class Bounce(msgspec.Struct, frozen=True, omit_defaults=True):
     sub_type: str = msgspec.field(name="subType", default="General")
 
 
+class Click(msgspec.Struct, frozen=True):
+    """A link that was followed, and by whom."""
+
+    ip_address: str
+    link: str
+    timestamp: datetime
+    user_agent: str
+
+
 class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     """The facts beside an event; stored as JSON, shown by `GET /emails/{id}/events`."""
 
@@ -64,6 +73,7 @@ class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     uncertain: bool = False
     repeated: bool = False
     tls: str | None = None
+    click: Click | None = None
 
 
 class Entry(NamedTuple):

@@ -19,6 +19,9 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.instants import iso_style
 from pillarbox.webhooks import queries
 
+Wake = Callable[[], None]
+"""Says that something was committed for the dispatchers."""
+
 
 class Event(NamedTuple):
     """Something that happened, with the data that the wire shows, in its order."""
@@ -61,7 +64,7 @@ def _nobody_waits() -> None:
 class Publisher:
     """Writes events for those who want them. `wake` is called after a commit that left work."""
 
-    def __init__(self, ids: Ids, wake: Callable[[], None] = _nobody_waits) -> None:
+    def __init__(self, ids: Ids, wake: Wake = _nobody_waits) -> None:
         self._ids = ids
         self._wake = wake
 

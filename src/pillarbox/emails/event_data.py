@@ -1,0 +1,154 @@
+"""The data of `email.*` events as webhooks carry it (webhooks.md section 7.1), in the contract's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from pillarbox.emails import queries
+from pillarbox.emails.queries import ToldEmail
+from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.instants import iso_style
+from pillarbox.timeline.rules import Detail
+from pillarbox.webhooks.bodies import Subject
+
+BOUNCED: Final = {
+    "Permanent": "The recipient's mail server permanently rejected the message.",
+    "Transient": "The recipient's mail server could not take the message in the time there was.",
+    "Undetermined": "The recipient's mail server rejected the message.",
+}
+SUPPRESSED: Final = {
+    "previous_bounce": "The recipient is on the suppression list after an earlier bounce.",
+    "previous_complaint": "The recipient is on the suppression list after an earlier complaint.",
+    "manual": "The recipient was put on the suppression list.",
+}
+ON_THE_LIST: Final = "OnAccountSuppressionList"
+UNKNOWN: Final = "internal_error"
+UNDETERMINED: Final = "Undetermined"
+
+
+class HeaderData(Struct, frozen=True):
+    name: str
+    value: str
+
+
+class BounceData(Struct, frozen=True):
+    diagnostic_code: list[str] = msgspec.field(name="diagnosticCode")
+    message: str
+    sub_type: str = msgspec.field(name="subType")
+    type: str
+
+
+class ClickData(Struct, frozen=True, rename="camel"):
+    ip_address: str
+    link: str
+    timestamp: str
+    user_agent: str
+
+
+class FailedData(Struct, frozen=True):
+    reason: str
+
+
+class SuppressedData(Struct, frozen=True):
+    diagnostic_code: list[str] = msgspec.field(name="diagnosticCode")
+    message: str
+    reason: str
+    type: str
+
+
+class EmailData(Struct, frozen=True, kw_only=True):
+    """What is not known, or not there, is left out; nothing is null."""
+
+    broadcast_id: UUID | UnsetType = UNSET
+    created_at: str | UnsetType = UNSET
+    email_id: UUID
+    message_id: str | UnsetType = UNSET
+    from_: str | UnsetType = msgspec.field(name="from", default=UNSET)
+    to: list[str] | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+    headers: list[HeaderData] | UnsetType = UNSET
+    bounce: BounceData | UnsetType = UNSET
+    click: ClickData | UnsetType = UNSET
+    failed: FailedData | UnsetType = UNSET
+    suppressed: SuppressedData | UnsetType = UNSET
+
+
+_encode = msgspec.json.Encoder().encode
+_detail = msgspec.json.Decoder(Detail).decode
+
+
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
+    """The data of these events as JSON; of an email that retention has removed, only what the event says."""
+    emails = await queries.told(TeamDb(conn, team_id), {subject.id for subject in subjects})
+    return [_encode(_data(subject, emails.get(subject.id))) for subject in subjects]
+
+
+def _data(subject: Subject, email: ToldEmail | None) -> EmailData:
+    detail = Detail() if subject.detail is None else _detail(subject.detail)
+    shown = _DETAILS[subject.kind](detail) if subject.kind in _DETAILS else {}
+    if email is None:
+        return EmailData(email_id=subject.id, **shown)
+    return EmailData(
+        broadcast_id=email.broadcast_id or UNSET,
+        created_at=iso_style(email.created_at),
+        email_id=subject.id,
+        message_id=email.message_id,
+        from_=email.sender,
+        to=email.mailboxes if subject.position is None else [email.mailboxes[subject.position]],
+        subject=email.subject,
+        tags=_tags(email.tags),
+        headers=_headers(email.headers),
+        **shown,
+    )
+
+
+def _tags(text: str | None) -> dict[str, str] | UnsetType:
+    return UNSET if text is None else {tag["name"]: tag["value"] for tag in msgspec.json.decode(text)}
+
+
+def _headers(text: str | None) -> list[HeaderData] | UnsetType:
+    return UNSET if text is None else [HeaderData(*header) for header in msgspec.json.decode(text)]
+
+
+def _bounce(detail: Detail) -> dict[str, Any]:
+    kind = detail.bounce.type if detail.bounce else "Undetermined"
+    sub_type = detail.bounce.sub_type if detail.bounce else "Undetermined"
+    return {
+        "bounce": BounceData(_diagnosis(detail), BOUNCED.get(kind, BOUNCED["Undetermined"]), sub_type, kind)
+    }
+
+
+def _click(detail: Detail) -> dict[str, Any]:
+    click = detail.click
+    if click is None:
+        return {}
+    return {"click": ClickData(click.ip_address, click.link, iso_style(click.timestamp), click.user_agent)}
+
+
+def _failed(detail: Detail) -> dict[str, Any]:
+    return {"failed": FailedData(detail.reason or UNKNOWN)}
+
+
+def _suppressed(detail: Detail) -> dict[str, Any]:
+    reason = detail.suppressed or "manual"
+    message = SUPPRESSED.get(reason, SUPPRESSED["manual"])
+    return {"suppressed": SuppressedData(_diagnosis(detail), message, reason, ON_THE_LIST)}
+
+
+def _diagnosis(detail: Detail) -> list[str]:
+    """The server's words in the form of a delivery status notification (RFC 3464, 2.3.6)."""
+    return [f"smtp; {detail.reply}"] if detail.reply else []
+
+
+_DETAILS = {
+    "email.bounced": _bounce,
+    "email.clicked": _click,
+    "email.failed": _failed,
+    "email.suppressed": _suppressed,
+}

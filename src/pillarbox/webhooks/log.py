@@ -1,0 +1,69 @@
+"""The delivery log of a webhook: what it was told and what it answered (webhooks.md section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb, after_commit
+from pillarbox.kernel.ids import Ids, first_id
+from pillarbox.kernel.problems import Invalid, NotFound
+from pillarbox.webhooks import queries
+from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.publish import Wake
+from pillarbox.webhooks.queries import LoggedEvent, Webhook
+
+
+class WebhookDisabled(Invalid):
+    def __init__(self) -> None:
+        super().__init__("The webhook is disabled. Enable it before you replay an event.")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryLog:
+    """Reads the log for as long as it is kept, and queues replays."""
+
+    bodies: Bodies
+    ids: Ids
+    clock: Clock
+    wake: Wake
+    kept: timedelta
+
+    @property
+    def oldest(self) -> UUID:
+        """No event before this id is shown any more, whether or not its rows are still there."""
+        return first_id(self.clock.now() - self.kept)
+
+    async def event(self, db: TeamDb, webhook: Webhook, event_id: UUID | None) -> LoggedEvent:
+        """One event as this webhook has it; 404 where it never had it or has it no more."""
+        found = None
+        if event_id is not None and event_id >= self.oldest:
+            found = await queries.logged_event(db, webhook.id, event_id)
+        if found is None:
+            raise NotFound("Webhook event")
+        return found
+
+    async def body(self, db: TeamDb, event: LoggedEvent) -> bytes:
+        """The bytes that are sent for it."""
+        if event.payload is not None:
+            return event.payload
+        owed = Owed(event.event_id, event.kind, event.at, event.subject_id, event.position, event.detail)
+        async with db.transaction() as inner:
+            return (await self.bodies.of(inner.connection, db.team_id, [owed]))[event.event_id]
+
+    async def replay(self, db: TeamDb, webhook: Webhook, event: LoggedEvent) -> None:
+        """Queue one attempt more; 422 where the webhook takes none."""
+        stamp = self.ids.stamp()
+        if not await queries.replay(db, webhook.id, event, stamp.id, self.clock.now()):
+            raise WebhookDisabled
+        after_commit(db.connection, self.wake)
+
+
+async def webhook_of(db: TeamDb, webhook_id: UUID) -> Webhook:
+    """The webhook, or 404."""
+    found = await queries.get(db, webhook_id)
+    if found is None:
+        raise NotFound("Webhook")
+    return found

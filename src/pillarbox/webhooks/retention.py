@@ -1,0 +1,166 @@
+"""How long the log of webhooks is kept, and the removal of what deleted ones had (DUR-15).
+
+The rows of a webhook lie together in each table, in the order of events. Webhooks are gone through one by
+one and a few rows at a time; of one that is gone, everything goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.collectors import changed, in_batches
+from pillarbox.kernel.ids import first_id
+from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.work import Finished, Handler, Job
+from pillarbox.webhooks.queries import JOB_REMOVE
+
+BATCH = 500
+NONE = UUID(int=0)
+ALL = UUID(int=2**128 - 1)
+
+# Across teams: the next webhook that has rows in a table, and whether it is still there.
+WITH_DELIVERIES = """
+    SELECT d.team_id, d.webhook_id,
+           EXISTS (SELECT FROM webhooks w WHERE w.team_id = d.team_id AND w.id = d.webhook_id)
+      FROM webhook_deliveries d
+     WHERE (d.team_id, d.webhook_id) > ($1, $2)
+     ORDER BY d.team_id, d.webhook_id
+     LIMIT 1
+"""
+
+WITH_OUTCOMES = """
+    SELECT o.team_id, o.webhook_id,
+           EXISTS (SELECT FROM webhooks w WHERE w.team_id = o.team_id AND w.id = o.webhook_id)
+      FROM webhook_outcomes o
+     WHERE (o.team_id, o.webhook_id) > ($1, $2)
+     ORDER BY o.team_id, o.webhook_id
+     LIMIT 1
+"""
+
+WITH_ATTEMPTS = """
+    SELECT a.team_id, a.webhook_id,
+           EXISTS (SELECT FROM webhooks w WHERE w.team_id = a.team_id AND w.id = a.webhook_id)
+      FROM webhook_attempts a
+     WHERE (a.team_id, a.webhook_id) > ($1, $2)
+     ORDER BY a.team_id, a.webhook_id
+     LIMIT 1
+"""
+
+WITH_EVENTS = """
+    SELECT team_id FROM webhook_events WHERE team_id > $1 ORDER BY team_id LIMIT 1
+"""
+
+REMOVE_DELIVERIES = """
+    WITH old AS MATERIALIZED (
+        SELECT event_id, replay
+          FROM webhook_deliveries
+         WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3
+         ORDER BY event_id
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM webhook_deliveries d
+     USING old
+     WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = old.event_id AND d.replay = old.replay
+"""
+
+REMOVE_OUTCOMES = """
+    WITH old AS MATERIALIZED (
+        SELECT event_id
+          FROM webhook_outcomes
+         WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3
+         ORDER BY event_id
+         LIMIT $4
+    )
+    DELETE FROM webhook_outcomes o USING old
+     WHERE o.team_id = $1 AND o.webhook_id = $2 AND o.event_id = old.event_id
+"""
+
+REMOVE_ATTEMPTS = """
+    WITH old AS MATERIALIZED (
+        SELECT event_id, id
+          FROM webhook_attempts
+         WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3
+         ORDER BY event_id, id
+         LIMIT $4
+    )
+    DELETE FROM webhook_attempts a USING old
+     WHERE a.team_id = $1 AND a.webhook_id = $2 AND a.event_id = old.event_id AND a.id = old.id
+"""
+
+REMOVE_EVENTS = """
+    WITH old AS MATERIALIZED (
+        SELECT id FROM webhook_events WHERE team_id = $1 AND id < $2 ORDER BY id LIMIT $3
+    )
+    DELETE FROM webhook_events e USING old WHERE e.team_id = $1 AND e.id = old.id
+"""
+
+
+class Kept(NamedTuple):
+    """A table of the log: how to find the next webhook that has rows in it, and how to remove old ones."""
+
+    next_webhook: str
+    remove: str
+
+
+TABLES = (
+    Kept(WITH_DELIVERIES, REMOVE_DELIVERIES),
+    Kept(WITH_OUTCOMES, REMOVE_OUTCOMES),
+    Kept(WITH_ATTEMPTS, REMOVE_ATTEMPTS),
+)
+
+
+class WebhookRetention:
+    """Removes what is older than `days`; 0 keeps it."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, days: int) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._days = days
+
+    def rounds(self) -> list[Round]:
+        return [Round("webhooks.retention", timedelta(hours=1), self.collect)]
+
+    def handlers(self) -> dict[str, Handler]:
+        return {JOB_REMOVE: self.remove}
+
+    async def remove(self, job: Job) -> Finished:
+        """Remove all that a deleted webhook had."""
+        for table in TABLES:
+            await self._remove(table.remove, job.team_id, job.subject_id, ALL)
+        return Finished()
+
+    async def collect(self) -> str:
+        """Remove what is old, and what belongs to no webhook; says how much that was."""
+        oldest = first_id(self._clock.now() - timedelta(days=self._days)) if self._days else NONE
+        rows = events = 0
+        for table in TABLES:
+            async for team_id, webhook_id, exists in self._webhooks(table.next_webhook):
+                rows += await self._remove(table.remove, team_id, webhook_id, oldest if exists else ALL)
+        async for team_id in self._teams():
+            events += await self._remove(REMOVE_EVENTS, team_id, oldest)
+        return f"{rows} rows of the log, {events} events"
+
+    async def _webhooks(self, statement: str) -> AsyncIterator[tuple[UUID, UUID, bool]]:
+        team_id = webhook_id = NONE
+        while (row := await self._pool.fetchrow(statement, team_id, webhook_id)) is not None:
+            team_id, webhook_id, exists = row
+            yield team_id, webhook_id, exists
+
+    async def _teams(self) -> AsyncIterator[UUID]:
+        team_id = NONE
+        while (found := await self._pool.fetchval(WITH_EVENTS, team_id)) is not None:
+            team_id = found
+            yield team_id
+
+    async def _remove(self, statement: str, *place: UUID) -> int:
+        async def some() -> int:
+            return changed(await self._pool.execute(statement, *place, BATCH))
+
+        return await in_batches(some)

@@ -1,0 +1,165 @@
+"""HTTP door of the webhooks."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.fields import parse
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.webhooks import queries, signing_secrets, wire
+from pillarbox.webhooks.endpoints import EndpointRules
+from pillarbox.webhooks.log import DeliveryLog, webhook_of
+
+LISTED = ("limit", "after", "before")
+
+
+@route(
+    "POST",
+    "/webhooks",
+    needs=Access.FULL,
+    status=201,
+    body=wire.NewWebhook,
+    reply=wire.WebhookSecret,
+    summary="Create a webhook",
+)
+async def create(request: Request, db: TeamDb) -> Reply:
+    wanted = parse(wire.NewWebhook, request.json())
+    endpoint = request.use(EndpointRules).check(wanted.endpoint)
+    kinds = wire.kinds_of(wanted.events)
+    stamp = request.use(Ids).stamp()
+    secret = signing_secrets.new_secret()
+    sealed = signing_secrets.seal(request.use(KeyRing), stamp.id, secret)
+    await queries.insert(db, stamp.id, stamp.at, endpoint, kinds, sealed)
+    return Reply(wire.WebhookSecret("webhook", stamp.id, secret))
+
+
+@route("GET", "/webhooks", needs=Access.FULL, reply=wire.WebhookList, query=LISTED, summary="List webhooks")
+async def index(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, default=None)
+    return Reply(envelope(await queries.page(db, page), page, wire.item))
+
+
+@route(
+    "GET", "/webhooks/{webhook_id}", needs=Access.FULL, reply=wire.FullWebhook, summary="Retrieve a webhook"
+)
+async def show(request: Request, db: TeamDb) -> Reply:
+    webhook = await webhook_of(db, request.uuid("webhook_id"))
+    return Reply(wire.full(webhook, signing_secrets.shown(request.use(KeyRing), webhook.id, webhook.sealed)))
+
+
+@route(
+    "PATCH",
+    "/webhooks/{webhook_id}",
+    needs=Access.FULL,
+    body=wire.ChangedWebhook,
+    reply=wire.WebhookRef,
+    summary="Update a webhook",
+)
+async def update(request: Request, db: TeamDb) -> Reply:
+    change = parse(wire.ChangedWebhook, request.json())
+    wire.refuse_empty(change)
+    endpoint = None if change.endpoint is UNSET else request.use(EndpointRules).check(change.endpoint)
+    kinds = None if change.events is UNSET else wire.kinds_of(change.events)
+    status = None if change.status is UNSET else change.status
+    webhook_id = request.uuid("webhook_id")
+    if not await queries.change(db, webhook_id, endpoint, kinds, status):
+        raise NotFound("Webhook")
+    return Reply(wire.WebhookRef("webhook", webhook_id))
+
+
+@route(
+    "DELETE",
+    "/webhooks/{webhook_id}",
+    needs=Access.FULL,
+    reply=wire.DeletedWebhook,
+    summary="Delete a webhook",
+)
+async def remove(request: Request, db: TeamDb) -> Reply:
+    webhook_id = request.uuid("webhook_id")
+    stamp = request.use(Ids).stamp()
+    if not await queries.delete(db, webhook_id, stamp):
+        raise NotFound("Webhook")
+    return Reply(wire.DeletedWebhook("webhook", webhook_id, deleted=True))
+
+
+@route(
+    "POST",
+    "/webhooks/{webhook_id}/signing-secret/rotate",
+    needs=Access.FULL,
+    reply=wire.WebhookSecret,
+    summary="Rotate the signing secret of a webhook",
+)
+async def rotate(request: Request, db: TeamDb) -> Reply:
+    webhook_id = request.uuid("webhook_id")
+    secret = signing_secrets.new_secret()
+    sealed = signing_secrets.seal(request.use(KeyRing), webhook_id, secret)
+    if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).stamp().at):
+        raise NotFound("Webhook")
+    return Reply(wire.WebhookSecret("webhook", webhook_id, secret))
+
+
+@route(
+    "GET",
+    "/webhooks/{webhook_id}/events",
+    needs=Access.FULL,
+    reply=wire.EventList,
+    query=LISTED,
+    summary="List the events of a webhook",
+)
+async def events(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, cursor=wire.event_id)
+    webhook = await webhook_of(db, request.uuid("webhook_id"))
+    found = await queries.logged_events(db, webhook.id, page, request.use(DeliveryLog).oldest)
+    return Reply(envelope(found, page, wire.event_item))
+
+
+@route(
+    "GET",
+    "/webhooks/{webhook_id}/events/{event}",
+    needs=Access.FULL,
+    reply=wire.FullEvent,
+    summary="Retrieve an event of a webhook",
+)
+async def event(request: Request, db: TeamDb) -> Reply:
+    log = request.use(DeliveryLog)
+    webhook = await webhook_of(db, request.uuid("webhook_id"))
+    found = await log.event(db, webhook, wire.event_id(request.param("event")))
+    return Reply(wire.full_event(found, await log.body(db, found)))
+
+
+@route(
+    "POST",
+    "/webhooks/{webhook_id}/events/{event}/replay",
+    needs=Access.FULL,
+    reply=wire.EventRef,
+    summary="Send an event of a webhook once more",
+)
+async def replay(request: Request, db: TeamDb) -> Reply:
+    log = request.use(DeliveryLog)
+    webhook = await webhook_of(db, request.uuid("webhook_id"))
+    found = await log.event(db, webhook, wire.event_id(request.param("event")))
+    await log.replay(db, webhook, found)
+    return Reply(wire.EventRef("webhook_event", request.param("event")))
+
+
+@route(
+    "GET",
+    "/webhooks/{webhook_id}/events/{event}/attempts",
+    needs=Access.FULL,
+    reply=wire.AttemptList,
+    query=LISTED,
+    summary="List the attempts of an event",
+)
+async def attempts(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, cursor=wire.attempt_id)
+    webhook = await webhook_of(db, request.uuid("webhook_id"))
+    event_id = wire.event_id(request.param("event"))
+    found = await request.use(DeliveryLog).event(db, webhook, event_id)
+    made = await queries.attempts(db, webhook.id, found.event_id, page)
+    return Reply(envelope(made, page, wire.attempt_item))
