@@ -18,6 +18,9 @@ from kit.dumps import rows_of
 from kit.mailroom import still
 from kit.world import Team, World
 from pillarbox.app import ROUTES
+from pillarbox.domains.claims import queries as claim_queries
+from pillarbox.domains.claims.policy import Status
+from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.kernel.routing import Access, Route
 
 MARK = "belongs-to-harbor"
@@ -46,8 +49,25 @@ async def an_api_key(team: Team, made: Made) -> str:
 
 
 async def a_domain(team: Team, made: Made) -> str:
-    answer = await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})
-    return str(answer.json()["id"])
+    """One that the team has claimed from somebody, so that there is a claim to be seen as well."""
+    made_domain = (await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})).json()
+    now = team.world.clock.now()
+    claim = Claim(
+        id=team.world.app.house.ids.new(),
+        name=made_domain["name"],
+        domain_id=UUID(made_domain["id"]),
+        token=MARK,
+        options=Options("us-east-1", "send", None, False, False),
+        status=Status.COMPLETED,
+        blocked_reason=None,
+        failure_reason=None,
+        created_at=now,
+        expires_at=now,
+        checking_since=None,
+        blocked_since=None,
+    )
+    await claim_queries.insert(team.db, claim)
+    return str(made_domain["id"])
 
 
 BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -62,6 +82,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/emails/{email_id}"): {"scheduled_at": "in 2 hours"},
     ("POST", "/emails/{email_id}/share"): {"expires_in": "1h"},
     ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
+    ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
 }
 """A valid body for each route with path parameters that declares one."""
 

@@ -21,6 +21,7 @@ from pillarbox.kernel.work import Finished, Job, Postponed
 
 log = get("domains")
 
+
 class Claiming:
     """The handler of job kind `domain.claim`; its subject is the claim."""
 
