@@ -51,6 +51,7 @@ from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.event_data import event_data
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.jobs import Orphans, email_rounds
@@ -59,6 +60,7 @@ from pillarbox.emails.retention import Retention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.share import Sharing
 from pillarbox.emails.shared_page import SharedScreens
+from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel import files as file_routes
 from pillarbox.kernel import health as health_routes
 from pillarbox.kernel import openapi as openapi_routes
@@ -93,9 +95,16 @@ from pillarbox.mail.verp import VerpSigner
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.timeline.announcing import announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
+from pillarbox.webhooks import routes as webhook_routes
+from pillarbox.webhooks.bodies import Bodies
+from pillarbox.webhooks.endpoints import EndpointRules
+from pillarbox.webhooks.log import DeliveryLog
+from pillarbox.webhooks.notices import Notices
 from pillarbox.webhooks.publish import Publisher
+from pillarbox.webhooks.retention import WebhookRetention
 
 ROUTES: list[Route] = collect(
     metric_routes,
@@ -103,6 +112,7 @@ ROUTES: list[Route] = collect(
     shared_page,
     api_key_routes,
     domain_routes,
+    webhook_routes,
     claim_routes,
     file_routes,
     health_routes,
@@ -116,6 +126,7 @@ CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
 SIGNING_THREADS = 2
 DELIVERY_CHANNEL = "pillarbox_delivery"
+WEBHOOK_CHANNEL = "pillarbox_webhooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +179,14 @@ class House:
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
-        self.timeline = timeline_of(seams.clock, self.ids)
+        self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
+        self.publisher = Publisher(self.ids, self.webhook_bell.ring)
+        self.bodies = Bodies({"email": event_data})
+        self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
         self.installation = installation(settings)
-        self.workshop = Workshop(self.installation, self.ring, self.ids, Publisher(self.ids))
+        self.workshop = Workshop(self.installation, self.ring, self.ids, self.publisher)
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.capture = Capture(pool, seams.clock, self.ids, self.blobs, settings.capture_limit)
@@ -261,6 +275,8 @@ class House:
         return {
             JOB_FETCH: fetching.run,
             JOB_CLAIM: self._claiming().run,
+            **Notices(self.pool, TeamMail(self.pool, self.accept, self.settings.hostname).send).handlers(),
+            **self._webhook_retention().handlers(),
             **rounds.handlers(self.rounds, self.clock),
         }
 
@@ -285,7 +301,11 @@ class House:
             is_ours=settings.blob_url is None,
         )
         counted = metric_rounds(self.pool, self.clock, settings.metrics_retention_days)
-        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock), *counted]
+        webhooks = self._webhook_retention().rounds()
+        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock), *counted, *webhooks]
+
+    def _webhook_retention(self) -> WebhookRetention:
+        return WebhookRetention(self.pool, self.clock, days=self.settings.webhooks_retention_days)
 
     def services(self) -> Services:
         """What the doors may ask for."""
@@ -304,6 +324,8 @@ class House:
             self.installation,
             self.workshop,
             claim_rules(self.settings),
+            endpoint_rules(self.settings),
+            self._delivery_log(),
         )
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
@@ -321,6 +343,10 @@ class House:
         services.add(credentials, Credentials)
         services.add(IdempotencyRows(self.pool, self.clock), IdempotencyStore)
         return services
+
+    def _delivery_log(self) -> DeliveryLog:
+        days = self.settings.webhooks_retention_days
+        return DeliveryLog(self.bodies, self.ids, self.clock, self.webhook_bell.ring, days)
 
 
 class App:
@@ -408,9 +434,17 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
     return App(house, ears)
 
 
-def timeline_of(clock: Clock, ids: Ids | None = None) -> Timeline:
+def timeline_of(clock: Clock, ids: Ids | None = None, publisher: Publisher | None = None) -> Timeline:
     """The timeline with the hooks of this house; also for commands that change the fate of emails."""
-    return Timeline(ids or Ids(clock))
+    ids = ids or Ids(clock)
+    return Timeline(ids, announcer(publisher or Publisher(ids)))
+
+
+def endpoint_rules(settings: Settings) -> EndpointRules:
+    """Where webhooks of this installation may lead."""
+    return EndpointRules(
+        settings.webhooks_allow_http, settings.webhooks_allowed_ports, settings.allow_private
+    )
 
 
 def installation(settings: Settings) -> Installation:

@@ -85,6 +85,9 @@ class Settings:
     claim_quiet: timedelta | None
     claim_scheduled: bool
     claim_token_prefix: str
+    webhooks_allow_http: bool
+    webhooks_allowed_ports: frozenset[int] | None
+    webhooks_retention_days: int
     reject_reserved_recipients: bool
     pg_bin: Path | None
     given: Mapping[str, str] = field(repr=False)

@@ -163,6 +163,11 @@ def networks(text: str) -> tuple[Network, ...]:
     return () if text == "none" else each(network)(text)
 
 
+def ports(text: str) -> frozenset[int] | None:
+    """A list of port numbers; None for `any`."""
+    return None if text == "any" else frozenset(each(whole_number(1, 65535))(text))
+
+
 def route(text: str) -> Route:
     """`capture`, `direct` or `relay:smtp://user:password@host:587` (`smtps` for implicit TLS)."""
     kind, _, target = text.partition(":")

@@ -311,6 +311,27 @@ SETTINGS: tuple[Setting, ...] = (
         "Name in the TXT record that proves a claim.",
     ),
     Setting(
+        "webhooks_allow_http",
+        kinds.switch,
+        "BOOL",
+        "false",
+        "Whether webhooks may have `http` endpoints; anybody on the way can then read what they are sent.",
+    ),
+    Setting(
+        "webhooks_allowed_ports",
+        kinds.ports,
+        "PORT[,…]",
+        "any",
+        "Ports that webhooks may call; `any`: all but those of mail servers (25, 465, 587).",
+    ),
+    Setting(
+        "webhooks_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "90",
+        "For how many days the events, deliveries and answers of webhooks are kept; 0 keeps them.",
+    ),
+    Setting(
         "reject_reserved_recipients",
         kinds.switch,
         "BOOL",

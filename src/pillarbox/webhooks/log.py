@@ -29,12 +29,12 @@ class DeliveryLog:
     ids: Ids
     clock: Clock
     wake: Wake
-    kept: timedelta
+    days: int
 
     @property
     def oldest(self) -> UUID:
         """No event before this id is shown any more, whether or not its rows are still there."""
-        return first_id(self.clock.now() - self.kept)
+        return first_id(self.clock.now() - timedelta(days=self.days)) if self.days else UUID(int=0)
 
     async def event(self, db: TeamDb, webhook: Webhook, event_id: UUID | None) -> LoggedEvent:
         """One event as this webhook has it; 404 where it never had it or has it no more."""
