@@ -79,6 +79,7 @@ from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.pool_figures import watch
 from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.room import Room, disks_of
 from pillarbox.kernel.rounds import Round
 from pillarbox.kernel.routing import Route, RouteTable, collect
 from pillarbox.kernel.runtime import Runtime
@@ -179,6 +180,7 @@ class House:
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
+        self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.webhook_bell.ring)
         self.bodies = Bodies({"email": event_data})
@@ -257,6 +259,7 @@ class House:
             timeline=self.timeline,
             senders=self.senders,
             blobs=self.blobs,
+            room=self.room,
             rules=Rules(
                 self.simulators,
                 self.settings.verified_domain_required,
@@ -318,6 +321,7 @@ class House:
             self.ring,
             self.senders,
             self.blobs,
+            self.room,
             self.last_used,
             Sharing(self.signer, self.settings.public_url),
             Windows(self.runtime.shared_memory, self.clock),

@@ -33,6 +33,7 @@ from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.room import Room
 from pillarbox.kernel.routing import RouteTable, collect
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.kernel.services import Services
@@ -88,6 +89,7 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
     services.add(Workshop(here, ring, ids, Publisher(ids)))
     services.add(Senders(pool, clock))
+    services.add(Room(clock, []))
     services.add(BlobStore(Folder(Path("blobs-of-no-test"))))
     services.add(pool, asyncpg.Pool)
     services.add(credentials, Credentials)

@@ -36,6 +36,7 @@ from pillarbox.kernel.problems import (
     InvalidField,
     NotFound,
 )
+from pillarbox.kernel.room import Room
 from pillarbox.mail.address import Mailbox
 from pillarbox.timeline.record import Timeline
 
@@ -113,6 +114,7 @@ class Accept:
         timeline: Timeline,
         senders: Senders,
         blobs: BlobStore,
+        room: Room,
         rules: Rules,
         owner: UUID,
         engine: Engine | None,
@@ -125,6 +127,7 @@ class Accept:
         self._timeline = timeline
         self._senders = senders
         self._blobs = blobs
+        self._room = room
         self._rules = rules
         self._owner = owner
         self._engine = engine
@@ -184,6 +187,7 @@ class Accept:
         status: int = 200,
     ) -> bytes:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key."""
+        self._room.check()
         drafts = [self._draft(caller, checked) for checked in emails]
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:

@@ -12,6 +12,8 @@ from pathlib import Path
 LOCK_FILE = "lock"
 RUN_FOLDER = "run"
 NOTE_FILE = "supervisor.json"
+POSTGRES_FOLDER = "postgres"
+"""The cluster of the embedded database, where there is one."""
 
 
 class FolderError(Exception):

@@ -26,7 +26,7 @@ import asyncpg
 
 from pillarbox.kernel import log, shared_memory
 from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ring_text
-from pillarbox.kernel.data_folder import RUN_FOLDER, FolderError, locked, write_note
+from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.doors import DoorError, bind, bound_at
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
@@ -42,7 +42,6 @@ DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
 CONNECTIONS_PER_PROCESS = 25
-POSTGRES_FOLDER = "postgres"
 FIGURES_FOLDER = "figures"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
