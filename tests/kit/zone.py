@@ -10,7 +10,7 @@
     ''')
     zone.fail("broken.test")                      # SERVFAIL; also REFUSED, SILENCE
 
-`Zone` itself answers `mx`, `addresses` and `txt` as the kernel's resolver does, CNAMEs followed.
+`Zone` itself answers `mx`, `addresses`, `aaaa`, `ptr` and `txt` as the kernel's resolver does, with CNAMEs.
 `async with serve_zone(zone) as server:` gives the (host, port) of a real DNS server for it, which
 follows CNAMEs inside the zone as a recursive resolver would. Every question is counted in
 `zone.questions`. A name without records that is above another name exists (no data); else NXDOMAIN.
@@ -92,6 +92,13 @@ class Zone:
         return Answer(
             answer.status, tuple(value.strip('"') for value in answer.records), answer.detail, answer.ttl
         )
+
+    async def aaaa(self, name: str) -> Answer[str]:
+        return await self._ask(name, "AAAA")
+
+    async def ptr(self, name: str) -> Answer[str]:
+        answer = await self._ask(name, "PTR")
+        return Answer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
 
     async def _ask(self, name: str, kind: str) -> Answer[str]:
         await self.note(name, kind)
@@ -191,7 +198,7 @@ class _Server:
                 return
 
     def _rrset(self, name: str, kind: str, values: list[str]) -> dns.rrset.RRset:
-        if kind in ("MX", "CNAME"):
+        if kind in ("MX", "CNAME", "PTR"):
             values = [value if value.endswith(".") else f"{value}." for value in values]
         if kind == "TXT":
             values = [" ".join(f'"{part}"' for part in _strings(value)) for value in values]

@@ -22,6 +22,7 @@ RECORDS = """
     alias.example.test CNAME mx1.example.test
     lost.example.test CNAME nowhere.test
     deep.under.test   A     192.0.2.9
+    1.2.0.192.in-addr.arpa  PTR  MX1.example.test
     loop.test         CNAME pool.test
     pool.test         CNAME loop.test
 """
@@ -73,6 +74,13 @@ async def test_addresses_are_ipv4_first_and_ipv6_on_request() -> None:
     assert len(mixed.records) == 3
     assert (await both(zone, "addresses", "six.example.test", ipv6=True)).records == ("2001:db8::6",)
     assert (await both(zone, "addresses", "six.example.test")).status == "no_data"
+
+
+async def test_spf_01_ipv6_addresses_and_names_of_addresses_can_be_asked_for_alone() -> None:
+    """SPF-01."""
+    zone = Zone(RECORDS)
+    assert (await both(zone, "aaaa", "mx1.example.test")).records == ("2001:db8::1",)
+    assert (await both(zone, "ptr", "1.2.0.192.in-addr.arpa")).records == ("mx1.example.test",)
 
 
 async def test_txt_strings_are_joined() -> None:

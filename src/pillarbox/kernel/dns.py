@@ -97,6 +97,14 @@ class DnsResolver:
     async def txt(self, name: str) -> Answer[str]:
         return await self._ask(name, "TXT")
 
+    async def aaaa(self, name: str) -> Answer[str]:
+        """The IPv6 addresses alone, as SPF asks for them."""
+        return await self._ask(name, "AAAA")
+
+    async def ptr(self, name: str) -> Answer[str]:
+        """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
+        return await self._ask(name, "PTR")
+
     def forget(self) -> None:
         """Empty the cache: an operator changed DNS and does not want to wait."""
         self._cache.clear()
@@ -167,6 +175,8 @@ def _value(record: Any, kind: str) -> tuple[int, str] | str:
         return record.preference, record.exchange.to_text(omit_final_dot=True).lower()
     if kind == "TXT":
         return b"".join(record.strings).decode("utf-8", "replace")
+    if kind == "PTR":
+        return str(record.target.to_text(omit_final_dot=True)).lower()
     return str(record.address)
 
 
