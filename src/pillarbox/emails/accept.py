@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -19,7 +20,7 @@ from pillarbox.delivery.engine import Engine
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails import figures, queries
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.emails.rows import JOB_FETCH, Draft, Rows, drafted, hand_over
+from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows, drafted, hand_over
 from pillarbox.kernel import faults
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.blobs import BlobStore
@@ -79,8 +80,7 @@ class Rules:
     refuse_reserved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """An email that its sender may send, with the domain that signs it."""
 
     outgoing: Outgoing
@@ -96,10 +96,7 @@ class _Acceptance:
     idempotency: Idempotency | None
     answer: bytes
     status: int
-
-    @property
-    def weight(self) -> int:
-        return sum(draft.weight for draft in self.drafts)
+    weight: int
 
 
 class Accept:
@@ -192,8 +189,9 @@ class Accept:
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:
             return body
+        weight = sum([draft.weight for draft in drafts])
         await self._keep_blobs(drafts)
-        await self._commits.submit(_Acceptance(caller, drafts, idempotency, body, status))
+        await self._commits.submit(_Acceptance(caller, drafts, idempotency, body, status, weight))
         return body
 
     async def drain(self) -> None:
@@ -215,7 +213,7 @@ class Accept:
     async def _flush(self, batch: Sequence[_Acceptance]) -> Sequence[BaseException | None]:
         reserved = [self._reserve(item) for item in batch]
         failed: dict[int, BaseException] = {}
-        origins: dict[tuple[UUID, int], str] = {}
+        origins: Origins = {}
         deadline = self._claims.deadline()
         try:
             async with transaction(self._pool) as conn:
@@ -264,7 +262,7 @@ class Accept:
         self,
         item: _Acceptance,
         room: int,
-        origins: dict[tuple[UUID, int], str],
+        origins: Origins,
         deadline: float,
         *,
         stored: bool,
@@ -304,23 +302,21 @@ class Accept:
                 failed[index] = AlreadyAnswered()
         return failed
 
-    async def _write(
-        self, conn: Connection, kept: Sequence[tuple[_Acceptance, int]]
-    ) -> dict[tuple[UUID, int], str]:
+    async def _write(self, conn: Connection, kept: Sequence[tuple[_Acceptance, int]]) -> Origins:
         rows = Rows(self._owner, self._clock.now() + LEASE)
         for item, room in kept:
             for draft in item.drafts:
                 rows.add(draft, leased=bool(room) and draft.is_immediate)
         if not rows.openings:
             return {}
-        origins = await queries.insert(conn, rows.columns())
+        await queries.insert(conn, rows)
         if rows.attachments:
             await queries.attach(conn, rows.attachments)
         if rows.fetches:
             jobs = [(team, self._ids.new(), email, at) for team, email, at in rows.fetches]
             await queries.add_jobs(conn, JOB_FETCH, jobs)
         await self._timeline.record(conn, openings=rows.openings)
-        return origins
+        return await queries.suppressed(conn, rows.judged) if rows.judged else {}
 
     async def _was_committed(self, batch: Sequence[_Acceptance], failed: dict[int, BaseException]) -> bool:
         """Whether a commit whose connection was lost took place (design 2.6)."""

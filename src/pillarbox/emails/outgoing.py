@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
 
 from pillarbox.mail.address import Mailbox
 
 
 class Recipient(NamedTuple):
-    """One address that gets the mail, in the role that won (to over cc over bcc)."""
+    """One address that gets the mail, in the role that won (to over cc over bcc); `key` is the form that is
+    compared, `addr_spec` the one that the envelope carries."""
 
     role: str
     mailbox: Mailbox
     key: str
+    addr_spec: str
 
 
 class NewAttachment(NamedTuple):
@@ -34,8 +37,7 @@ class Tag(NamedTuple):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True, kw_only=True):
     """One email as the sender wants it: every field parsed, no look-up made yet.
 
     The `*_texts` are shown as they were given; the mailboxes are what goes on the wire.
@@ -67,8 +69,9 @@ class Outgoing:
         found = []
         for role, mailboxes in (("to", self.to), ("cc", self.cc), ("bcc", self.bcc)):
             for mailbox in mailboxes:
-                key = mailbox.key
+                address = mailbox.addr_spec
+                key = address.lower() if address.isascii() else mailbox.key
                 if key not in seen:
                     seen.add(key)
-                    found.append(Recipient(role, mailbox, key))
+                    found.append(Recipient(role, mailbox, key, address))
         return found

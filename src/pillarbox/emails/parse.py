@@ -127,7 +127,10 @@ def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailb
         raise InvalidField(field, "Use a string or an array of strings.")
     if len(items) > MOST_RECIPIENTS:
         raise InvalidField(field, f"Use at most {MOST_RECIPIENTS} addresses.")
-    texts, mailboxes = zip(*(_mailbox(field, item) for item in items), strict=True)
+    if len(items) == 1:
+        text, mailbox = _mailbox(field, items[0])
+        return (text,), (mailbox,)
+    texts, mailboxes = zip(*[_mailbox(field, item) for item in items], strict=True)
     return texts, mailboxes
 
 

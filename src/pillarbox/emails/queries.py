@@ -1,65 +1,36 @@
-"""SQL of emails. `INSERT` takes a whole group commit, of several teams at once; each of its rows names
+"""SQL of emails. `insert` takes a whole group commit, of several teams at once; each of its rows names
 its own team.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pillarbox.emails.rows import Origins, Rows
 from pillarbox.kernel.db import Connection, Source, TeamDb, literal
 from pillarbox.kernel.paging import Page
 
-INSERT = """
-    WITH stored_emails AS (
-        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
-                            bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id,
-                            domain_id, domain_name, last_event, last_event_at)
-        SELECT k.team_id, k.id, k.created_at, k.id, k.message_id, k.sender, k.to_list::json,
-               k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.tags::json,
-               k.scheduled_at, k.topic_id, k.key_id, k.domain_id, k.domain_name, k.last_event, k.created_at
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $4::text[], $5::text[],
-                      $6::text[],
-                      $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text::timestamptz[],
-                      $13::text::uuid[], $14::text::uuid[], $15::text::uuid[], $16::text[], $17::text[])
-               AS k (team_id, id, created_at, message_id, sender, to_list, cc_list, bcc_list,
-                     reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
-                     domain_name, last_event)
-    ), stored_contents AS (
-        INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
-        SELECT k.team_id, k.id, k.created_at, k.html, k.text, k.headers::json, k.attachments
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $18::text[], $19::text[],
-                      $20::text[],
-                      $21::text::smallint[])
-               AS k (team_id, id, created_at, html, text, headers, attachments)
-    ), stored_recipients AS (
-        INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
-        SELECT k.*
-          FROM unnest($22::text::uuid[], $23::text::uuid[], $24::text::smallint[], $25::text[], $26::text[],
-                      $27::text[],
-                      $28::text::smallint[], $29::text[])
-               AS k (team_id, email_id, position, role, address, mailbox, grp, state)
-    ), stored_work AS (
-        INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
-                                released, first_attempt_at, created_at)
-        SELECT k.team_id, k.email_id, k.grp, k.destination, coalesce(k.due_at, k.created_at),
-               CASE WHEN k.leased THEN $37::uuid END, CASE WHEN k.leased THEN $38::timestamptz END,
-               k.leased::integer, k.released, CASE WHEN k.leased THEN k.created_at END, k.created_at
-          FROM unnest($30::text::uuid[], $31::text::uuid[], $32::text::smallint[], $33::text[],
-                      $34::text::timestamptz[],
-                      $35::text::boolean[], $36::text::boolean[], $39::text::timestamptz[])
-               AS k (team_id, email_id, grp, destination, due_at, leased, released, created_at)
-    )
-    SELECT k.email_id, k.position, s.origin
-      FROM unnest($22::text::uuid[], $23::text::uuid[], $24::text::smallint[], $26::text[])
-           AS k (team_id, email_id, position, address)
+EMAILS = """
+    team_id id created_at content_id message_id sender to_list cc_list bcc_list reply_to_list subject tags
+    scheduled_at topic_id key_id domain_id domain_name last_event last_event_at
+""".split()  # noqa: SIM905 - read as one
+
+CONTENTS = "team_id id created_at html text headers attachments".split()  # noqa: SIM905
+
+RECIPIENTS = "team_id email_id position role address mailbox grp state".split()  # noqa: SIM905
+
+DELIVERIES = """
+    team_id email_id grp destination due_at owner leased_until attempt released first_attempt_at created_at
+""".split()  # noqa: SIM905 - read as one
+
+SUPPRESSED = """
+    SELECT s.team_id, s.address, s.origin
+      FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
       JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
 """
-
-PLAIN = frozenset((1, 2, 3, 12, 13, 14, 15, 21, 22, 23, 24, 28, 30, 31, 32, 34, 35, 36, 39))
-"""The parameters of `INSERT` that go as one text."""
 
 ATTACH = """
     INSERT INTO attachments (team_id, id, content_id, position, filename, content_type, cid, size, data,
@@ -238,12 +209,22 @@ class TeamAddress(NamedTuple):
     email: str
 
 
-async def insert(conn: Connection, columns: Sequence[Any]) -> dict[tuple[UUID, int], str]:
-    """Store emails with contents, recipients and work; returns the suppressed recipients."""
-    rows = await conn.fetch(
-        INSERT, *[literal(column) if at in PLAIN else column for at, column in enumerate(columns, 1)]
-    )
-    return {(row["email_id"], row["position"]): row["origin"] for row in rows}
+async def insert(conn: Connection, rows: Rows) -> None:
+    """Store emails with contents, recipients and work.
+
+    By COPY: it takes a third less of PostgreSQL's time than INSERT from arrays, and less of ours.
+    """
+    await conn.copy_records_to_table("emails", records=rows.emails, columns=EMAILS)
+    await conn.copy_records_to_table("contents", records=rows.contents, columns=CONTENTS)
+    await conn.copy_records_to_table("recipients", records=rows.recipients, columns=RECIPIENTS)
+    await conn.copy_records_to_table("deliveries", records=rows.deliveries, columns=DELIVERIES)
+
+
+async def suppressed(conn: Connection, wanted: Iterable[tuple[UUID, str]]) -> Origins:
+    """Which of these addresses their team has suppressed, and why."""
+    teams, addresses = zip(*wanted, strict=True)
+    found = await conn.fetch(SUPPRESSED, literal(teams), addresses)
+    return {(row["team_id"], row["address"]): row["origin"] for row in found}
 
 
 async def attach(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:

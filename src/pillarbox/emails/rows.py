@@ -6,7 +6,7 @@ Nothing here waits: it is the part of accepting that costs Python's time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,13 +15,19 @@ import msgspec
 
 from pillarbox.delivery.items import HELD, Enclosure, Item, Parcel, Signing, Target
 from pillarbox.domains.senders import SenderDomain
-from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.timeline.rules import Kind, Opening
 
 JOB_FETCH = "email.attachments"
 DEFAULT_RETURN_PATH = "send"
+
+Origins = dict[tuple[UUID, str], str]
+"""Where addresses of a team are suppressed: why."""
+
+_FREE = (None, None, 0, None)
+"""Owner, lease, attempt and first attempt of work that nobody has taken yet."""
 
 _json = msgspec.json.Encoder().encode
 
@@ -42,9 +48,11 @@ class AttachmentRow:
 
 @dataclass(slots=True)
 class Draft:
-    """One email with the ids and instants it will be stored under."""
+    """One email with the ids and instants it will be stored under. `is_immediate` says that its work can
+    begin with the commit, `waits_for_files` that it cannot before they have been fetched."""
 
     caller: Caller
+    team_id: UUID
     outgoing: Outgoing
     domain: SenderDomain | None
     id: UUID
@@ -54,20 +62,8 @@ class Draft:
     groups: list[str]
     attachments: list[AttachmentRow]
     weight: int
-    leased: bool = field(default=False)
-
-    @property
-    def team_id(self) -> UUID:
-        return self.caller.team_id
-
-    @property
-    def waits_for_files(self) -> bool:
-        return any(row.url is not None for row in self.attachments)
-
-    @property
-    def is_immediate(self) -> bool:
-        """True when its work can begin with the commit."""
-        return self.outgoing.scheduled_at is None and not self.waits_for_files
+    waits_for_files: bool
+    is_immediate: bool
 
 
 def drafted(
@@ -76,10 +72,34 @@ def drafted(
     """Number the recipients and group them by destination (one work item per domain)."""
     groups: dict[str, int] = {}
     targets = []
-    for position, (role, mailbox, key) in enumerate(outgoing.recipients()):
+    for position, (role, mailbox, key, address) in enumerate(outgoing.recipients()):
         grp = groups.setdefault(mailbox.domain, len(groups))
-        targets.append((position, role, key, mailbox.addr_spec, grp))
-    attachments = [
+        targets.append((position, role, key, address, grp))
+    attachments = _attachments(outgoing.attachments, ids) if outgoing.attachments else []
+    weight = 2048 + 2 * (len(outgoing.html or "") + len(outgoing.text or ""))
+    waits_for_files = False
+    for row in attachments:
+        weight += row.size or 0
+        waits_for_files = waits_for_files or row.url is not None
+    return Draft(
+        caller,
+        caller.team_id,
+        outgoing,
+        domain,
+        stamp.id,
+        stamp.at,
+        f"<{token}@{outgoing.sender.domain}>",
+        targets,
+        list(groups),
+        attachments,
+        weight,
+        waits_for_files,
+        outgoing.scheduled_at is None and not waits_for_files,
+    )
+
+
+def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[AttachmentRow]:
+    return [
         AttachmentRow(
             ids.new(),
             a.filename,
@@ -90,47 +110,45 @@ def drafted(
             None,
             a.url,
         )
-        for a in outgoing.attachments
+        for a in accepted
     ]
-    bodies = len(outgoing.html or "") + len(outgoing.text or "")
-    weight = 2048 + 2 * bodies + sum(len(a.data or b"") for a in outgoing.attachments)
-    return Draft(
-        caller,
-        outgoing,
-        domain,
-        stamp.id,
-        stamp.at,
-        f"<{token}@{outgoing.sender.domain}>",
-        targets,
-        list(groups),
-        attachments,
-        weight,
-    )
+
+
+Record = tuple[Any, ...]
 
 
 class Rows:
-    """Columns for one `queries.insert`, gathered email by email."""
+    """The rows of a commit, gathered email by email, in the column order of `queries`.
+
+    `judged` are the addresses whose suppression must be known, because their work is handed over with the
+    commit; all other work is judged when it is claimed.
+    """
 
     def __init__(self, owner: UUID, leased_until: datetime) -> None:
         self._owner = owner
         self._leased_until = leased_until
-        self._emails: list[tuple[Any, ...]] = []
-        self._recipients: list[tuple[Any, ...]] = []
-        self._work: list[tuple[Any, ...]] = []
-        self.attachments: list[tuple[Any, ...]] = []
+        self.emails: list[Record] = []
+        self.contents: list[Record] = []
+        self.recipients: list[Record] = []
+        self.deliveries: list[Record] = []
+        self.attachments: list[Record] = []
         self.fetches: list[tuple[UUID, UUID, datetime]] = []
         self.openings: list[Opening] = []
+        self.judged: set[tuple[UUID, str]] = set()
 
     def add(self, draft: Draft, *, leased: bool) -> None:
         """Add one email; `leased` when this process's engine takes its work with the commit."""
-        out, domain = draft.outgoing, draft.domain
+        out, domain, team_id, email_id, at = draft.outgoing, draft.domain, draft.team_id, draft.id, draft.at
         kind = Kind.QUEUED if out.scheduled_at is None else Kind.SCHEDULED
+        state = kind.value
         domain_id = domain.id if domain else None
-        self._emails.append(
+        name = out.sender.domain
+        self.emails.append(
             (
-                draft.team_id,
-                draft.id,
-                draft.at,
+                team_id,
+                email_id,
+                at,
+                email_id,
                 draft.message_id,
                 out.sender_text,
                 _texts(out.to_texts),
@@ -143,40 +161,41 @@ class Rows:
                 out.topic_id,
                 draft.caller.key_id,
                 domain_id,
-                out.sender.domain,
-                kind.value,
-                out.html,
-                out.text,
-                _json(out.headers).decode() if out.headers else None,
-                len(draft.attachments),
+                name,
+                state,
+                at,
             )
         )
-        for target in draft.targets:
-            position, role, address, mailbox, grp = target
-            self._recipients.append(
-                (draft.team_id, draft.id, position, role, address, mailbox, grp, kind.value)
-            )
+        headers = _json(out.headers).decode() if out.headers else None
+        self.contents.append((team_id, email_id, at, out.html, out.text, headers, len(draft.attachments)))
+        for position, role, address, mailbox, grp in draft.targets:
+            self.recipients.append((team_id, email_id, position, role, address, mailbox, grp, state))
+            if leased:
+                self.judged.add((team_id, address))
         self._add_work(draft, leased=leased)
-        self._add_attachments(draft)
-        self.openings.append(
-            Opening(
-                draft.team_id,
-                draft.id,
-                kind,
-                draft.at,
-                len(draft.targets),
-                domain_id,
-                out.sender.domain,
-                None,
-            )
-        )
+        if draft.attachments:
+            self._add_attachments(draft)
+        self.openings.append(Opening(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None))
 
     def _add_work(self, draft: Draft, *, leased: bool) -> None:
-        scheduled = draft.outgoing.scheduled_at
-        due = HELD if draft.waits_for_files else scheduled
+        scheduled, at = draft.outgoing.scheduled_at, draft.at
+        due = HELD if draft.waits_for_files else scheduled or at
+        owner, until, attempt, first = (self._owner, self._leased_until, 1, at) if leased else _FREE
         for grp, destination in enumerate(draft.groups):
-            self._work.append(
-                (draft.team_id, draft.id, grp, destination, due, leased, scheduled is None, draft.at)
+            self.deliveries.append(
+                (
+                    draft.team_id,
+                    draft.id,
+                    grp,
+                    destination,
+                    due,
+                    owner,
+                    until,
+                    attempt,
+                    scheduled is None,
+                    first,
+                    at,
+                )
             )
 
     def _add_attachments(self, draft: Draft) -> None:
@@ -200,14 +219,8 @@ class Rows:
         if draft.waits_for_files:
             self.fetches.append((draft.team_id, draft.id, draft.at))
 
-    def columns(self) -> list[Any]:
-        emails = list(zip(*self._emails, strict=True))
-        recipients = list(zip(*self._recipients, strict=True))
-        work = list(zip(*self._work, strict=True))
-        return [*emails, *recipients, *work[:-1], self._owner, self._leased_until, work[-1]]
 
-
-def hand_over(draft: Draft, origins: dict[tuple[UUID, int], str], deadline: float) -> list[Item]:
+def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
     """The items of an email whose rows were committed with this process as their owner."""
     parcel = parcel_of(draft)
     return [
@@ -222,7 +235,7 @@ def hand_over(draft: Draft, origins: dict[tuple[UUID, int], str], deadline: floa
             uncertain=False,
             first_attempt_at=draft.at,
             targets=[
-                Target(position, mailbox, address, origins.get((draft.id, position)))
+                Target(position, mailbox, address, origins.get((draft.team_id, address)))
                 for position, _, address, mailbox, group in draft.targets
                 if group == grp
             ],
