@@ -8,6 +8,7 @@ milliseconds, then twelve bits that hold the microseconds inside that millisecon
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -21,6 +22,10 @@ from pillarbox.kernel.clock import Clock
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+_TAIL = struct.Struct(">Q")
+_WHOLE = struct.Struct(">QQ")
+_FREE = (1 << 62) - 1
+_VARIANT = 1 << 63
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BASE62_VALUE = {digit: value for value, digit in enumerate(BASE62)}
 
@@ -42,11 +47,14 @@ class Ids:
 
     def stamp(self) -> Stamp:
         """A new UUIDv7 and the microsecond it stands for."""
-        micros = (self._clock.now() - EPOCH) // MICROSECOND
+        at = self._clock.now()
+        # Seconds as a float tell microseconds apart until the year 2106.
+        micros = round(at.timestamp() * 1e6)
         if micros <= self._last:
             micros = self._last + 1
+            at = EPOCH + timedelta(microseconds=micros)
         self._last = micros
-        return Stamp(uuid7(micros, self._random_bytes(8)), EPOCH + timedelta(microseconds=micros))
+        return Stamp(uuid7(micros, self._random_bytes(8)), at)
 
     def token(self) -> str:
         """128 random bits in hexadecimal."""
@@ -82,8 +90,8 @@ class RandomBytes:
 def uuid7(micros: int, tail: bytes) -> UUID:
     """The UUIDv7 of an instant (microseconds since 1970) and eight random bytes (two bits go unused)."""
     millis, fraction = divmod(micros, 1000)
-    head = (millis << 16 | 0x7000 | fraction).to_bytes(8, "big")
-    made: UUID = FastUUID(head + bytes((tail[0] & 0x3F | 0x80,)) + tail[1:])
+    (chance,) = _TAIL.unpack(tail)
+    made: UUID = FastUUID(_WHOLE.pack(millis << 16 | 0x7000 | fraction, chance & _FREE | _VARIANT))
     return made
 
 

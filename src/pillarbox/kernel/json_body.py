@@ -11,7 +11,12 @@ from pillarbox.kernel.problems import BadRequest, Invalid
 MOST_DEPTH = 64
 MOST_CONTAINERS = 100_000
 MOST_STRINGS = 500_000
+SMALL = 1024 * 1024
+"""What a body of this size holds fits into memory whatever it is, so it is counted when it is parsed: that
+is faster than to look at every byte once more."""
 
+
+_CONTAINERS = (dict, list)
 _decode = msgspec.json.Decoder().decode
 
 NOT_JSON = "The request body is not valid JSON."
@@ -24,17 +29,15 @@ def decode(data: bytes | bytearray) -> Any:
     """The body as Python values, `{}` for an empty one; 400 for anything that is not sound JSON."""
     if not data:
         return {}
-    containers = data.count(b"[") + data.count(b"{")
-    if containers > MOST_CONTAINERS or data.count(b'"') > 2 * MOST_STRINGS:
-        _refuse_masses(data)
+    suspect = len(data) > SMALL and _many_containers(data)
     try:
         body = _decode(data)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
     except (msgspec.DecodeError, UnicodeError, ValueError):
         raise BadRequest(NOT_JSON) from None
-    if containers > MOST_DEPTH and _depth_exceeds(body, MOST_DEPTH):
-        raise BadRequest(TOO_DEEP)
+    if suspect or len(data) <= SMALL:
+        _refuse_shape(body)
     return body
 
 
@@ -47,6 +50,14 @@ def refuse_nul(body: Any) -> None:
     """422 when any string of the body holds U+0000, which PostgreSQL cannot store."""
     if _holds_nul(body):
         raise Invalid(WITH_NUL)
+
+
+def _many_containers(data: bytes | bytearray) -> bool:
+    """True where a large body may be nested too deep; refuses masses of small values."""
+    containers = data.count(b"[") + data.count(b"{")
+    if containers > MOST_CONTAINERS or data.count(b'"') > 2 * MOST_STRINGS:
+        _refuse_masses(data)
+    return containers > MOST_DEPTH
 
 
 def _refuse_masses(data: bytes | bytearray) -> None:
@@ -63,19 +74,24 @@ def _refuse_masses(data: bytes | bytearray) -> None:
         raise BadRequest(TOO_MANY)
 
 
-def _children(value: Any) -> list[Any]:
-    if type(value) is dict:
-        return [child for child in value.values() if type(child) in (dict, list)]
-    return [child for child in value if type(child) in (dict, list)]
-
-
-def _depth_exceeds(body: Any, most: int) -> bool:
-    level = [body] if type(body) in (dict, list) else []
-    for _ in range(most):
-        level = [child for value in level for child in _children(value)]
+def _refuse_shape(body: Any) -> None:
+    """400 for containers that are nested too deep or too many."""
+    level = [body] if type(body) in _CONTAINERS else []
+    seen = 0
+    for _ in range(MOST_DEPTH):
         if not level:
-            return False
-    return True
+            return
+        seen += len(level)
+        if seen > MOST_CONTAINERS:
+            raise BadRequest(TOO_MANY)
+        level = [
+            child
+            for value in level
+            for child in (value.values() if type(value) is dict else value)
+            if type(child) in _CONTAINERS
+        ]
+    if level:
+        raise BadRequest(TOO_DEEP)
 
 
 def _holds_nul(body: Any) -> bool:
