@@ -70,7 +70,7 @@ class EndpointRules:
 
 
 def _parsed(url: str) -> WebAddress | None:
-    if len(url) > LONGEST or url != url.strip():
+    if len(url) > LONGEST or url.split() != [url]:
         return None
     try:
         return parse_url(url)
