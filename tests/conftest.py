@@ -21,6 +21,8 @@ from kit.thrift import prepare
 from pillarbox.kernel.embedded import EmbeddedPostgres
 from pillarbox.kernel.migrate import migrate_url
 
+pytest.register_assert_rewrite("kit.ledger", "kit.process", "kit.world")
+
 TEMPLATE = "migrated"
 RANDOM = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 

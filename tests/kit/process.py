@@ -158,7 +158,7 @@ async def reconciled(url: str) -> None:
         found = await reconcile(pool, 10)
     finally:
         await pool.close()
-    assert found.gaps == []
+    assert found.gaps == [], found.gaps
 
 
 @asynccontextmanager

@@ -315,7 +315,15 @@ INVARIANTS: tuple[Invariant, ...] = (
                    sum(bounced_permanent) AS bounced_permanent,
                    sum(bounced_transient) AS bounced_transient,
                    sum(bounced_undetermined) AS bounced_undetermined
-              FROM metric_increments
+              FROM (SELECT team_id, date_bin('15 minutes', start, 'epoch'::timestamptz) AS start,
+                           received, sent, delivered, delivery_delayed, failed, suppressed, complained,
+                           bounced_permanent, bounced_transient, bounced_undetermined
+                      FROM metric_increments
+                     UNION ALL
+                    SELECT team_id, start, received, sent, delivered, delivery_delayed, failed, suppressed,
+                           complained, bounced_permanent, bounced_transient, bounced_undetermined
+                      FROM rollups
+                     WHERE level = 1) AS parts
              GROUP BY 1, 2
         )
         SELECT team_id, start, pair.metric, coalesce(pair.written, 0)::bigint AS written,
@@ -369,7 +377,9 @@ ACCOUNTS = """
            coalesce(found.canceled, 0) AS canceled, coalesce(found.pending, 0) AS pending
       FROM teams t
       LEFT JOIN (SELECT i.team_id, sum(i.received) AS accepted
-                   FROM metric_increments i
+                   FROM (SELECT team_id, start, received FROM metric_increments
+                          UNION ALL
+                         SELECT team_id, start, received FROM rollups WHERE level = 1) AS i
                    LEFT JOIN purges p ON p.team_id = i.team_id
                   WHERE p.before IS NULL OR i.start >= p.before
                   GROUP BY i.team_id) AS written
