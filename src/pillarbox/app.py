@@ -38,14 +38,20 @@ from pillarbox.delivery.sealing import Sealer
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
 from pillarbox.domains import routes as domain_routes
+from pillarbox.domains.asking import Asker
+from pillarbox.domains.checks import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
 from pillarbox.domains.claims.jobs import Claiming
 from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.claims.transfer import Transfers
 from pillarbox.domains.installation import Installation, OwnershipProof
-from pillarbox.domains.resolving import ThroughResolver
+from pillarbox.domains.jobs import LANE as CHECK_LANE
+from pillarbox.domains.jobs import Checking
+from pillarbox.domains.looking import Looker
+from pillarbox.domains.passes import Passes
 from pillarbox.domains.senders import Senders
+from pillarbox.domains.sightings import Asks
 from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
@@ -78,7 +84,9 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.pool_figures import watch
+from pillarbox.kernel.posts import Posts
 from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.reach import PublicReach
 from pillarbox.kernel.room import Room, disks_of
 from pillarbox.kernel.rounds import Round
 from pillarbox.kernel.routing import Route, RouteTable, collect
@@ -101,6 +109,12 @@ from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
 from pillarbox.webhooks import routes as webhook_routes
 from pillarbox.webhooks.bodies import Bodies
+from pillarbox.webhooks.dispatch import figures as webhook_figures
+from pillarbox.webhooks.dispatch.census import WebhookCensus
+from pillarbox.webhooks.dispatch.claims import Claims as WebhookClaims
+from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.posting import Poster
+from pillarbox.webhooks.dispatch.settle import Settler as WebhookSettler
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices
@@ -138,12 +152,14 @@ class Seams:
     resolver: Resolver
     chance: Callable[[], float]
     shuffle: Callable[[list[str]], None]
+    asks: Asks
 
     @classmethod
     def real(cls, settings: Settings) -> Seams:
         clock = SystemClock()
         servers = [(at.host, at.port) for at in settings.dns] or None
-        return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle)
+        asker = Asker(servers, clock, allowed=settings.allow_private)
+        return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle, asker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +191,14 @@ class House:
         self.pools = pools
         self.pool = pool = pools.doors
         self.clock = seams.clock
-        self.resolver = seams.resolver
+        self.asks = seams.asks
         self.ids = Ids(seams.clock)
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
-        self.publisher = Publisher(self.ids, self.webhook_bell.ring)
+        self.publisher = Publisher(self.ids, self.wake_webhooks)
         self.bodies = Bodies({"email": event_data})
         self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
         self.senders = Senders(pool, seams.clock)
@@ -200,10 +216,12 @@ class House:
         self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
         self.pauses = Pauses(pools.engine)
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
+        self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
         self.last_used = LastUsed(pool, seams.clock)
         self.rounds = self._rounds()
-        self.jobs = Jobs(pool, seams.clock, runtime.process_id, self._handlers())
+        checking = self._checking(seams)
+        self.jobs = Jobs(pool, seams.clock, runtime.process_id, self._handlers(checking), lanes=(CHECK_LANE,))
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
 
@@ -212,7 +230,13 @@ class House:
         outside, keep = self._outside(seams, sealer)
         carrier = Carriers(self.simulators, Simulator(seams.clock), outside)
         settler = Settler(
-            self.pools.engine, self.timeline, self.ids, seams.clock, self.runtime.process_id, keep
+            self.pools.engine,
+            self.timeline,
+            self.ids,
+            self.publisher,
+            seams.clock,
+            self.runtime.process_id,
+            keep,
         )
         return Engine(
             clock=seams.clock,
@@ -224,6 +248,29 @@ class House:
             chance=seams.chance,
             roles=",".join(self.settings.roles),
         )
+
+    def _dispatcher(self, seams: Seams) -> Dispatcher:
+        rules, process = endpoint_rules(self.settings), self.runtime.process_id
+        private = self.settings.allow_private
+        reach = PublicReach(private, ports=rules.permits_port)
+        posts = Posts(Outbound(DnsAddresses(seams.resolver), private, reach=reach))
+        return Dispatcher(
+            clock=seams.clock,
+            ids=self.ids,
+            claims=WebhookClaims(self.pools.engine, seams.clock, process, self.ring, self.bodies),
+            settler=WebhookSettler(self.pools.engine, self.ids, process),
+            poster=Poster(posts, rules),
+            retries=self.settings.webhooks_retries,
+            tell=self.webhook_bell.ring,
+            roles=",".join(self.settings.roles),
+        )
+
+    def wake_webhooks(self) -> None:
+        """Something was committed for the dispatchers: ours, or where we have none those of others."""
+        if self.dispatcher is not None:
+            self.dispatcher.wake()
+        else:
+            self.webhook_bell.ring()
 
     def _outside(self, seams: Seams, sealer: Sealer) -> tuple[Carrier, KeepCaptured]:
         route = self.settings.route
@@ -271,12 +318,18 @@ class House:
             wake=self.bell.ring,
         )
 
-    def _handlers(self) -> dict[str, Handler]:
+    def _checking(self, seams: Seams) -> Checking:
+        passes = Passes(self.workshop, self.settings.delivery_window)
+        looker = Looker(self.asks, self.clock)
+        return Checking(self.pool, self.clock, looker, passes, seams.chance, self.senders.forget)
+
+    def _handlers(self, checking: Checking) -> dict[str, Handler]:
         if Role.JOBS not in self.settings.roles:
             return {}
         fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
         return {
             JOB_FETCH: fetching.run,
+            JOB_CHECK: checking.run,
             JOB_CLAIM: self._claiming().run,
             **Notices(self.pool, TeamMail(self.pool, self.accept, self.settings.hostname).send).handlers(),
             **self._webhook_retention().handlers(),
@@ -285,7 +338,7 @@ class House:
 
     def _claiming(self) -> Claiming:
         transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
-        return Claiming(self.pool, self.clock, ThroughResolver(self.resolver), transfers)
+        return Claiming(self.pool, self.clock, self.asks, transfers)
 
     def _rounds(self) -> list[Round]:
         settings = self.settings
@@ -350,7 +403,7 @@ class House:
 
     def _delivery_log(self) -> DeliveryLog:
         days = self.settings.webhooks_retention_days
-        return DeliveryLog(self.bodies, self.ids, self.clock, self.webhook_bell.ring, days)
+        return DeliveryLog(self.bodies, self.ids, self.clock, self.wake_webhooks, days)
 
 
 class App:
@@ -380,6 +433,8 @@ class App:
         house = self.house
         if house.engine is not None:
             await house.engine.start()
+        if house.dispatcher is not None:
+            await house.dispatcher.start()
         for ear in self._ears:
             await ear.start()
         await house.capture.start()
@@ -393,12 +448,15 @@ class App:
         house, folder = self.house, self.house.runtime.figures
         if folder is None:
             return []
-        engine = house.engine
+        engine, dispatcher = house.engine, house.dispatcher
+        if dispatcher is not None:
+            webhook_figures.watch(dispatcher)
         figures.HELD.read = lambda: {(): engine.held if engine else 0}
         watch({"doors": house.pools.doors, "engine": house.pools.engine})
         kept = [Sheet(folder, house.clock).keep()]
         if house.runtime.index == 0:
             kept.append(Census(house.pool, house.clock).keep())
+            kept.append(WebhookCensus(house.pool, house.clock).keep())
         return [asyncio.create_task(work) for work in kept]
 
     def closing(self) -> None:
@@ -415,6 +473,8 @@ class App:
         await house.jobs.stop(grace)
         if house.engine is not None:
             await house.engine.stop(grace)
+        if house.dispatcher is not None:
+            await house.dispatcher.stop(grace)
         for task in self._writing:
             task.cancel()
         await asyncio.gather(*self._writing, return_exceptions=True)
@@ -433,6 +493,8 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
     ears = []
     if house.engine is not None:
         ears.append(Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
+    if house.dispatcher is not None:
+        ears.append(Ear(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.heard))
     if settings.route.kind is RouteKind.CAPTURE:
         ears.append(Ear(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
     return App(house, ears)

@@ -26,11 +26,11 @@ from kit.thrift import plain_client
 from kit.zone import Zone
 from pillarbox.app import App, Seams, build
 from pillarbox.domains import trust
+from pillarbox.domains.sightings import Asks
 from pillarbox.kernel import shared_memory
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.config import settings_of
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.dns import Resolver
 from pillarbox.kernel.http_protocol import Protocol
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.runtime import Runtime
@@ -162,7 +162,8 @@ async def world(
     folder: Path,
     *,
     clock: Clock | None = None,
-    zone: Resolver | None = None,
+    zone: Zone | None = None,
+    asks: Asks | None = None,
     chance: float = 0.5,
     started: bool = True,
     **settings: str,
@@ -180,7 +181,8 @@ async def world(
     }
     memory = shared_memory.create()
     runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token")
-    seams = Seams(clock or SystemClock(), zone or Zone(), lambda: chance, lambda names: names.sort())
+    known = zone or Zone()
+    seams = Seams(clock or SystemClock(), known, lambda: chance, lambda names: names.sort(), asks or known)
     app = await build(settings_of(texts), runtime, seams)
     if started:
         await app.start()

@@ -33,6 +33,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
+from pillarbox.domains.sightings import Question, Said, Sighting, Sightings
 from pillarbox.kernel.dns import MAX_CNAMES, Answer, Status
 
 TTL = 300
@@ -100,6 +101,21 @@ class Zone:
         answer = await self._ask(name, "PTR")
         return Answer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
 
+    async def ask(self, question: Question) -> Sightings:
+        """As what asks DNS about domains does (`domains.asking`); there is one server, the zone."""
+        if question.kind == "ADDRESSES":
+            answer = await self.addresses(question.name, ipv6=True)
+        elif question.kind == "CNAME":
+            await self.note(question.name, "CNAME")
+            found = tuple(_plain(name) for name in self.records(question.name, "CNAME"))
+            fault = self.fault(question.name)
+            status: Status = "failed" if fault else "found" if found else self.absence(question.name)
+            answer = Answer(status, found, fault)
+        else:
+            answer = await self._ask(question.name, question.kind)
+        values = tuple(_seen(question.kind, value) for value in answer.records)
+        return (Sighting(SAID[answer.status], values, "the zone", answer.detail),)
+
     async def _ask(self, name: str, kind: str) -> Answer[str]:
         await self.note(name, kind)
         target = _plain(name)
@@ -135,6 +151,16 @@ class Zone:
 
 def _plain(name: str) -> str:
     return name.rstrip(".").lower()
+
+
+SAID = {"found": Said.VALUES, "no_data": Said.NO_DATA, "no_name": Said.NO_NAME, "failed": Said.TROUBLE}
+
+
+def _seen(kind: str, value: str) -> str:
+    if kind == "MX":
+        preference, exchange = _mx_value(value)
+        return f"{preference} {exchange}"
+    return value.strip('"')
 
 
 def _mx_value(value: str) -> tuple[int, str]:

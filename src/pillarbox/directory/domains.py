@@ -73,6 +73,17 @@ async def own(db: TeamDb, name: str, at: datetime) -> bool:
     return True
 
 
+async def disown(db: TeamDb, name: str) -> None:
+    """Nobody owns the name any more, if the team did: its proof is gone."""
+    await db.run(
+        """
+        UPDATE directory_domains SET owned = false, owned_at = NULL
+         WHERE name = $2 AND team_id = $1 AND owned
+        """,
+        name,
+    )
+
+
 async def receiver(source: Source, name: str, *, require_dns: bool = True) -> Receiver | None:
     """The team that receives mail for the name (lower-case A-labels): its domain has the capability, and
     DNS has shown it unless `require_dns` is false. Where several teams could, the owner of the name does,

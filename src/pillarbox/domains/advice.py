@@ -13,7 +13,7 @@ from msgspec import Struct
 from pillarbox.domains.advice_table import ADVICE
 from pillarbox.domains.advice_values import Diagnosis, Wrong, diagnosed, quoted, warned
 from pillarbox.domains.matching import Expected, Kind, Match, Verdict, fits
-from pillarbox.domains.names import registrable
+from pillarbox.domains.names import LONGEST, registrable
 from pillarbox.domains.sightings import Question, Said, Sighting
 
 OWNED_ELSEWHERE: Final = "owned_elsewhere"
@@ -90,13 +90,16 @@ def advised(case: Case, answers: Sequence[tuple[Clue, Sighting]] = ()) -> tuple[
     return _worded(case, *wild[:1], wrong)
 
 
-def not_ours(case: Case) -> tuple[Advice, ...]:
+def not_ours(domain: str) -> Advice:
     """The advice where another team owns the name."""
-    return _worded(case, Diagnosis(OWNED_ELSEWHERE))
+    words = ADVICE[OWNED_ELSEWHERE]
+    return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
 
 
 def _absent(case: Case, answers: Sequence[tuple[Clue, Sighting]]) -> Diagnosis:
     """Why nothing is there, by the first clue that tells."""
+    if len(case.expected.owner) > LONGEST:
+        return Diagnosis("name_too_long")
     for clue, found in answers:
         if (told := _told(case.expected, clue, found)) is not None:
             return told
@@ -148,7 +151,7 @@ def _similar(case: Case) -> list[str]:
 
 
 def _others(expected: Expected, names: Sequence[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if name != expected.owner and len(name) <= 253]
+    return [name for name in dict.fromkeys(names) if name != expected.owner and len(name) <= LONGEST]
 
 
 def _worded(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:

@@ -23,6 +23,10 @@ ADVICE: Final[dict[str, Words]] = {
         "The domain {domain} does not exist in DNS.",
         "Check the spelling of the name and that the domain is registered and delegated to name servers.",
     ),
+    "name_too_long": Words(
+        "The record cannot exist: its name would be longer than the 253 characters that DNS allows.",
+        "Use a shorter domain name.",
+    ),
     "doubled_name": Words(
         "The record stands at {place}: the domain name is in there twice.",
         "Your DNS provider adds the domain to what you enter. Enter only `{shown}` as the name.",

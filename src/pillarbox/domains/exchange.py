@@ -140,7 +140,9 @@ def _query(owner: dns.name.Name, kind: dns.rdatatype.RdataType, *, recursion: bo
     """A question as it goes over the wire (RFC 1035 section 4.1; RFC 6891)."""
     flags = int(dns.flags.RD) if recursion else 0
     header = secrets.token_bytes(2) + struct.pack("!HHHHH", flags, 1, 0, 0, int(edns))
-    return header + owner.to_wire() + struct.pack("!HH", kind, 1) + (EDNS if edns else b"")
+    name = owner.to_wire()
+    assert name is not None
+    return header + name + struct.pack("!HH", kind, 1) + (EDNS if edns else b"")
 
 
 async def _over_udp(
@@ -216,7 +218,7 @@ def _value(record: Any, kind: str) -> str:
         return f"{record.preference} {_text(record.exchange) or '.'}"
     if kind == "TXT":
         return b"".join(record.strings).decode("utf-8", "replace")
-    if kind in ("CNAME", "NS"):
+    if kind in ("CNAME", "NS", "PTR"):
         return _text(record.target)
     return str(record.address)
 

@@ -247,7 +247,7 @@ class SenderRow:
     open_tracking: bool
     click_tracking: bool
     tracking_subdomain: str | None
-    records: str
+    tracking_ok: bool
     dkim_id: UUID
     selector: str
     sealed: bytes
@@ -258,7 +258,7 @@ async def sender(db: TeamDb, name: str) -> SenderRow | None:
         SenderRow,
         """
         SELECT d.id, d.name, d.return_path, d.sending, d.sending_ok, d.trusted, d.tls, d.open_tracking,
-               d.click_tracking, d.tracking_subdomain, d.records, k.id AS dkim_id, k.selector,
+               d.click_tracking, d.tracking_subdomain, d.tracking_ok, k.id AS dkim_id, k.selector,
                k.private_key AS sealed
           FROM domains d
           JOIN dkim_keys k

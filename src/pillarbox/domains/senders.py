@@ -8,11 +8,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
-import msgspec
 
 from pillarbox.domains import queries
 from pillarbox.domains.queries import SenderRow
-from pillarbox.domains.status import RecordKey, State, state_of
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
 
@@ -102,8 +100,7 @@ def seal_context(key_id: UUID) -> bytes:
 
 
 def _sender_domain(row: SenderRow) -> SenderDomain:
-    states = msgspec.json.decode(row.records)
-    tracks = row.tracking_subdomain and state_of(RecordKey.TRACKING, states) is State.VERIFIED
+    tracks = row.tracking_subdomain and row.tracking_ok
     return SenderDomain(
         id=row.id,
         name=row.name,

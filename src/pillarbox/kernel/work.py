@@ -7,13 +7,17 @@ leaves a row whose lease runs out and that is claimed again; a job that has ende
 
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
 number of claims that ended without one.
+
+Most kinds share one lane. A kind of which thousands may be due at once has one of its own, so that it keeps
+nobody else waiting; it begins small batches, spread over time, from both ends of the queue: what was asked
+for just now does not stand behind all that is merely due.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -36,21 +40,30 @@ BROKEN_GAP = timedelta(seconds=30)
 
 # Across teams: free work that is due, and work whose process went silent.
 CLAIM = """
-    WITH due AS MATERIALIZED (
+    WITH free AS MATERIALIZED (
         SELECT team_id, id
           FROM jobs
-         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6
-           AND ((owner IS NULL AND due_at <= $3) OR (owner IS NOT NULL AND leased_until < $3))
+         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
+         ORDER BY due_at
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    ), lost AS MATERIALIZED (
+        SELECT team_id, id
+          FROM jobs
+         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NOT NULL AND leased_until < $3
          ORDER BY due_at
          LIMIT $4
            FOR UPDATE SKIP LOCKED
     )
     UPDATE jobs j
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1
-      FROM due
+      FROM (SELECT team_id, id FROM lost UNION ALL SELECT team_id, id FROM free LIMIT $4) due
      WHERE j.team_id = due.team_id AND j.id = due.id
     RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
 """
+
+CLAIM_LATEST = CLAIM.replace("ORDER BY due_at", "ORDER BY due_at DESC")
+"""The same from the other end of the queue."""
 
 FINISH = """
     DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3
@@ -107,19 +120,62 @@ class Postponed:
     reason: str
 
 
-Handler = Callable[[Job], Awaitable[Finished | Postponed]]
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What becomes of the job is found out in the transaction that settles it: `decide` writes the effects
+    and says. All of it is undone where the job is no longer this claim's."""
+
+    decide: Callable[[Connection], Awaitable[Finished | Postponed]]
+
+
+Handler = Callable[[Job], Awaitable[Finished | Postponed | Decided]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Kinds that run beside the others: at most `running` at a time, begun `batch` by `batch` with `pause`
+    seconds between while more is due."""
+
+    kinds: tuple[str, ...]
+    running: int
+    batch: int
+    pause: float
+
+
+@dataclass(slots=True)
+class _Track:
+    """A lane, and how full it is."""
+
+    lane: Lane
+    running: set[asyncio.Task[None]] = field(default_factory=set)
+    look_at: float = 0.0
+    backlog: bool = False
+    latest: bool = False
+
+
+class _OvertakenError(Exception):
+    """The job was claimed anew, or asked for anew, while this claim ran."""
 
 
 class Jobs:
     """Runs the jobs of this process."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, handlers: Mapping[str, Handler]
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        owner: UUID,
+        handlers: Mapping[str, Handler],
+        lanes: Sequence[Lane] = (),
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._owner = owner
         self._handlers = handlers
+        apart = {kind for lane in lanes for kind in lane.kinds}
+        shared = tuple(kind for kind in handlers if kind not in apart)
+        own = [lane for lane in lanes if handlers.keys() >= set(lane.kinds)]
+        self._tracks = [_Track(lane) for lane in (Lane(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
@@ -147,18 +203,26 @@ class Jobs:
 
     async def look(self) -> int:
         """Claim and start what is due; returns how many jobs were started."""
-        room = MOST_RUNNING - len(self._tasks)
-        if room <= 0 or not self._handlers:
+        return sum([await self._look(track) for track in self._tracks])
+
+    async def _look(self, track: _Track) -> int:
+        room = min(track.lane.running - len(track.running), track.lane.batch)
+        if room <= 0 or not track.lane.kinds:
             return 0
         now = self._clock.now()
+        claim = CLAIM_LATEST if track.latest else CLAIM
         rows = await self._pool.fetch(
-            CLAIM, self._owner, now + LEASE, now, min(room, BATCH), list(self._handlers), MOST_DEATHS
+            claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
         )
+        track.backlog = len(rows) == room
+        track.latest = track.backlog and not track.latest
         for row in rows:
             job = Job(**row)
             task = asyncio.create_task(self._run(job))
             self._tasks[task] = job
+            track.running.add(task)
             task.add_done_callback(self._tasks.pop)
+            task.add_done_callback(track.running.discard)
         return len(rows)
 
     async def idle(self) -> None:
@@ -167,19 +231,27 @@ class Jobs:
             await asyncio.wait(tuple(self._tasks))
 
     async def _forever(self) -> None:
+        time = asyncio.get_running_loop().time
         while True:
+            woken = self._wake.is_set()
+            self._wake.clear()
+            for track in self._tracks:
+                if woken or time() >= track.look_at:
+                    await self._look_safely(track)
+                    track.look_at = time() + (track.lane.pause if track.backlog else LOOK_EVERY)
             try:
-                await self.look()
-            except GONE as trouble:
-                log.warning("jobs.database_away", trouble=repr(trouble)[:200])
-            except Exception:
-                log.exception("jobs.loop_failed")
-            try:
-                async with asyncio.timeout(LOOK_EVERY):
+                async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
                     await self._wake.wait()
             except TimeoutError:
                 pass
-            self._wake.clear()
+
+    async def _look_safely(self, track: _Track) -> None:
+        try:
+            await self._look(track)
+        except GONE as trouble:
+            log.warning("jobs.database_away", trouble=repr(trouble)[:200])
+        except Exception:
+            log.exception("jobs.loop_failed")
 
     async def _keep(self) -> None:
         """Renew the leases of what runs: some jobs take longer than a lease."""
@@ -199,6 +271,7 @@ class Jobs:
             log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
 
     async def _run(self, job: Job) -> None:
+        outcome: Finished | Postponed | Decided
         try:
             outcome = await self._handlers[job.kind](job)
         except Exception:
@@ -209,14 +282,26 @@ class Jobs:
         except Exception:
             log.exception("jobs.settle_failed", kind=job.kind, job=job.id)
 
-    async def _settle(self, job: Job, outcome: Finished | Postponed) -> None:
-        async with transaction(self._pool) as conn:
-            if isinstance(outcome, Postponed):
-                await conn.execute(POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason)
-                return
+    async def _settle(self, job: Job, outcome: Finished | Postponed | Decided) -> None:
+        try:
+            async with transaction(self._pool) as conn:
+                if isinstance(outcome, Decided):
+                    outcome = await outcome.decide(conn)
+                await self._write(conn, job, outcome)
+        except _OvertakenError:
+            log.info("jobs.overtaken", kind=job.kind, job=job.id)
+
+    async def _write(self, conn: Connection, job: Job, outcome: Finished | Postponed) -> None:
+        if isinstance(outcome, Postponed):
+            ours = await conn.execute(
+                POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason
+            )
+        else:
             ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
-            if ours == "DELETE 1" and outcome.effects is not None:
-                await outcome.effects(conn)
+        if ours.endswith(" 0"):
+            raise _OvertakenError
+        if isinstance(outcome, Finished) and outcome.effects is not None:
+            await outcome.effects(conn)
 
 
 def _keys(jobs: Collection[Job]) -> tuple[list[UUID], list[UUID]]:
