@@ -121,7 +121,7 @@ def relaxed_header(field: bytes) -> bytes:
 
 def relaxed_body(body: bytes) -> bytes:
     """The body as DKIM hashes it in relaxed form (RFC 6376, 3.4.4)."""
-    body = _collapsed(body).replace(b" \r\n", b"\r\n").removesuffix(b" ")
+    body = collapsed(body).replace(b" \r\n", b"\r\n").removesuffix(b" ")
     if not body:
         return b""
     if not body.endswith(b"\r\n"):
@@ -141,7 +141,7 @@ def _split(message: bytes) -> tuple[bytes, bytes]:
     return head.removesuffix(b"\r\n"), body
 
 
-def _collapsed(text: bytes) -> bytes:
+def collapsed(text: bytes) -> bytes:
     """`text` with every run of spaces and tabs as one space; the passes halve the longest run."""
     if b"\t" in text:
         text = text.replace(b"\t", b" ")
@@ -152,7 +152,7 @@ def _collapsed(text: bytes) -> bytes:
 
 def _single_spaced(text: bytes) -> bytes:
     """Header text unfolded, with single spaces."""
-    return _collapsed(text.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" "))
+    return collapsed(text.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" "))
 
 
 def _relaxed_fields(head: bytes) -> dict[bytes, list[bytes]]:
