@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import asyncpg
 import typer
 
 from pillarbox.kernel import log
-from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings
+from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings, settings_of
 from pillarbox.kernel.data_folder import FolderError, FolderInUse, locked, read_note
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.embedded import EmbeddedPostgres
@@ -48,6 +48,12 @@ DatabaseUrl = Annotated[
     ),
 ]
 
+Note = dict[str, Any]
+"""What a running server says of itself in its data folder."""
+
+OWN = frozenset({"data", "log"})
+"""Settings that a command has for itself, beside a server too."""
+
 POOL = 2
 
 
@@ -63,12 +69,14 @@ class NoDatabaseError(FolderError):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a command works with. `settings` has the database's URL and the key ring filled in; `server` is
-    the base URL of the running server on this machine, None when none runs."""
+    """What a command works with. `settings` are those of the running server, else the command's own, with the
+    database's URL and the key ring filled in; `server` is the base URL of the running server on this machine,
+    None when none runs, and `doors` are the names of the doors that it has opened."""
 
     settings: Settings
     pool: asyncpg.Pool
     server: str | None
+    doors: Sequence[str] | None = None
 
 
 def run(work: Callable[[Reach], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
@@ -87,17 +95,17 @@ def run(work: Callable[[Reach], Awaitable[int]], *, data: str | None, database_u
 @asynccontextmanager
 async def reach(settings: Settings) -> AsyncIterator[Reach]:
     """A pool on the right database for as long as the block runs."""
-    async with database(settings) as (found, server):
+    async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
         try:
-            yield Reach(found, pool, server)
+            yield Reach(found, pool, *((note["http"], note.get("doors")) if note else (None, None)))
         finally:
             await pool.close()
 
 
 @asynccontextmanager
-async def database(settings: Settings) -> AsyncIterator[tuple[Settings, str | None]]:
-    """The settings with the URL of a database that answers, and the running server's address."""
+async def database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
+    """The settings with the URL of a database that answers, and the note of the running server."""
     refuse_emptiness(settings)
     try:
         with locked(settings.data):
@@ -110,10 +118,22 @@ async def database(settings: Settings) -> AsyncIterator[tuple[Settings, str | No
             raise
     url = settings.database_url or note["database_url"]
     await refuse_unmigrated_url(url)
-    joined = settings.replacing(
-        database_url=url, secret_key=note["secret_key"], public_url=note["public_url"]
+    yield joined(settings, note, url), note
+
+
+def joined(settings: Settings, note: Note, url: str) -> Settings:
+    """The settings that the running server was started with, however this command was started; where the
+    folder is and how to log is the command's own."""
+    theirs = note.get("settings") or settings.given
+    return settings_of(
+        {
+            **{name: text for name, text in theirs.items() if text is not None and name not in OWN},
+            **{name: text for name, text in settings.given.items() if name in OWN},
+            "database_url": url,
+            "secret_key": note["secret_key"],
+            "public_url": note["public_url"],
+        }
     )
-    yield joined, note["http"]
 
 
 def refuse_emptiness(settings: Settings) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol
 
-Kind = Literal["MX", "TXT", "CNAME", "ADDRESSES"]
+Kind = Literal["MX", "TXT", "CNAME", "PTR", "ADDRESSES"]
 
 
 class Question(NamedTuple):

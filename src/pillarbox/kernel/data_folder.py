@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 LOCK_FILE = "lock"
 RUN_FOLDER = "run"
@@ -60,10 +61,10 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
     draft.rename(path)
 
 
-def read_note(folder: Path) -> dict[str, str] | None:
+def read_note(folder: Path) -> dict[str, Any] | None:
     """The running supervisor's note; None when there is none."""
     try:
-        note: dict[str, str] = json.loads(note_path(folder).read_text(encoding="utf-8"))
+        note: dict[str, Any] = json.loads(note_path(folder).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
     return note

@@ -228,6 +228,8 @@ class Supervisor:
             "http": local_url(self._settings) if "http" in self._doors else None,
             "public_url": self._settings.public_url,
             "capture": self._capture_link(),
+            "doors": list(self._doors),
+            "settings": {**self._settings.given, "initial_api_key": None},
         }
 
     async def _close(self) -> None:

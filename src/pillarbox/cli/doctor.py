@@ -1,0 +1,131 @@
+"""`pillarbox doctor`: can this machine deliver and receive?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+import typer
+
+from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
+from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name
+from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.domains import installation_of
+from pillarbox.doctor.checks import Check, Level, is_healthy
+from pillarbox.doctor.domain import domain_checks
+from pillarbox.doctor.examination import Patient, examined
+from pillarbox.doctor.outside import Outside, Tcp, ours
+from pillarbox.domains import overview, queries
+from pillarbox.domains.asking import Asker
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.config import Settings
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.setting_kinds import HostPort
+from pillarbox.kernel.supervisor import CONNECTIONS_PER_PROCESS
+
+PROBLEMS = 1
+NOT_EXAMINED = 2
+
+MARKS = {Level.OK: "ok", Level.WARNING: "warning", Level.PROBLEM: "PROBLEM", Level.SKIPPED: "-"}
+
+Domain = Annotated[
+    str | None,
+    typer.Argument(metavar="[DOMAIN]", help="Look at this domain's records too.", show_default=False),
+]
+
+
+def command(
+    domain: Domain = None,
+    team: TeamOption = None,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Find out whether this machine can deliver and receive mail, and what to do where it cannot.
+
+    May run beside a live server; nothing is changed, no mail is sent. Status 0: no problem; 1: problems;
+    2: it could not be examined.
+    """
+    perform(
+        lambda reach: examine(reach, domain, team, json=json),
+        data=data,
+        database_url=database_url,
+        failed=NOT_EXAMINED,
+    )
+
+
+async def examine(reach: Reach, name: str | None, team: str | None, *, json: bool) -> int:
+    outside = outside_of(reach.settings)
+    if name is not None:
+        name = domain_name(name)
+    records = [] if name is None else await of_domain(reach, outside, name, team)
+    checks = [*await examined(patient_of(reach), outside), *records]
+    if json:
+        show_json(document(name, checks))
+    else:
+        show(checks)
+    return 0 if is_healthy(checks) else PROBLEMS
+
+
+def outside_of(settings: Settings) -> Outside:
+    """The real world, as far as the settings let it in."""
+    clock = SystemClock()
+    servers = [(at.host, at.port) for at in settings.dns] or None
+    return Outside(Asker(servers, clock, allowed=settings.allow_private), clock, Tcp(), ours)
+
+
+def patient_of(reach: Reach) -> Patient:
+    settings = reach.settings
+    return Patient(
+        settings,
+        reach.pool,
+        running=reach.doors is not None,
+        doors=doors_of(settings, reach.doors or ()),
+        connections=settings.processes * CONNECTIONS_PER_PROCESS,
+    )
+
+
+def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
+    """Where the doors are that the running server opened."""
+    submission = settings.submission[0].at if settings.submission else None
+    places = {"http": settings.http, "smtp": settings.smtp, "submission": submission}
+    return {name: at for name in names if (at := places.get(name)) is not None}
+
+
+async def of_domain(reach: Reach, outside: Outside, name: str, team: str | None) -> list[Check]:
+    """The checks of the domain, for each team that has it."""
+    here = installation_of(reach)
+    checks: list[Check] = []
+    for owner in await chosen_teams(reach, team):
+        db = TeamDb(reach.pool, owner.id)
+        for row in await overview.listed(db):
+            domain = await queries.get(db, row.id) if row.name == name else None
+            if domain is not None:
+                checks += await domain_checks(outside, db, domain, here)
+    if not checks:
+        raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
+    return checks
+
+
+def document(name: str | None, checks: Sequence[Check]) -> dict[str, object]:
+    return {
+        "object": "examination",
+        "healthy": is_healthy(checks),
+        "domain": name,
+        "checks": [msgspec.to_builtins(check) for check in checks],
+    }
+
+
+def show(checks: Sequence[Check]) -> None:
+    show_table(
+        ("Result", "What", "Found"), [(MARKS[check.level], check.title, check.found) for check in checks]
+    )
+    steps = [check for check in checks if check.step and check.level is not Level.OK]
+    if steps:
+        say()
+        say("What to do:")
+    for check in steps:
+        say(f"- {check.title}: {check.step}")
+        if check.expected and check.level is not Level.SKIPPED:
+            say(f"  expected: {check.expected}")

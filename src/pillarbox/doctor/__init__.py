@@ -1,0 +1,5 @@
+"""The doctor: can this machine deliver and receive mail, and if not, what is the next step?
+
+Every check is a value with what was expected, what was found and, where something is wrong, one step that
+mends it. Nothing is changed and no mail is sent. What reaches out of this machine goes through `Outside`.
+"""

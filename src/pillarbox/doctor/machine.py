@@ -1,0 +1,152 @@
+"""Whether what is accepted lasts: clock, disk, and the settings of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from pillarbox.doctor.checks import Check, Level
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.room import Space, needed
+
+MIB: Final = 1024 * 1024
+ACCEPTABLE: Final = timedelta(seconds=2)
+BROKEN: Final = timedelta(seconds=15)
+"""Half of a lease: beyond it two machines would disagree about who may send."""
+
+SPARE: Final = 2
+"""There should be so many times the room that is needed."""
+
+SETTINGS: Final = """
+    SELECT name, setting FROM pg_settings
+     WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'zero_damaged_pages',
+                    'server_encoding', 'transaction_read_only', 'max_connections',
+                    'superuser_reserved_connections')
+"""
+
+
+class Rule(NamedTuple):
+    """What a setting of the database must be."""
+
+    setting: str
+    allowed: tuple[str, ...]
+    risk: str
+    step: str
+
+
+RULES: Final = (
+    Rule(
+        "fsync",
+        ("on",),
+        "a crash of the machine can destroy the whole database",
+        "Set `fsync = on` in postgresql.conf and restart PostgreSQL.",
+    ),
+    Rule(
+        "synchronous_commit",
+        ("on", "local", "remote_write", "remote_apply"),
+        "mail that was accepted is lost in a crash",
+        "Set `synchronous_commit = on`.",
+    ),
+    Rule(
+        "full_page_writes",
+        ("on",),
+        "a crash of the machine can leave torn pages",
+        "Set `full_page_writes = on`.",
+    ),
+    Rule(
+        "zero_damaged_pages",
+        ("off",),
+        "damage on the disk is hidden by throwing data away",
+        "Set `zero_damaged_pages = off`.",
+    ),
+    Rule(
+        "server_encoding",
+        ("UTF8",),
+        "most text cannot be stored",
+        "Make the database anew with `ENCODING 'UTF8'`.",
+    ),
+    Rule(
+        "transaction_read_only",
+        ("off",),
+        "nothing can be stored",
+        "Connect to the primary server, not to a replica.",
+    ),
+)
+
+
+async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
+    """This machine's clock against the database's; the middle of the question counts."""
+    before = here.now()
+    theirs = await pool.fetchval("SELECT clock_timestamp()")
+    after = here.now()
+    apart = abs(before + (after - before) / 2 - theirs)
+    level = Level.OK if apart <= ACCEPTABLE else Level.WARNING if apart <= BROKEN else Level.PROBLEM
+    return Check(
+        "clock",
+        level,
+        "The clock agrees with the database's",
+        f"{apart.total_seconds():.1f} s apart",
+        f"at most {ACCEPTABLE.seconds} s",
+        None if level is Level.OK else "Let NTP set the clocks of both machines.",
+    )
+
+
+def disk(folders: Sequence[Path], measure: Callable[[Path], Space | None]) -> list[Check]:
+    """Room on every disk that accepted mail goes to, one check for each file system."""
+    found: dict[Space, Check] = {}
+    for folder in folders:
+        space = measure(folder)
+        if space is not None:
+            found.setdefault(space, _disk(folder, space))
+    return list(found.values())
+
+
+def _disk(folder: Path, space: Space) -> Check:
+    least = needed(space.total)
+    level = Level.OK
+    if space.free < least * SPARE:
+        level = Level.WARNING if space.free >= least else Level.PROBLEM
+    return Check(
+        "disk",
+        level,
+        "There is room on the disk",
+        f"{space.free // MIB:,} MiB free for {folder}",
+        f"{least * SPARE // MIB:,} MiB; below {least // MIB:,} MiB mail is refused",
+        None if level is Level.OK else "Make room, or shorten what is kept: `--email-retention-days`.",
+    )
+
+
+async def database(pool: asyncpg.Pool, connections: int) -> list[Check]:
+    """The settings that decide whether a commit lasts, and whether all processes find a connection."""
+    found = {row["name"]: row["setting"] for row in await pool.fetch(SETTINGS)}
+    return [*(_setting(rule, found) for rule in RULES), _connections(found, connections)]
+
+
+def _setting(rule: Rule, found: Mapping[str, str]) -> Check:
+    value = found.get(rule.setting, "unknown")
+    fine = value in rule.allowed
+    return Check(
+        f"database.{rule.setting}",
+        Level.OK if fine else Level.PROBLEM,
+        f"The database has {rule.setting} {rule.allowed[0]}",
+        value if fine else f"{value}: {rule.risk}",
+        " or ".join(rule.allowed),
+        None if fine else rule.step,
+    )
+
+
+def _connections(found: Mapping[str, str], wanted: int) -> Check:
+    there = int(found["max_connections"]) - int(found["superuser_reserved_connections"])
+    fine = there >= wanted
+    return Check(
+        "database.max_connections",
+        Level.OK if fine else Level.WARNING,
+        "The database takes enough connections",
+        f"{there} connections",
+        f"{wanted} for this machine",
+        None if fine else "Raise `max_connections`, or run fewer processes with `--processes`.",
+    )

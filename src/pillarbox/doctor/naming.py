@@ -1,0 +1,83 @@
+"""Under which name this machine greets others, and whether DNS agrees both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.outside import Outside, is_address
+from pillarbox.domains.sightings import Said
+from pillarbox.kernel.setting_kinds import RouteKind
+
+HELO: Final = "helo"
+HELO_TITLE: Final = "The host name is one of the internet"
+PTR: Final = "ptr"
+PTR_TITLE: Final = "The address points back to the name"
+
+
+async def naming(outside: Outside, hostname: str, route: RouteKind) -> list[Check]:
+    """HELO name and PTR. Only who delivers directly is judged by them."""
+    trouble = Level.PROBLEM if route is RouteKind.DIRECT else Level.WARNING
+    if "." not in hostname or is_address(hostname):
+        return [
+            Check(
+                f"{HELO}.no_domain",
+                trouble if route is not RouteKind.CAPTURE else Level.SKIPPED,
+                HELO_TITLE,
+                f"the host name is {hostname}",
+                "a name such as mail.example.com",
+                "Give this machine a name in a domain of yours, and say so with `--hostname`.",
+            )
+        ]
+    addresses = await outside.addresses(hostname)
+    if not addresses:
+        return [
+            Check(
+                f"{HELO}.no_address",
+                trouble,
+                HELO_TITLE,
+                f"{hostname} has no address in DNS",
+                "an A record (and AAAA, where the machine has IPv6) with the address of this machine",
+                f"Publish it: {hostname} A <public address of this machine>.",
+            )
+        ]
+    return [
+        _helo(outside, hostname, addresses),
+        *[await _pointer(outside, hostname, a, trouble) for a in addresses],
+    ]
+
+
+def _helo(outside: Outside, hostname: str, addresses: Sequence[str]) -> Check:
+    found = f"{hostname} is {', '.join(addresses)}"
+    if any(outside.is_ours(address) for address in addresses):
+        return Check(HELO, Level.OK, HELO_TITLE, found, "an address of this machine")
+    return Check(
+        f"{HELO}.elsewhere",
+        Level.WARNING,
+        HELO_TITLE,
+        f"{found}, which no network card of this machine has",
+        "an address of this machine",
+        "Right where addresses are translated on the way (NAT); otherwise correct the record.",
+    )
+
+
+async def _pointer(outside: Outside, hostname: str, address: str, trouble: Level) -> Check:
+    """Forward-confirmed: the name of the address has that address (RFC 1912, 2.1)."""
+    expected = f"{address} has the name {hostname}"
+    seen = await outside.pointers(address)
+    if seen.said is Said.TROUBLE:
+        found = f"DNS does not say what the name of {address} is: {seen.detail}"
+        return Check(f"{PTR}.unknown", Level.WARNING, PTR_TITLE, found, expected, "Try again later.")
+    if hostname in seen.values:
+        return Check(PTR, Level.OK, PTR_TITLE, f"{address} is {hostname}", expected)
+    step = f"Ask the provider of this machine to set the PTR record of {address} to {hostname}."
+    if not seen.values:
+        return Check(f"{PTR}.absent", trouble, PTR_TITLE, f"{address} has no name", expected, step)
+    names = ", ".join(seen.values)
+    for name in seen.values:
+        if address in await outside.addresses(name):
+            found = f"{address} is {names}: that agrees both ways, but it is not the name we greet with"
+            return Check(f"{PTR}.other", Level.WARNING, PTR_TITLE, found, expected, step)
+    found = f"{address} is {names}, which does not have that address"
+    return Check(f"{PTR}.unconfirmed", trouble, PTR_TITLE, found, expected, step)

@@ -1,0 +1,139 @@
+"""The way out of this machine, handed in so that tests can script it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import ip_address
+from typing import Final
+
+from pillarbox.domains.sightings import Asks, Kind, Question, Said, Sighting, settled
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.reach import is_own
+
+SMTP_PORT: Final = 25
+CONTROL_PORT: Final = 443
+CONNECT_SECONDS: Final = 8.0
+BANNER_SECONDS: Final = 15.0
+LONGEST_LINE: Final = 512
+
+PROBED: Final = ("gmail.com", "outlook.com", "yahoo.com")
+"""Domains whose mail servers are asked for a greeting: they are never all away, and take mail from all the
+world. Each is greeted and left; nothing is sent."""
+
+
+class Reached(Enum):
+    """What became of an attempt to connect."""
+
+    BANNER = "banner"
+    SILENT = "silent"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    NO_ROUTE = "no_route"
+    FORBIDDEN = "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """`BANNER` comes with the first line that the other side said, `SILENT` with what went wrong after the
+    connection was there."""
+
+    reached: Reached
+    line: str = ""
+
+    @property
+    def connected(self) -> bool:
+        return self.reached in (Reached.BANNER, Reached.SILENT)
+
+
+Connect = Callable[[str, int, bool], Awaitable[Contact]]
+"""Connects to an address and port; reads a greeting line if the third argument says so."""
+
+BY_ERROR: Final = {
+    errno.ECONNREFUSED: Reached.REFUSED,
+    errno.ECONNRESET: Reached.REFUSED,
+    errno.ETIMEDOUT: Reached.TIMEOUT,
+    errno.ENETUNREACH: Reached.NO_ROUTE,
+    errno.EADDRNOTAVAIL: Reached.NO_ROUTE,
+    errno.EAFNOSUPPORT: Reached.NO_ROUTE,
+    errno.EHOSTUNREACH: Reached.FORBIDDEN,
+    errno.EACCES: Reached.FORBIDDEN,
+    errno.EPERM: Reached.FORBIDDEN,
+}
+"""A firewall that says no does it as `host unreachable` or `prohibited`; without any way out of the machine
+the network itself is unreachable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the doctor knows the world by."""
+
+    asks: Asks
+    clock: Clock
+    connect: Connect
+    is_ours: Callable[[str], bool]
+
+    async def look_up(self, name: str, kind: Kind) -> Sighting:
+        """What DNS says, by the most trustworthy of those that can be asked."""
+        return settled(await self.asks.ask(Question(name, kind)))
+
+    async def addresses(self, name: str) -> tuple[str, ...]:
+        """The addresses of a name; an address is its own. Nothing where there are none."""
+        if is_address(name):
+            return (name,)
+        seen = await self.look_up(name, "ADDRESSES")
+        return seen.values if seen.said is Said.VALUES else ()
+
+    async def pointers(self, address: str) -> Sighting:
+        """The names that an address has in DNS."""
+        return await self.look_up(ip_address(address).reverse_pointer, "PTR")
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """Real attempts."""
+
+    connect_seconds: float = CONNECT_SECONDS
+    banner_seconds: float = BANNER_SECONDS
+
+    async def __call__(self, address: str, port: int, greeting: bool) -> Contact:
+        try:
+            async with asyncio.timeout(self.connect_seconds):
+                reader, writer = await asyncio.open_connection(address, port, limit=LONGEST_LINE)
+        except TimeoutError:
+            return Contact(Reached.TIMEOUT)
+        except OSError as error:
+            return Contact(BY_ERROR.get(error.errno or 0, Reached.FORBIDDEN))
+        try:
+            return await self._greeting(reader, writer) if greeting else Contact(Reached.SILENT)
+        finally:
+            writer.close()
+
+    async def _greeting(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Contact:
+        try:
+            async with asyncio.timeout(self.banner_seconds):
+                line = await reader.readline()
+                writer.write(b"QUIT\r\n")
+                await writer.drain()
+        except TimeoutError:
+            return Contact(Reached.SILENT, "it says nothing")
+        except (OSError, ValueError):
+            return Contact(Reached.SILENT, "it ends the connection")
+        text = line.decode("ascii", "replace").strip()
+        return Contact(Reached.BANNER, text) if text else Contact(Reached.SILENT, "it ends the connection")
+
+
+def ours(address: str) -> bool:
+    """Whether this machine itself has the address."""
+    return is_own(ip_address(address))
+
+
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""Can mail leave? Port 25 outwards with the cause named, or the smarthost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.outside import CONTROL_PORT, Contact, Outside, Reached
+from pillarbox.domains.sightings import Said
+from pillarbox.kernel.setting_kinds import Relay, Route, RouteKind
+
+NAME: Final = "outgoing"
+TITLE: Final = "Mail servers can be reached"
+MOST_ADDRESSES: Final = 2
+
+RELAY_WAY: Final = "use a smarthost meanwhile: `--route relay:smtp://user:password@host:587`"
+
+
+class Cause(NamedTuple):
+    """Why nothing gets out, and what to do."""
+
+    found: str
+    step: str
+
+
+CAUSES: Final = {
+    "no_dns": Cause(
+        "DNS does not answer, so no mail server can be found",
+        "Check the DNS servers of this machine (/etc/resolv.conf), or name others with `--dns`.",
+    ),
+    "no_route": Cause(
+        "this machine has no route to the internet",
+        "Check its network and default route.",
+    ),
+    "filtered": Cause(
+        "no connection gets out at all: packets are dropped silently",
+        "Check the firewall of this machine and of its network.",
+    ),
+    "blocked": Cause(
+        "other ports get out, port {port} does not: packets to it are dropped silently, as hosting "
+        "providers and access networks do",
+        f"Ask the provider of this machine to open outgoing port 25; {RELAY_WAY}.",
+    ),
+    "refused": Cause(
+        "other ports get out, port {port} is refused at once: a firewall on the way forbids it",
+        f"Allow outgoing port 25 in the firewall of this machine and of its network; {RELAY_WAY}.",
+    ),
+    "rejected": Cause(
+        "mail servers answer and send this machine away: {line}",
+        "The address of this machine has a bad name, or none: check its PTR record and the block lists; "
+        f"{RELAY_WAY}.",
+    ),
+    "silent": Cause(
+        "connections to port {port} open, but no mail server speaks: something on the way answers for them",
+        f"Ask the provider of this machine whether outgoing port 25 is intercepted; {RELAY_WAY}.",
+    ),
+}
+
+
+class Tried(NamedTuple):
+    """One mail server of a well-known domain."""
+
+    domain: str
+    host: str
+    contact: Contact
+
+    @property
+    def accepted(self) -> bool:
+        return self.contact.reached is Reached.BANNER and self.contact.line.startswith("220")
+
+
+async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[str]) -> Check:
+    """The check that fits the route."""
+    if route.kind is RouteKind.CAPTURE:
+        found = "the route is `capture`: mail is kept here and nothing leaves the machine"
+        return Check(NAME, Level.SKIPPED, TITLE, found, step="To deliver, start the server with `--route`.")
+    if route.relay is not None:
+        return await smarthost(outside, route.relay)
+    tried = await asyncio.gather(*(greeted(outside, domain, port) for domain in domains))
+    return await judged(outside, [one for one in tried if one is not None], port, domains)
+
+
+async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
+    """The best mail server of the domain and what it says; None where DNS tells of none."""
+    seen = await outside.look_up(domain, "MX")
+    if seen.said is not Said.VALUES:
+        return None
+    preferred = sorted((int(preference), host) for preference, host in map(str.split, seen.values))
+    host = preferred[0][1]
+    contact = None
+    for address in (await outside.addresses(host))[:MOST_ADDRESSES]:
+        contact = await outside.connect(address, port, True)
+        if contact.connected:
+            break
+    return None if contact is None else Tried(domain, host, contact)
+
+
+async def judged(outside: Outside, tried: Sequence[Tried], port: int, domains: Sequence[str]) -> Check:
+    expected = f"a greeting (220) from port {port} of well-known mail servers"
+    good = [one for one in tried if one.accepted]
+    if good:
+        found = f"{good[0].host} says {good[0].contact.line}"
+        if len(good) == len(domains):
+            return Check(NAME, Level.OK, TITLE, found, expected)
+        bad = ", ".join(domain for domain in domains if domain not in {one.domain for one in good})
+        return Check(NAME, Level.WARNING, TITLE, f"{found}; not reached: {bad}", expected, "Try again later.")
+    cause, line = await _cause(outside, tried, domains), _line(tried)
+    told = CAUSES[cause]
+    found = told.found.format(port=port, line=line)
+    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, expected, told.step)
+
+
+async def _cause(outside: Outside, tried: Sequence[Tried], domains: Sequence[str]) -> str:
+    """Why none of them greeted us, in the words of `CAUSES`."""
+    if not tried:
+        return "no_dns"
+    most = Counter(one.contact.reached for one in tried).most_common(1)[0][0]
+    if any(one.contact.reached is Reached.BANNER for one in tried):
+        return "rejected"
+    if most is Reached.SILENT:
+        return "silent"
+    if most is Reached.NO_ROUTE:
+        return "no_route"
+    if not await _gets_out(outside, domains):
+        return "filtered" if most is Reached.TIMEOUT else "no_route"
+    return "blocked" if most is Reached.TIMEOUT else "refused"
+
+
+async def _gets_out(outside: Outside, domains: Sequence[str]) -> bool:
+    """Whether anything but mail gets out."""
+    for domain in domains:
+        for address in (await outside.addresses(domain))[:MOST_ADDRESSES]:
+            if (await outside.connect(address, CONTROL_PORT, False)).connected:
+                return True
+    return False
+
+
+def _line(tried: Sequence[Tried]) -> str:
+    return next((one.contact.line for one in tried if one.contact.reached is Reached.BANNER), "")
+
+
+async def smarthost(outside: Outside, relay: Relay) -> Check:
+    """Whether the smarthost answers; nobody logs in."""
+    title, expected = "The smarthost can be reached", f"a greeting from {relay.host} port {relay.port}"
+    addresses = await outside.addresses(relay.host)
+    if not addresses:
+        found, step = f"{relay.host} has no address in DNS", "Check the host name in `--route`."
+        return Check(f"{NAME}.no_dns", Level.PROBLEM, title, found, expected, step)
+    contact = Contact(Reached.TIMEOUT)
+    for address in addresses[:MOST_ADDRESSES]:
+        contact = await outside.connect(address, relay.port, not relay.smtps)
+        if contact.connected:
+            break
+    if contact.line.startswith("220") or (relay.smtps and contact.connected):
+        return Check(NAME, Level.OK, title, contact.line or "it is there", expected)
+    found, step = RELAY_TROUBLE[contact.reached]
+    return Check(
+        f"{NAME}.{contact.reached.value}",
+        Level.PROBLEM,
+        title,
+        found.format(host=relay.host, port=relay.port, line=contact.line),
+        expected,
+        step,
+    )
+
+
+RELAY_TROUBLE: Final = {
+    Reached.BANNER: (
+        "{host} sends this machine away: {line}",
+        "Ask who runs it to let this machine in.",
+    ),
+    Reached.SILENT: (
+        "{host} port {port} is open, but {line}",
+        "Check the port in `--route`; with implicit TLS (port 465) it is `relay:smtps://…`.",
+    ),
+    Reached.REFUSED: ("{host} refuses port {port}", "Check host and port in `--route`."),
+    Reached.TIMEOUT: (
+        "{host} port {port} does not answer",
+        "Check host and port in `--route`, and the firewalls on the way.",
+    ),
+    Reached.NO_ROUTE: ("there is no route to {host}", "Check the network of this machine."),
+    Reached.FORBIDDEN: (
+        "a firewall on the way forbids {host} port {port}",
+        "Allow it in the firewall of this machine and of its network.",
+    ),
+}
