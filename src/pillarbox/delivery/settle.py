@@ -25,6 +25,7 @@ from pillarbox.kernel.log import get
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.webhooks.publish import Publisher
 
 log = get("delivery")
 
@@ -49,6 +50,7 @@ class Settler:
         pool: asyncpg.Pool,
         timeline: Timeline,
         ids: Ids,
+        publisher: Publisher,
         clock: Clock,
         owner: UUID,
         keep: KeepCaptured = keep_nothing,
@@ -56,6 +58,7 @@ class Settler:
         self._pool = pool
         self._timeline = timeline
         self._ids = ids
+        self._publisher = publisher
         self._clock = clock
         self._owner = owner
         self._keep = keep
@@ -94,7 +97,7 @@ class Settler:
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
         taken = await self._timeline.record(conn, entries)
-        await automatic.add(conn, _causes(batch, taken), self._ids)
+        await automatic.add(conn, _causes(batch, taken), self._ids, self._publisher)
         captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
         if captured:
             await self._keep(conn, captured)

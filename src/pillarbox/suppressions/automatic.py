@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.instants import iso_style
+from pillarbox.webhooks.publish import Event, Publisher
 
 ADD = """
     INSERT INTO suppressions (team_id, id, address, origin, source_id, created_at)
@@ -18,6 +20,7 @@ ADD = """
            AS k (team_id, id, address, origin, source_id, created_at)
      ORDER BY k.team_id, k.address, k.id
     ON CONFLICT ON CONSTRAINT suppressions_team_address_key DO NOTHING
+    RETURNING team_id, id, address, origin, source_id, created_at
 """
 
 FIND = """
@@ -37,12 +40,24 @@ class Cause(NamedTuple):
     at: datetime
 
 
-async def add(conn: Connection, causes: Sequence[Cause], ids: Ids) -> None:
-    """Enter these addresses; one that is on the list already keeps its first cause."""
+async def add(conn: Connection, causes: Sequence[Cause], ids: Ids, publisher: Publisher) -> None:
+    """Enter these addresses and tell of those that are new; one on the list already keeps its first cause."""
     if not causes:
         return
     rows = [(c.team_id, ids.new(), c.address, c.origin, c.source_id, c.at) for c in causes]
-    await conn.execute(ADD, *zip(*rows, strict=True))
+    added = await conn.fetch(ADD, *zip(*rows, strict=True))
+    await publisher.publish(conn, [_event(row) for row in added])
+
+
+def _event(row: Any) -> Event:
+    data: dict[str, object] = {
+        "id": row["id"],
+        "email": row["address"],
+        "origin": row["origin"],
+        "source_id": row["source_id"],
+        "created_at": iso_style(row["created_at"]),
+    }
+    return Event(row["team_id"], "suppression.added", row["created_at"], data)
 
 
 async def origins(conn: Connection, team_id: UUID, addresses: Sequence[str]) -> dict[str, str]:
