@@ -1,0 +1,329 @@
+"""The delivery log and replays (webhooks.md section 2)."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kit.client import error
+from kit.hooks import Hook, hook, publish
+from kit.mailroom import clock_of, still
+from kit.world import World
+from pillarbox.kernel.ids import Ids, tagged, untagged
+from pillarbox.kernel.instants import iso_style
+
+EVENT = re.compile(r"msg_[0-9A-Za-z]{27}")
+ATTEMPT = re.compile(r"atmpt_[0-9A-Za-z]{27}")
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+NIL = UUID(int=0)
+
+
+async def several(hooked: Hook, count: int) -> list[str]:
+    """So many events, the oldest first."""
+    await publish(hooked.team, *["domain.updated"] * count)
+    return [event["id"] for event in await hooked.events()]
+
+
+async def statuses(hooked: Hook) -> list[str]:
+    return [event["status"] for event in await hooked.events()]
+
+
+def test_ids_of_the_log_keep_the_order_of_time_and_what_is_mistyped_is_none() -> None:
+    ids = Ids(_Clock())
+    made = [ids.new() for _ in range(200)]
+    shown = [tagged("msg_", one) for one in made]
+    assert shown == sorted(shown)
+    assert all(EVENT.fullmatch(text) for text in shown)
+    assert [untagged("msg_", text) for text in shown] == made
+    text = shown[0]
+    assert untagged("atmpt_", text) is None
+    for at in range(4, len(text)):
+        other = "1" if text[at] != "1" else "2"
+        assert untagged("msg_", text[:at] + other + text[at + 1 :]) is None
+    for wrong in ("", "msg_", text[4:], text + "0", text[:-1], text.replace("_", "-"), "msg_" + "z" * 27):
+        assert untagged("msg_", wrong) is None
+    assert untagged("msg_", "msg_" + "é" * 27) is None
+
+
+class _Clock:
+    def now(self) -> Any:
+        from kit.clock import START
+
+        return START
+
+
+async def test_the_log_of_a_webhook(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made, other = await hook(team), await hook(team, "domain.deleted")
+        ids = await several(made, 5)
+        assert await other.events() == []
+        listed = await made.get("/events")
+        assert list(listed) == ["object", "has_more", "data"]
+        assert list(listed["data"][0]) == ["id", "type", "created_at", "status"]
+        assert [event["id"] for event in listed["data"]] == ids[::-1]
+        assert all(EVENT.fullmatch(event["id"]) for event in listed["data"])
+        assert all(ISO.fullmatch(event["created_at"]) for event in listed["data"])
+        assert {event["status"] for event in listed["data"]} == {"pending"}
+
+
+async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_order(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Decision 5: these lists take `before` too, and a malformed cursor is 422."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        ids = await several(made, 25)
+        for at, event in enumerate(ids):
+            if at % 3:
+                await made.ends(event, "success" if at % 2 else "failed")
+        assert len((await made.get("/events"))["data"]) == 20
+        seen: list[str] = []
+        path = "/events?limit=4"
+        while True:
+            page = await made.get(path)
+            seen += [event["id"] for event in page["data"]]
+            if not page["has_more"]:
+                break
+            path = f"/events?limit=4&after={seen[-1]}"
+        assert seen == ids[::-1]
+        back = await made.get(f"/events?limit=4&before={ids[3]}")
+        assert [event["id"] for event in back["data"]] == ids[7:3:-1]
+        assert back["has_more"] is True
+        newest = await made.get(f"/events?limit=4&before={ids[-3]}")
+        assert [event["id"] for event in newest["data"]] == ids[:-3:-1]
+        assert newest["has_more"] is False
+        for query in (
+            "limit=0",
+            "limit=101",
+            "limit=ten",
+            "after=msg_x",
+            "before=0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
+            f"after={ids[0]}&before={ids[1]}",
+        ):
+            answer = await team.get(f"{made.path}/events?{query}")
+            assert error(answer)[:2] == (422, "validation_error"), query
+
+
+async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        await publish(team, "domain.updated", name="harbor.example", records=[])
+        [listed] = await made.events()
+        shown = await made.get(f"/events/{listed['id']}")
+        assert list(shown) == ["object", "id", "type", "created_at", "status", "next_attempt_at", "payload"]
+        assert shown["object"] == "webhook_event"
+        assert {name: shown[name] for name in listed} == listed
+        assert shown["next_attempt_at"] == listed["created_at"]
+        assert shown["payload"] == {
+            "type": "domain.updated",
+            "created_at": listed["created_at"],
+            "data": {"name": "harbor.example", "records": []},
+        }
+        due = clock_of(pillarbox).now() + timedelta(minutes=5)
+        await made.fails(listed["id"], due)
+        shown = await made.get(f"/events/{listed['id']}")
+        assert (shown["status"], shown["next_attempt_at"]) == ("attempting", iso_style(due))
+        await made.ends(listed["id"], "success")
+        shown = await made.get(f"/events/{listed['id']}")
+        assert (shown["status"], shown["next_attempt_at"]) == ("success", None)
+        assert shown["payload"]["data"]["name"] == "harbor.example"
+
+
+async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        event, other = await several(made, 2)
+        for code, response in ((503, "busy"), (0, "timeout"), (200, "ok")):
+            await made.attempt(event, code, response)
+        listed = await made.get(f"/events/{event}/attempts")
+        assert list(listed) == ["object", "has_more", "data"]
+        assert [(item["http_status_code"], item["response"]) for item in listed["data"]] == [
+            (200, "ok"),
+            (0, "timeout"),
+            (503, "busy"),
+        ]
+        assert list(listed["data"][0]) == ["id", "http_status_code", "response", "sent_at"]
+        assert all(
+            ATTEMPT.fullmatch(item["id"]) and ISO.fullmatch(item["sent_at"]) for item in listed["data"]
+        )
+        newest, middle, oldest = [item["id"] for item in listed["data"]]
+        page = await made.get(f"/events/{event}/attempts?limit=1&after={newest}")
+        assert ([item["id"] for item in page["data"]], page["has_more"]) == ([middle], True)
+        page = await made.get(f"/events/{event}/attempts?limit=5&before={oldest}")
+        assert ([item["id"] for item in page["data"]], page["has_more"]) == ([newest, middle], False)
+        assert (await made.get(f"/events/{other}/attempts"))["data"] == []
+        for query in ("limit=0", f"after={event}", "before=atmpt_x"):
+            answer = await team.get(f"{made.path}/events/{event}/attempts?{query}")
+            assert error(answer)[:2] == (422, "validation_error"), query
+
+
+async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made, other = await hook(team), await hook(team, "domain.deleted")
+        [event] = await several(made, 1)
+        unknown = tagged("msg_", pillarbox.app.house.ids.new())
+        for path in (
+            f"{other.path}/events/{event}",
+            f"{made.path}/events/{unknown}",
+            f"{made.path}/events/msg_x",
+            f"{made.path}/events/0199a3c2-5f10-7b3e-9d44-0a6f2c1b7e90",
+            f"{made.path}/events/{event.removeprefix('msg_')}",
+        ):
+            for method, below in (("GET", ""), ("POST", "/replay"), ("GET", "/attempts")):
+                assert error(await team.call(method, path + below)) == (
+                    404,
+                    "not_found",
+                    "Webhook event not found",
+                ), path
+
+
+# Replay -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["pending", "attempting", "success", "failed"])
+async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
+    database_url: str, tmp_path: Path, state: str
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        [event] = await several(made, 1)
+        due = clock_of(pillarbox).now() + timedelta(hours=2)
+        if state == "attempting":
+            await made.fails(event, due)
+        elif state != "pending":
+            await made.ends(event, state)
+        before = await made.get(f"/events/{event}")
+        assert before["status"] == state
+        scheduled = [dict(row) for row in await made.owed()]
+        clock_of(pillarbox).advance(10)
+        answer = await team.call("POST", f"{made.path}/events/{event}/replay")
+        assert (answer.status_code, answer.json()) == (200, {"object": "webhook_event", "id": event})
+        assert (await made.replay(event)).status_code == 200
+        assert await made.get(f"/events/{event}") == before
+        rows = [dict(row) for row in await made.owed()]
+        assert [row for row in rows if row["replay"] == NIL] == scheduled
+        replays = [row for row in rows if row["replay"] != NIL]
+        assert len(replays) == 2
+        for row in replays:
+            assert tagged("msg_", row["event_id"]) == event
+            assert (row["due_at"], row["owner"]) == (clock_of(pillarbox).now(), None)
+
+
+async def test_a_disabled_webhook_replays_nothing(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        [event] = await several(made, 1)
+        await made.change(status="disabled")
+        assert error(await made.replay(event))[:2] == (422, "validation_error")
+        assert error(await made.replay("msg_x"))[:2] == (404, "not_found")
+        assert all(row["replay"] == NIL for row in await made.owed())
+        await made.change(status="enabled")
+        assert (await made.replay(event)).status_code == 200
+
+
+# Disabling ----------------------------------------------------------------------------------------
+
+
+async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        pending, attempting, done = await several(made, 3)
+        await made.fails(attempting, clock_of(pillarbox).now() + timedelta(minutes=30))
+        await made.ends(done, "success")
+        await made.change(status="disabled")
+        assert await statuses(made) == ["failed", "failed", "success"]
+        for event in (pending, attempting):
+            assert (await made.get(f"/events/{event}"))["next_attempt_at"] is None
+        await publish(team)
+        assert len(await made.events()) == 3
+        await made.change(status="enabled")
+        assert await statuses(made) == ["failed", "failed", "success"]
+        await publish(team)
+        assert await statuses(made) == ["failed", "failed", "success", "pending"]
+        epoch = await epoch_of(pillarbox, made)
+        assert [row["epoch"] == epoch for row in await made.owed()] == [False, False, True]
+
+
+async def test_disabling_twice_is_disabling_once(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        await made.change(status="enabled")
+        assert await epoch_of(pillarbox, made) == 0
+        await made.change(status="disabled")
+        await made.change(status="disabled", events=["domain.created"])
+        assert await epoch_of(pillarbox, made) == 1
+
+
+async def epoch_of(pillarbox: World, made: Hook) -> int:
+    found: int = await pillarbox.pool.fetchval("SELECT epoch FROM webhooks WHERE id = $1", UUID(made.id))
+    return found
+
+
+async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "domain.updated", "domain.created")
+        await publish(team, "domain.updated", "domain.created")
+        await made.change(events=["domain.created"])
+        await publish(team, "domain.updated", "domain.created")
+        assert await made.kinds() == ["domain.updated", "domain.created", "domain.created"]
+        assert set(await statuses(made)) == {"pending"}
+
+
+# Retention ----------------------------------------------------------------------------------------
+
+
+async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path) -> None:
+    """DUR-15: hidden on the day, removed by the next round."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        old = await several(made, 3)
+        await made.attempt(old[0], 200, "ok")
+        await made.ends(old[0], "success")
+        clock_of(pillarbox).advance(timedelta(days=90) - timedelta(seconds=1))
+        await publish(team)
+        assert len(await made.events()) == 4
+        clock_of(pillarbox).advance(2)
+        [new] = await made.events()
+        assert new["id"] not in old
+        for below in ("", "/attempts"):
+            assert (await team.get(f"{made.path}/events/{old[0]}{below}")).status_code == 404
+        [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
+        assert await collect.work() == "4 rows of the log, 3 events"
+        assert await collect.work() == "0 rows of the log, 0 events"
+        assert [event["id"] for event in await made.events()] == [new["id"]]
+        for table, left in (
+            ("webhook_events", 1),
+            ("webhook_deliveries", 1),
+            ("webhook_outcomes", 0),
+            ("webhook_attempts", 0),
+        ):
+            assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == left, table
+
+
+async def test_the_log_is_kept_for_ever_when_the_operator_says_so(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path, webhooks_retention_days="0") as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        [event] = await several(made, 1)
+        clock_of(pillarbox).advance(timedelta(days=1000))
+        [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
+        assert await collect.work() == "0 rows of the log, 0 events"
+        assert (await made.get(f"/events/{event}"))["status"] == "pending"
