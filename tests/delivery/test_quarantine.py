@@ -14,6 +14,8 @@ from pillarbox.delivery.items import Item
 from pillarbox.delivery.overview import Part
 
 LEASE = 31
+PAUSE = 301
+"""Longer than a suspect waits for its next attempt."""
 
 
 async def prepared(pillarbox: World) -> Team:
@@ -32,6 +34,7 @@ async def taken(pillarbox: World) -> list[Item]:
 async def dies_with(pillarbox: World, poison: str) -> None:
     """A process takes everything, begins with one email and ends in the middle of it."""
     claims = pillarbox.app.house.claims
+    clock_of(pillarbox).advance(PAUSE)
     for item in await taken(pillarbox):
         if item.uncertain and str(item.email_id) == poison:
             assert await claims.begin(item)
@@ -43,13 +46,13 @@ def subjects(sink: Sink) -> list[str]:
     return [str(parsed(message)["subject"]) for message in sink.received]
 
 
-async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str, tmp_path: Path) -> None:
-    """Those that were in memory with it are not: they never began."""
+async def test_an_email_that_ends_five_processes_is_put_aside(database_url: str, tmp_path: Path) -> None:
+    """DUR-13: those that were in memory with it are not put aside: they never began."""
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         poison = await team.send(subject="poison")
         await team.send(subject="innocent")
-        for _ in range(3):
+        for _ in range(5):
             await dies_with(pillarbox, poison)
         await pillarbox.turn()
         assert subjects(sink) == ["innocent"]
@@ -65,12 +68,13 @@ async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str
         assert (await team.email(poison))["last_event"] == "delivered"
 
 
-async def test_two_dead_processes_are_bad_luck(database_url: str, tmp_path: Path) -> None:
+async def test_four_dead_processes_are_bad_luck(database_url: str, tmp_path: Path) -> None:
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         unlucky = await team.send(subject="unlucky")
-        await dies_with(pillarbox, unlucky)
-        await dies_with(pillarbox, unlucky)
+        for _ in range(4):
+            await dies_with(pillarbox, unlucky)
+        clock_of(pillarbox).advance(PAUSE)
         await pillarbox.turn()
         assert subjects(sink) == ["unlucky"]
         assert (await team.events(unlucky))[-1]["uncertain"] is True
@@ -119,3 +123,18 @@ async def test_an_email_that_cannot_be_read_does_not_stand_in_the_way(
         assert sorted(subjects(sink)) == ["first", "last"]
         [item] = await overview.items_of(pillarbox.pool, team.id, UUID(broken), pillarbox.clock.now())
         assert (item.condition, item.reason) == ("quarantined", quarantine.UNREADABLE)
+
+
+async def test_a_suspect_waits_until_a_storm_of_dying_processes_has_passed(
+    database_url: str, tmp_path: Path
+) -> None:
+    """At once after the first and the second, then after a minute, then after five."""
+    async with relayed(database_url, tmp_path) as (pillarbox, _):
+        team = await prepared(pillarbox)
+        unlucky = await team.send()
+        waits = []
+        for _ in range(4):
+            await dies_with(pillarbox, unlucky)
+            due = await team.db.value("SELECT due_at FROM deliveries WHERE team_id = $1")
+            waits.append((due - pillarbox.clock.now()).total_seconds())
+        assert waits == [0, 0, 60, 300]

@@ -7,8 +7,10 @@ is narrowed down, and the path of all other mail pays nothing for it:
 2. From then on the begin of each of their attempts is written down (`begun`), until there is an outcome.
 3. An item that has lost a second process in the middle of an attempt goes out alone: no other such item of
    this process is under way with it.
-4. One that loses a third process like that is quarantined: nothing claims it, `pillarbox queue` shows it
-   with the reason, and `pillarbox queue retry` lets it go once more.
+4. One that loses a third process like that waits a minute, and after a fourth five: processes may be dying
+   for reasons of their own, every few seconds, and each death meets somebody's attempt.
+5. One that loses a fifth is quarantined: nothing claims it, `pillarbox queue` shows it with the reason, and
+   `pillarbox queue retry` lets it go once more.
 
 An item whose email cannot even be read from the database is quarantined at once, so that it does not stand
 in the way of those behind it.
@@ -19,6 +21,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from pillarbox.delivery import figures
 from pillarbox.delivery.items import QUARANTINED, Item
@@ -28,11 +31,14 @@ from pillarbox.kernel.log import get
 log = get("delivery")
 
 LOST_HOLDER = "The process that held it ended without an outcome; it goes out once more."
-FATAL = "Three processes ended in the middle of delivering it, so it was put aside."
+FATAL = "Five processes ended in the middle of delivering it, so it was put aside."
 UNREADABLE = "It cannot be read back from the database (an error of our own), so it was put aside."
 
-RULE = Quarantine(2, QUARANTINED, FATAL, LOST_HOLDER)
-"""Two attempts that were written down, after a first one that was not: three processes."""
+PAUSES = (timedelta(0), timedelta(0), timedelta(minutes=1), timedelta(minutes=5))
+"""How long an item waits that lost its holder, by the attempts that were written down before."""
+
+RULE = Quarantine(len(PAUSES), QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
+"""Four attempts that were written down, after a first one that was not: five processes."""
 
 
 def report(freed: Sequence[Freed]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -108,7 +108,8 @@ FREE_EXPIRED = """
     )
     UPDATE deliveries d
        SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
-           due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz ELSE $1::timestamptz END,
+           due_at = CASE WHEN d.begun >= $3 THEN $4::timestamptz
+                         ELSE $1::timestamptz + ($7::interval[])[d.begun + 1] END,
            reason = CASE WHEN d.begun >= $3 THEN $5::text ELSE $6::text END
       FROM lost
      WHERE d.team_id = lost.team_id AND d.email_id = lost.email_id AND d.grp = lost.grp
@@ -119,7 +120,8 @@ FREE_EXPIRED = """
 FREE_OWNED = """
     UPDATE deliveries
        SET owner = NULL, leased_until = NULL, uncertain = uncertain + 1,
-           due_at = CASE WHEN begun >= $3 THEN $4::timestamptz ELSE $2::timestamptz END,
+           due_at = CASE WHEN begun >= $3 THEN $4::timestamptz
+                         ELSE $2::timestamptz + ($7::interval[])[begun + 1] END,
            reason = CASE WHEN begun >= $3 THEN $5::text ELSE $6::text END
      WHERE owner IS NOT NULL AND owner = $1
     RETURNING team_id, email_id, grp, begun >= $3 AS quarantined
@@ -211,12 +213,13 @@ class Freed(NamedTuple):
 
 class Quarantine(NamedTuple):
     """An item that was begun `after` times since its last outcome is put aside with a reason; what is free
-    again gets the other one."""
+    again gets the other one, and waits as long as `pauses` says for the times that it was begun."""
 
     after: int
     until: datetime
     reason: str
     lost: str
+    pauses: Sequence[timedelta]
 
 
 class Done(NamedTuple):
