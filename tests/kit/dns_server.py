@@ -21,6 +21,7 @@ rest of a chain to the one who asks, and refers to the name servers of zones tha
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
 from dataclasses import dataclass
 from types import TracebackType
@@ -251,8 +252,8 @@ def rrset(name: str, kind: str, values: list[str]) -> dns.rrset.RRset:
 
 
 def text_value(value: str) -> str:
-    """A TXT value as a zone file has it; bare text becomes strings of at most 255 bytes."""
-    if value.startswith('"'):
-        return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return " ".join(f'"{escaped[at : at + 250]}"' for at in range(0, len(escaped), 250)) or '""'
+    """A TXT value as a zone file has it: bare text is one string, and what is longer than 250 is split."""
+    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', value) if value.startswith('"') else [value]
+    plain_texts = [re.sub(r"\\(.)", r"\1", text) for text in quoted] if value.startswith('"') else quoted
+    parts = [text[at : at + 250] for text in plain_texts for at in range(0, max(1, len(text)), 250)]
+    return " ".join('"' + re.sub(r'(["\\])', r"\\\1", part) + '"' for part in parts)

@@ -155,7 +155,7 @@ def _spf_record(wrong: Wrong, record: str) -> Diagnosis:
 def _spf_warnings(expected: Expected, values: Sequence[str]) -> Iterator[Diagnosis]:
     [record] = spf_records(values)
     terms = spf_terms(record)
-    ends = [at for at, term in enumerate(terms) if term.lstrip("+-~?") == "all"]
+    ends = [at for at, term in enumerate(terms) if _is_all(term)]
     late = [term for term in spf_wanted(expected.value) if ends and terms.index(term) > ends[0]]
     if late:
         merged = _merged([record], expected.value)
@@ -163,12 +163,19 @@ def _spf_warnings(expected: Expected, values: Sequence[str]) -> Iterator[Diagnos
 
 
 def _merged(records: Sequence[str], ours: str) -> str:
-    """One SPF record with all that stands in these and in ours, `all` at its end."""
+    """One SPF record with all that stands in these and in ours, and at its end the mildest `all`."""
     wanted = spf_wanted(ours)
-    terms = [*wanted, *(term for record in records for term in spf_terms(record))]
-    kept = [term for term in terms if term.lstrip("+-~?") != "all" and term.lstrip("-~?") not in wanted]
-    ends = [term for term in terms if term.lstrip("+-~?") == "all"]
+    terms = [term for record in sorted(records) for term in spf_terms(record)]
+    kept = [term for term in terms if not _is_all(term) and term.lstrip("-~?") not in wanted]
+    ends = sorted((term for term in terms if _is_all(term)), key=MILDEST.find)
     return " ".join([SPF_VERSION, *dict.fromkeys([*wanted, *kept]), ends[0] if ends else "~all"])
+
+
+MILDEST: Final = "?all ~all -all"
+
+
+def _is_all(term: str) -> bool:
+    return term.lstrip("+-~?") == "all"
 
 
 def _mx(wrong: Wrong) -> Iterator[Diagnosis]:
