@@ -246,7 +246,7 @@ def rrset(name: str, kind: str, values: list[str]) -> dns.rrset.RRset:
     """The records of a name; a TXT value of more than 255 bytes is split."""
     if kind == "TXT":
         values = [text_value(value) for value in values]
-    elif kind in ("MX", "CNAME", "NS"):
+    elif kind in ("MX", "CNAME", "NS", "PTR"):
         values = [value if value.endswith(".") else f"{value}." for value in values]
     return dns.rrset.from_text_list(dns.name.from_text(name or "."), TTL, dns.rdataclass.IN, kind, values)
 
