@@ -38,6 +38,7 @@ STATEMENT = re.compile(
 CROSS_TEAM: dict[str, str] = {
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
     "domains.several_teams": "asks about the installation: is there more than one team",
+    "dispatch.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",
 }
 """Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""

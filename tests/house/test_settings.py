@@ -106,6 +106,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "spf_value": ("spf1", 'v=spf1 "x"'),
     "reject_reserved_recipients": ("2",),
     "pg_bin": ("/nowhere",),
+    "webhooks_retries": ("5s,x", "5", "5s,,5m"),
 }
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

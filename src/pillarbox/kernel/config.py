@@ -88,6 +88,7 @@ class Settings:
     webhooks_allow_http: bool
     webhooks_allowed_ports: frozenset[int] | None
     webhooks_retention_days: int
+    webhooks_retries: tuple[timedelta, ...]
     reject_reserved_recipients: bool
     pg_bin: Path | None
     given: Mapping[str, str] = field(repr=False)

@@ -41,6 +41,10 @@ POINTS: Final[Mapping[str, str]] = {
     "delivery.in_settle": "all rows of a settlement are written, nothing is committed",
     "timeline.events": "events are about to be written, in somebody's transaction",
     "webhooks.rows": "events are about to be handed to the webhooks, in the same transaction",
+    "webhooks.claimed": "a delivery of an event is leased to this process and its attempt begins",
+    "webhooks.before_send": "the request is signed, nothing of it has left",
+    "webhooks.after_answer": "the attempt is over, nothing of its outcome is written",
+    "webhooks.in_settle": "all rows of attempts are written, nothing is committed",
 }
 """Where processes can be hurt; each line says what is true there."""
 

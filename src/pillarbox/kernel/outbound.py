@@ -5,9 +5,9 @@ host is looked up once; every address that comes back is checked, and the connec
 those addresses, so a name that changes its mind between check and connection gains nothing. TLS still
 verifies the name. The socket itself checks once more where it is about to connect.
 
-Nothing is taken from the environment (proxies, netrc), no cookies are kept, no connection is reused, and
-redirects are followed only where the caller says so, each hop checked like the first. Bodies are counted
-while they arrive and never decompressed.
+Nothing is taken from the environment (proxies, netrc), no cookies are kept, a fetch reuses no connection
+(`kernel.posts` does, after the same checks), and redirects are followed only where the caller says so,
+each hop checked like the first. Bodies are counted while they arrive and never decompressed.
 
 A failure is a `FetchError`. Its message names the class of failure and nothing that was found out.
 """
@@ -59,6 +59,8 @@ FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
     (OSError, "connect"),
 )
 """The first row that matches names the failure."""
+
+NAMED = tuple(row[0] for row in FAILURE_OF)
 
 
 class FetchError(Exception):
@@ -123,7 +125,7 @@ class Outbound:
     ) -> None:
         self._resolver = resolver or SystemAddresses()
         self._reach = reach or PublicReach(allow)
-        self._tls: ssl.SSLContext | bool = tls or True
+        self.tls: ssl.SSLContext | bool = tls or True
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(
@@ -150,8 +152,23 @@ class Outbound:
         try:
             async with asyncio.timeout(total_timeout):
                 return await self._follow(method, parse_url(url), headers or {}, body, limits, redirects)
-        except tuple(row[0] for row in FAILURE_OF) as failure:
-            raise FetchError(_kind(failure)) from None
+        except NAMED as failure:
+            raise FetchError(kind_of(failure)) from None
+
+    async def permitted(self, target: WebAddress) -> Sequence[str]:
+        """The addresses of a host, after one look-up, when every one of them may be reached.
+
+        Raises FetchError `refused`, or OSError where the host has none.
+        """
+        if target.address is not None:
+            found: Sequence[str] = [str(target.address)]
+        else:
+            found = await self._resolver.addresses(target.host)
+        if not found:
+            raise OSError("no address")
+        if not all(self._reach.permits_text(address, target.port) for address in found):
+            raise FetchError("refused")
+        return found
 
     async def close(self) -> None:
         """Give back what is held; a later fetch starts anew."""
@@ -185,8 +202,8 @@ class Outbound:
         body: bytes | None,
         limits: _Limits,
     ) -> Fetched:
-        if target.address is not None and not self._reach.permits(target.address, target.port):
-            raise FetchError("refused")
+        if target.address is not None:
+            await self.permitted(target)
         response = await self._opened().request(
             method,
             target.url,
@@ -194,12 +211,12 @@ class Outbound:
             data=body,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect),
-            ssl=self._tls,
+            ssl=self.tls,
         )
         try:
             if limits.redirected and response.status in REDIRECTS:
                 return Fetched(response.status, _flat(response), b"")
-            content, was_cut = await _read(response, limits)
+            content, was_cut = await read_body(response, limits.most_bytes, cut=limits.cut)
             return Fetched(response.status, _flat(response), content, was_cut)
         finally:
             response.close()
@@ -207,11 +224,11 @@ class Outbound:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                resolver=_CheckedResolver(self._resolver, self._reach),
+                resolver=_CheckedResolver(self),
                 use_dns_cache=False,
                 force_close=True,
                 limit=0,
-                socket_factory=self._socket,
+                socket_factory=self.open_socket,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -222,7 +239,7 @@ class Outbound:
             )
         return self._session
 
-    def _socket(self, info: Any) -> socket.socket:
+    def open_socket(self, info: Any) -> socket.socket:
         """A socket for an address that was checked: the last wall, should a way past the others exist."""
         family, kind, protocol, _, address = info
         if not self._reach.permits_text(address[0], address[1]):
@@ -245,19 +262,14 @@ class _Limits:
 class _CheckedResolver(AbstractResolver):
     """Hands the connector only addresses that may be reached: all of a host's, or none."""
 
-    def __init__(self, resolver: Addresses, reach: PublicReach) -> None:
-        self._resolver = resolver
-        self._reach = reach
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._resolver.addresses(host)
-        if not found:
-            raise OSError("no address")
-        if not all(self._reach.permits_text(address, port) for address in found):
-            raise FetchError("refused")
-        return [_resolved(host, address, port) for address in found]
+        target = WebAddress("http", host, port, "/", "", None)
+        return [_resolved(host, address, port) for address in await self._outbound.permitted(target)]
 
     async def close(self) -> None:
         return None
@@ -283,17 +295,17 @@ def _resolved(host: str, address: str, port: int) -> ResolveResult:
     return {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": flags}
 
 
-async def _read(response: aiohttp.ClientResponse, limits: _Limits) -> tuple[bytes, bool]:
-    """The body, and whether it was cut; what comes after the limit is not read."""
+async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -> tuple[bytes, bool]:
+    """The body, and whether it was cut; what comes after `most` bytes is not read."""
     announced = response.content_length or 0
-    if announced > limits.most_bytes and not limits.cut and response.method != "HEAD":
+    if announced > most and not cut and response.method != "HEAD":
         raise FetchError("too_large")
     parts: list[bytes] = []
-    room = limits.most_bytes
+    room = most
     async for chunk in response.content.iter_any():
         parts.append(chunk[:room])
         if len(chunk) > room:
-            if not limits.cut:
+            if not cut:
                 raise FetchError("too_large")
             return b"".join(parts), True
         room -= len(chunk)
@@ -308,5 +320,5 @@ def _flat(response: aiohttp.ClientResponse) -> dict[str, str]:
     return flat
 
 
-def _kind(failure: BaseException) -> str:
+def kind_of(failure: BaseException) -> str:
     return next(kind for group, kind in FAILURE_OF if isinstance(failure, group))

@@ -48,19 +48,26 @@ _FORBIDDEN = [ip_network(text) for text in FORBIDDEN]
 
 
 class PublicReach:
-    """The operator's policy. `own` says whether an address is one of this machine's."""
+    """The operator's policy. `own` says whether an address is one of this machine's, `ports` which ports
+    of public addresses may be reached."""
 
-    __slots__ = ("_allow", "_own")
+    __slots__ = ("_allow", "_own", "_ports")
 
-    def __init__(self, allow: Sequence[Network] = (), own: Callable[[Address], bool] | None = None) -> None:
+    def __init__(
+        self,
+        allow: Sequence[Network] = (),
+        own: Callable[[Address], bool] | None = None,
+        ports: Callable[[int], bool] | None = None,
+    ) -> None:
         self._allow = tuple(allow)
         self._own = own or is_own
+        self._ports = ports or is_open
 
     def permits(self, address: Address, port: int) -> bool:
         """Whether a connection to this address and port may be made."""
         if any(address in network for network in self._allow):
             return True
-        return is_public(address) and is_open(port) and not self._own(address)
+        return is_public(address) and self._ports(port) and not self._own(address)
 
     def permits_text(self, address: str, port: int) -> bool:
         """As `permits`; what is no address is not permitted."""

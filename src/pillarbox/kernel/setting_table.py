@@ -332,6 +332,13 @@ SETTINGS: tuple[Setting, ...] = (
         "For how many days the events, deliveries and answers of webhooks are kept; 0 keeps them.",
     ),
     Setting(
+        "webhooks_retries",
+        kinds.each(kinds.duration),
+        "DURATION[,…]",
+        "5s,5m,30m,2h,5h,10h,10h",
+        "How long a delivery to a webhook waits after each failed attempt; after the last one it has failed.",
+    ),
+    Setting(
         "reject_reserved_recipients",
         kinds.switch,
         "BOOL",

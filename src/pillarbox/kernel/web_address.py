@@ -55,11 +55,15 @@ class WebAddress:
         """What the HTTP library is given; nothing in it is left to be read differently."""
         return URL(str(self), encoded=True)
 
-    def __str__(self) -> str:
+    @property
+    def authority(self) -> str:
+        """Host and port as the Host header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
         query = f"?{self.query}" if self.query else ""
-        return f"{self.scheme}://{host}{port}{self.path}{query}"
+        return f"{self.scheme}://{self.authority}{self.path}{query}"
 
     def join(self, location: str) -> WebAddress:
         """Where a redirect leads; raises BadUrl."""

@@ -1,0 +1,166 @@
+"""Claiming due deliveries and keeping the leases of what is claimed (design 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.log import get
+from pillarbox.kernel.register import boot_id, enroll, started
+from pillarbox.kernel.secrets import KeyRing, KeyRingError
+from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.dispatch import figures, queries
+from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, Place
+from pillarbox.webhooks.dispatch.queries import ClaimedRow, Holder, WebhookRow
+from pillarbox.webhooks.signing_secrets import signing_keys
+
+log = get("webhooks")
+
+LEASE = timedelta(seconds=60)
+RENEW_EVERY = 20.0
+MARGIN = 5.0
+"""Seconds before the end of its lease at which the holder no longer trusts it."""
+
+PLACES_PER_PAGE = 500
+NOWHERE: Place = (UUID(int=0), UUID(int=0))
+GONE_EPOCH = -1
+FAR = datetime(9999, 1, 1, tzinfo=UTC)
+PUT_OFF = timedelta(minutes=5)
+
+
+class Claim(NamedTuple):
+    """What one claim brought. `more`: there may be more due; `elsewhere`: another process has the webhook."""
+
+    endpoint: Endpoint | None = None
+    deliveries: Sequence[Delivery] = ()
+    more: bool = False
+    elsewhere: bool = False
+
+
+class Claims:
+    """Leases deliveries to this process."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, ring: KeyRing, bodies: Bodies) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._ring = ring
+        self._bodies = bodies
+        self._after = NOWHERE
+
+    async def due(self) -> tuple[list[Place], bool]:
+        """The next webhooks with due work, and whether that was the last page: goes round call by call."""
+        found = await queries.due_places(self._pool, self._clock.now(), self._after, PLACES_PER_PAGE)
+        is_full = len(found) == PLACES_PER_PAGE
+        self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else NOWHERE
+        return [(place.team_id, place.webhook_id) for place in found if place.due], not is_full
+
+    async def claim(self, place: Place, most: int) -> Claim:
+        """Lease up to `most` deliveries of one webhook, with their bodies.
+
+        Where a body cannot be made the first delivery alone is tried, and put off if it is the one. Raises
+        KeyRingError where the secrets of the webhook cannot be opened.
+        """
+        try:
+            return await self._claim(place, most)
+        except (*GONE, KeyRingError, asyncpg.PostgresError, TimeoutError):
+            raise
+        except Exception as trouble:
+            # The text of the trouble may show what people wrote.
+            log.error("webhooks.unreadable", webhook=place[1], trouble=type(trouble).__name__)
+            if most > 1:
+                return await self.claim(place, 1)
+            now = self._clock.now()
+            await queries.put_off(self._pool, place, now, now + PUT_OFF)
+            return Claim()
+
+    async def endpoint(self, place: Place) -> Endpoint | None:
+        """Where deliveries of this webhook go now; None where it takes none."""
+        found = await queries.webhook(self._pool, place)
+        return self._endpoint(place, found) if found is not None and found.enabled else None
+
+    async def renew(self, deliveries: Iterable[Delivery]) -> int:
+        """Extend these leases; returns how many could not be extended this time."""
+        held = {delivery.key: delivery for delivery in deliveries}
+        if not held:
+            return 0
+        deadline = self._deadline()
+        renewed = await queries.renew(self._pool, list(held), self._owner, self._clock.now() + LEASE)
+        for key in renewed:
+            held[key].deadline = deadline
+        return len(held) - len(renewed)
+
+    async def give_back(self, deliveries: Iterable[Delivery], earliest: datetime | None = None) -> None:
+        """Free these, so that they can be claimed at once, or from `earliest` on."""
+        keys = [delivery.key for delivery in deliveries]
+        if keys:
+            await queries.give_back(self._pool, keys, self._owner, earliest)
+
+    async def recover(self) -> int:
+        """Free deliveries whose lease has run out, and those of dead processes; returns how many."""
+        now, freed = self._clock.now(), 0
+        for holder in await queries.holders(self._pool, now):
+            if holder.owner != self._owner and _is_dead(holder):
+                freed += await queries.free(self._pool, holder.owner, FAR)
+            elif holder.over:
+                freed += await queries.free(self._pool, holder.owner, now)
+        if freed:
+            log.warning("webhooks.recovered", deliveries=freed)
+            figures.LEASES_RECOVERED.add(freed)
+        return freed
+
+    async def enroll(self, roles: str) -> None:
+        """Say that this process lives; before the first claim."""
+        await enroll(self._pool, self._owner, roles, self._clock.now())
+
+    async def _claim(self, place: Place, most: int) -> Claim:
+        deadline = self._deadline()
+        async with transaction(self._pool) as conn:
+            found = await queries.lock_webhook(conn, place)
+            if found is None and await queries.webhook(conn, place) is not None:
+                return Claim(elsewhere=True)
+            endpoint = self._endpoint(place, found) if found is not None and found.enabled else None
+            now = self._clock.now()
+            taken = await queries.claim(
+                conn, place, _living_epoch(found), self._owner, now + LEASE, now, most
+            )
+            deliveries = await self._ready(conn, place, taken.rows, deadline)
+        return Claim(endpoint, deliveries, taken.met == most, taken.elsewhere)
+
+    async def _ready(
+        self, conn: Connection, place: Place, rows: Sequence[ClaimedRow], deadline: float
+    ) -> list[Delivery]:
+        if not rows:
+            return []
+        bodies = await self._bodies.of(conn, place[0], [Owed(r.event_id, *r[2:7]) for r in rows])
+        return [
+            Delivery(*place, r.event_id, r.replay, r.at, r.attempt, r.tries, bodies[r.event_id], deadline)
+            for r in rows
+        ]
+
+    def _endpoint(self, place: Place, row: WebhookRow) -> Endpoint:
+        keys = signing_keys(self._ring, place[1], row.secrets, row.secret_ends, self._clock.now())
+        return Endpoint(row.endpoint, keys, row.epoch)
+
+    def _deadline(self) -> float:
+        return self._clock.boottime() + LEASE.total_seconds() - MARGIN
+
+
+def _living_epoch(row: WebhookRow | None) -> int:
+    """Deliveries of any other epoch are dead; of a webhook that is disabled, or gone, all are."""
+    if row is None:
+        return GONE_EPOCH
+    return row.epoch if row.enabled else row.epoch + 1
+
+
+def _is_dead(holder: Holder) -> bool:
+    """Not in the register any more, or not on this host any more."""
+    if not holder.known or holder.pid is None:
+        return True
+    return holder.host == boot_id() and started(holder.pid) != holder.pid_start

@@ -1,0 +1,93 @@
+"""What the dispatcher works with: places, deliveries, and how attempts ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+SCHEDULED: Final = UUID(int=0)
+"""`replay` of a delivery that follows the schedule."""
+
+EVENT_PREFIX: Final = "msg_"
+ATTEMPT_PREFIX: Final = "atmpt_"
+
+Place = tuple[UUID, UUID]
+"""A team and one of its webhooks."""
+
+Key = tuple[UUID, UUID, UUID, UUID]
+"""Team, webhook, event, replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where deliveries of a webhook go now, and the keys that sign now, the newest first."""
+
+    url: str
+    keys: Sequence[bytes]
+    epoch: int
+
+
+@dataclass(slots=True)
+class Delivery:
+    """A leased delivery. `attempt` fences its outcome, `tries` counts failures so far; until `deadline`
+    (boot time) the lease may be trusted."""
+
+    team_id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    replay: UUID
+    at: datetime
+    attempt: int
+    tries: int
+    body: bytes
+    deadline: float
+
+    @property
+    def key(self) -> Key:
+        return self.team_id, self.webhook_id, self.event_id, self.replay
+
+    @property
+    def place(self) -> Place:
+        return self.team_id, self.webhook_id
+
+    @property
+    def is_replay(self) -> bool:
+        return self.replay != SCHEDULED
+
+
+class Answer(NamedTuple):
+    """How one attempt ended. `code` is 0 where no HTTP answer came, and `response` then a short reason;
+    `hung`: nothing came in time."""
+
+    code: int
+    response: str
+    hung: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.code <= 299
+
+
+class Verdict(Enum):
+    """What an attempt means for its delivery."""
+
+    SUCCESS = "success"
+    RETRY = "retry"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What is written of an attempt; `due_at` is the next one's time after the verdict RETRY."""
+
+    delivery: Delivery
+    attempt_id: UUID
+    sent_at: datetime
+    ended_at: datetime
+    answer: Answer
+    verdict: Verdict
+    due_at: datetime

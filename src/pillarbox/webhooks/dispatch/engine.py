@@ -1,0 +1,321 @@
+"""The dispatcher: takes deliveries that this process leased, posts them, settles them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from pillarbox.kernel import faults
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.kernel.secrets import KeyRingError
+from pillarbox.webhooks.dispatch import figures
+from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, Claims
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, Place
+from pillarbox.webhooks.dispatch.lanes import Lane, Lanes
+from pillarbox.webhooks.dispatch.posting import Poster
+from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
+from pillarbox.webhooks.dispatch.settle import RETRIED, Settler
+
+log = get("webhooks")
+
+MOST_ITEMS = 2000
+MOST_BYTES = 32 * 1024 * 1024
+MOST_RUNNING = 600
+MOST_CLAIMS = 3
+PAGES_PER_LOOK = 4
+LOOK_EVERY = 1.0
+SHORT_PAUSE = 0.1
+"""Seconds until the rest is looked at, where there are more webhooks than one look takes."""
+
+LOOK_PAUSE = 0.01
+"""Seconds between two looks under load: what is found in them is found by the next one."""
+
+FRESH_SECONDS = 1.0
+"""How long a waiting delivery goes by what its claim read of the webhook."""
+
+RESTS = 60.0
+
+
+class Dispatcher:
+    """Bounded in deliveries, bytes and requests; what does not fit stays a free row of the queue."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        ids: Ids,
+        claims: Claims,
+        settler: Settler,
+        poster: Poster,
+        retries: Sequence[timedelta] = RETRIES,
+        tell: Callable[[], None] | None = None,
+        roles: str = "webhooks",
+    ) -> None:
+        """`tell` wakes the dispatchers of other processes."""
+        self._clock = clock
+        self._ids = ids
+        self._claims = claims
+        self._settler = settler
+        self._poster = poster
+        self._retries = tuple(retries)
+        self._tell = tell
+        self._roles = roles
+        self._lanes = Lanes(MOST_RUNNING)
+        self._held: dict[Key, Delivery] = {}
+        self._bytes = 0
+        self._claiming: dict[Place, bool] = {}
+        self._resting: dict[Place, float] = {}
+        self._turns = asyncio.Semaphore(MOST_CLAIMS)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loops: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._has_news = False
+        self._pause = LOOK_EVERY
+        self._recovered = float("-inf")
+        self._stopping = False
+
+    # Life ------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Something was committed by this process: look for due work now."""
+        self._has_news = True
+        self._wake.set()
+
+    def heard(self) -> None:
+        """Another process says that there is work."""
+        self._wake.set()
+
+    @property
+    def held(self) -> int:
+        """How many deliveries are in memory."""
+        return len(self._held)
+
+    @property
+    def running(self) -> int:
+        """How many attempts are in flight."""
+        return self._lanes.running
+
+    async def start(self) -> None:
+        """Enter this process in the register and begin to claim."""
+        await self._claims.enroll(self._roles)
+        self._loops = [asyncio.create_task(self._looking()), asyncio.create_task(self._keeping())]
+
+    async def stop(self, grace: float) -> None:
+        """Give back what waits, finish what is on the wire, and give back the rest."""
+        self._stopping = True
+        for loop in self._loops[:1]:
+            loop.cancel()
+        waiting = self._lanes.drain()
+        for delivery in waiting:
+            self._drop(delivery)
+        await _quietly(self._claims.give_back(waiting))
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=grace)
+        unfinished = list(self._held.values())
+        for task in (*self._loops, *self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
+        self._loops = []
+        await _quietly(self._claims.give_back(unfinished))
+        await self._poster.close()
+
+    async def idle(self) -> None:
+        """Return when nothing is held in memory."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    async def look(self) -> int:
+        """One round of claiming; returns how many webhooks had due work. Tests call it by hand."""
+        await self._recover()
+        met, self._pause = 0, SHORT_PAUSE
+        has_news, self._has_news = self._has_news, False
+        for _ in range(PAGES_PER_LOOK):
+            places, is_last = await self._claims.due()
+            met += len(places)
+            await asyncio.gather(*[self._refill(place, tells=has_news) for place in places])
+            if is_last or self._stopping:
+                self._pause = LOOK_EVERY
+                break
+        return met
+
+    async def _looking(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except RETRIED as trouble:
+                log.warning("webhooks.database_away", trouble=repr(trouble)[:200])
+            except Exception:
+                log.exception("webhooks.loop_failed")
+            await asyncio.sleep(LOOK_PAUSE)
+            try:
+                async with asyncio.timeout(self._pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+
+    async def _keeping(self) -> None:
+        while True:
+            await self._clock.sleep(RENEW_EVERY)
+            try:
+                await self._claims.enroll(self._roles)
+                behind = await self._claims.renew(list(self._held.values()))
+                if behind:
+                    log.info("webhooks.renewal_behind", deliveries=behind)
+            except RETRIED as trouble:
+                log.warning("webhooks.not_renewed", trouble=repr(trouble)[:200])
+
+    async def _recover(self) -> None:
+        """Look for lost leases, once a second however often work is claimed."""
+        now = self._clock.boottime()
+        if now >= self._recovered + LOOK_EVERY or now < self._recovered:
+            self._recovered = now
+            await self._claims.recover()
+
+    # Claiming --------------------------------------------------------------------------------------
+
+    async def _refill(self, place: Place, *, tells: bool = False) -> None:
+        """Claim what the lane of this webhook can take. Who asks while that is being done makes it be done
+        once more: what was committed meanwhile may not have been seen."""
+        if place in self._claiming:
+            self._claiming[place] = True
+            return
+        if self._rests(place):
+            return
+        self._claiming[place] = True
+        try:
+            async with self._turns:
+                while self._claiming[place]:
+                    self._claiming[place] = False
+                    if (most := self._wanted(place)) > 0:
+                        await self._take(place, most, tells=tells)
+        except RETRIED as trouble:
+            log.warning("webhooks.claim_failed", trouble=repr(trouble)[:200])
+        except KeyRingError as trouble:
+            log.error("webhooks.secret_unreadable", webhook=place[1], trouble=type(trouble).__name__)
+            self._resting[place] = self._clock.boottime() + RESTS
+        except Exception:
+            log.exception("webhooks.claim_failed", webhook=place[1])
+            self._resting[place] = self._clock.boottime() + RESTS
+        finally:
+            del self._claiming[place]
+        self._pump()
+
+    def _wanted(self, place: Place) -> int:
+        room = MOST_ITEMS - len(self._held)
+        if self._stopping or self._bytes > MOST_BYTES:
+            room = 0
+        return max(0, min(room, self._lanes.wants(place)))
+
+    async def _take(self, place: Place, most: int, *, tells: bool) -> None:
+        found = await self._claims.claim(place, most)
+        if found.elsewhere and tells and self._tell is not None:
+            self._tell()
+        lane = self._lanes.lane(place)
+        if lane is not None:
+            lane.more = found.more
+        if found.endpoint is None or not found.deliveries:
+            if found.more:
+                self._wake.set()
+            return
+        for delivery in found.deliveries:
+            self._held[delivery.key] = delivery
+            self._bytes += len(delivery.body)
+        self._lanes.add(place, found.endpoint, found.deliveries, self._clock.boottime()).more = found.more
+
+    def _rests(self, place: Place) -> bool:
+        until = self._resting.get(place)
+        if until is not None and self._clock.boottime() >= until:
+            del self._resting[place]
+            return False
+        return until is not None
+
+    # Carrying --------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        while not self._stopping and (taken := self._lanes.take()) is not None:
+            self._start(self._run(*taken))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, lane: Lane, delivery: Delivery) -> None:
+        """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
+        delivery stays in memory until its outcome is committed."""
+        answer: Answer | None = None
+        sent_at = self._clock.now()
+        try:
+            answer = await self._attempt(lane, delivery)
+        except RETRIED as trouble:
+            log.warning("webhooks.attempt_not_made", trouble=repr(trouble)[:200])
+            await _quietly(self._claims.give_back([delivery]))
+        except Exception:
+            log.exception("webhooks.attempt_failed", webhook=delivery.webhook_id)
+            answer = Answer(0, "internal error")
+        finally:
+            self._lanes.finish(lane, answer, self._clock.boottime())
+            if lane.more and self._wanted(lane.place) and not self._stopping:
+                self._start(self._refill(lane.place))
+            self._pump()
+        try:
+            if answer is not None:
+                await faults.point("webhooks.after_answer")
+                await self._settle(delivery, answer, sent_at, self._clock.now())
+        finally:
+            self._drop(delivery)
+
+    async def _attempt(self, lane: Lane, delivery: Delivery) -> Answer | None:
+        """The answer; None where the delivery was not tried and is not ours any more."""
+        if self._clock.boottime() >= lane.seen_at + FRESH_SECONDS and not await self._renewed(lane):
+            await _quietly(self._claims.give_back([delivery]))
+            return None
+        if self._clock.boottime() >= delivery.deadline:
+            figures.LEASES_LOST.add()
+            log.warning("webhooks.lease_lost", webhook=delivery.webhook_id, message=delivery.event_id)
+            return None
+        await faults.point("webhooks.claimed")
+        began, now = self._clock.boottime(), self._clock.now()
+        if not delivery.tries and not delivery.is_replay:
+            figures.LAG.observe((now - delivery.at).total_seconds())
+        answer = await self._poster.attempt(delivery, lane.endpoint, now)
+        figures.ATTEMPT_SECONDS.observe(self._clock.boottime() - began)
+        return answer
+
+    async def _renewed(self, lane: Lane) -> bool:
+        """Read the webhook again: it may lead elsewhere, or be disabled or gone, since the last claim."""
+        endpoint = await self._claims.endpoint(lane.place)
+        if endpoint is None or endpoint.epoch != lane.endpoint.epoch:
+            return False
+        lane.endpoint, lane.seen_at = endpoint, self._clock.boottime()
+        return True
+
+    async def _settle(
+        self, delivery: Delivery, answer: Answer, sent_at: datetime, ended_at: datetime
+    ) -> None:
+        await self._settler.settle(
+            settlement(
+                delivery,
+                answer,
+                attempt_id=self._ids.new(),
+                sent_at=sent_at,
+                ended_at=ended_at,
+                retries=self._retries,
+            )
+        )
+
+    def _drop(self, delivery: Delivery) -> None:
+        if self._held.pop(delivery.key, None) is not None:
+            self._bytes -= len(delivery.body)
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except RETRIED as trouble:
+        log.warning("webhooks.give_back_failed", trouble=repr(trouble)[:200])

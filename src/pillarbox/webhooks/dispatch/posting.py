@@ -1,0 +1,85 @@
+"""One attempt: the request as webhooks.md section 3 wants it, and its answer in one word."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import pillarbox
+from pillarbox.kernel import faults
+from pillarbox.kernel.ids import tagged
+from pillarbox.kernel.outbound import FetchError
+from pillarbox.kernel.posts import Posts
+from pillarbox.kernel.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, Answer, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.signing import headers
+from pillarbox.webhooks.endpoints import EndpointRules
+
+MOST_KEPT = 16 * 1024
+"""Bytes of an answer that the log shows."""
+
+REASONS: Final = {
+    "url": "the URL cannot be called",
+    "refused": "address not allowed",
+    "dns": "host name not resolved",
+    "connect": "connection failed",
+    "tls": "TLS handshake failed",
+    "timeout": "no complete answer in time",
+    "protocol": "no complete HTTP answer",
+}
+"""What the log says where no answer came; nothing of it names an address (WH-08)."""
+
+SENT_ALWAYS = {
+    "content-type": "application/json",
+    "user-agent": f"Pillarbox-Webhooks/{pillarbox.__version__}",
+}
+URLS_KEPT = 10_000
+
+
+class Poster:
+    """Posts deliveries to their endpoints."""
+
+    def __init__(self, posts: Posts, rules: EndpointRules) -> None:
+        self._posts = posts
+        self._rules = rules
+        self._targets: dict[str, WebAddress | Answer] = {}
+
+    async def attempt(self, delivery: Delivery, endpoint: Endpoint, now: datetime) -> Answer:
+        """Sign with the time `now`, send, and say how it ended."""
+        target = self._target(endpoint.url)
+        if isinstance(target, Answer):
+            return target
+        event = tagged(EVENT_PREFIX, delivery.event_id)
+        signed = headers(endpoint.keys, event, int(now.timestamp()), delivery.body)
+        await faults.point("webhooks.before_send")
+        try:
+            answer = await self._posts.post(target, SENT_ALWAYS | signed, delivery.body)
+        except FetchError as failure:
+            return Answer(0, REASONS.get(failure.kind, REASONS["protocol"]), failure.kind == "timeout")
+        return Answer(answer.status, readable(answer.body))
+
+    async def close(self) -> None:
+        await self._posts.close()
+
+    def _target(self, url: str) -> WebAddress | Answer:
+        """Where a URL leads by the operator's rules of today, or the answer that it must not be called."""
+        found = self._targets.get(url)
+        if found is None:
+            if len(self._targets) >= URLS_KEPT:
+                self._targets.clear()
+            found = self._targets[url] = self._judged(url)
+        return found
+
+    def _judged(self, url: str) -> WebAddress | Answer:
+        refusal = self._rules.refusal(url)
+        if refusal in ("port", "address", "scheme"):
+            return Answer(0, REASONS["refused"])
+        try:
+            return parse_url(url)
+        except BadUrl:
+            return Answer(0, REASONS["url"])
+
+
+def readable(body: bytes) -> str:
+    """The beginning of an answer as text that a database takes and a log can show."""
+    return body[:MOST_KEPT].decode("utf-8", "replace").replace("\0", "\ufffd")

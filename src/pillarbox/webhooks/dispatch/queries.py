@@ -1,0 +1,350 @@
+"""SQL of the queue. Locks are taken on deliveries first, then on webhooks; a claim takes them the other way
+round and waits for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, Source
+from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Place, Settlement
+
+# Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
+# costs as much as one with a single one.
+DUE_PLACES = """
+    WITH RECURSIVE places AS (
+        (SELECT team_id, webhook_id, due_at
+           FROM webhook_deliveries
+          WHERE owner IS NULL AND (team_id, webhook_id) > ($2, $3)
+          ORDER BY team_id, webhook_id, due_at, event_id
+          LIMIT 1)
+        UNION ALL
+        SELECT next.team_id, next.webhook_id, next.due_at
+          FROM places
+         CROSS JOIN LATERAL (
+               SELECT team_id, webhook_id, due_at
+                 FROM webhook_deliveries
+                WHERE owner IS NULL AND (team_id, webhook_id) > (places.team_id, places.webhook_id)
+                ORDER BY team_id, webhook_id, due_at, event_id
+                LIMIT 1) AS next
+    )
+    SELECT team_id, webhook_id, due_at <= $1 AS due FROM places LIMIT $4
+"""
+
+# Whoever claims deliveries of a webhook holds this lock until the claim is committed, so two claims of one
+# webhook never overlap.
+LOCK_WEBHOOK = """
+    SELECT endpoint, secrets, secret_ends, epoch, status = 'enabled' AS enabled
+      FROM webhooks
+     WHERE team_id = $1 AND id = $2
+       FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+WEBHOOK = """
+    SELECT endpoint, secrets, secret_ends, epoch, status = 'enabled' AS enabled
+      FROM webhooks
+     WHERE team_id = $1 AND id = $2
+"""
+
+# A webhook of which another process holds deliveries is left to that process. What is dead (an earlier epoch,
+# or no webhook any more: epoch -1) is taken out of the queue on the way. Always at least one row.
+CLAIM = """
+    WITH elsewhere AS MATERIALIZED (
+        SELECT EXISTS (SELECT FROM webhook_deliveries
+                        WHERE team_id = $1 AND webhook_id = $2 AND owner IS NOT NULL AND owner <> $4) AS held
+    ), due AS MATERIALIZED (
+        SELECT event_id, replay, epoch = $3 AS live
+          FROM webhook_deliveries
+         WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $6
+           AND NOT (SELECT held FROM elsewhere)
+         ORDER BY due_at, event_id
+         LIMIT $7
+           FOR UPDATE SKIP LOCKED
+    ), dead AS (
+        DELETE FROM webhook_deliveries d
+         USING due
+         WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = due.event_id AND d.replay = due.replay
+           AND NOT due.live
+        RETURNING d.event_id, d.replay, d.kind, d.at
+    ), buried AS (
+        INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status)
+        SELECT $1, $2, event_id, kind, at, 'failed' FROM dead WHERE replay = $8 AND $3 >= 0
+        ON CONFLICT (team_id, webhook_id, event_id) DO NOTHING
+    ), taken AS (
+        UPDATE webhook_deliveries d
+           SET owner = $4, leased_until = $5, attempt = d.attempt + 1
+          FROM due
+         WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = due.event_id AND d.replay = due.replay
+           AND due.live
+        RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail, d.attempt, d.tries,
+                  d.due_at
+    )
+    SELECT elsewhere.held, (SELECT count(*) FROM due) AS met, taken.*
+      FROM elsewhere
+      LEFT JOIN taken ON true
+     ORDER BY taken.due_at, taken.event_id
+"""
+
+# A row that a settle holds is skipped: it is about to be settled.
+RENEW = """
+    UPDATE webhook_deliveries d
+       SET leased_until = $6
+      FROM (SELECT d.team_id, d.webhook_id, d.event_id, d.replay
+              FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
+                   AS k (team_id, webhook_id, event_id, replay)
+              JOIN webhook_deliveries d ON d.team_id = k.team_id AND d.webhook_id = k.webhook_id
+               AND d.event_id = k.event_id AND d.replay = k.replay
+             WHERE d.owner = $5
+               FOR UPDATE OF d SKIP LOCKED) AS mine
+     WHERE d.team_id = mine.team_id AND d.webhook_id = mine.webhook_id AND d.event_id = mine.event_id
+       AND d.replay = mine.replay
+    RETURNING d.team_id, d.webhook_id, d.event_id, d.replay
+"""
+
+# Nothing was sent of these, or nothing is known of it; they are due as they were, or from $6 on.
+GIVE_BACK = """
+    UPDATE webhook_deliveries d
+       SET owner = NULL, leased_until = NULL, due_at = greatest(d.due_at, $6)
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
+           AS k (team_id, webhook_id, event_id, replay)
+     WHERE d.team_id = k.team_id AND d.webhook_id = k.webhook_id AND d.event_id = k.event_id
+       AND d.replay = k.replay AND d.owner = $5
+"""
+
+# The first delivery of a webhook cannot be made ready; those behind it are not to wait for it.
+PUT_OFF = """
+    UPDATE webhook_deliveries d
+       SET due_at = $4
+      FROM (SELECT event_id, replay
+              FROM webhook_deliveries
+             WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $3
+             ORDER BY due_at, event_id
+             LIMIT 1
+               FOR UPDATE SKIP LOCKED) AS first
+     WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = first.event_id AND d.replay = first.replay
+"""
+
+# Across teams: who holds deliveries, and whether any of a holder's leases is over. One index descent for
+# each holder. A holder that is not in the register is dead.
+HOLDERS = """
+    WITH RECURSIVE holders AS (
+        (SELECT owner FROM webhook_deliveries WHERE owner IS NOT NULL ORDER BY owner, leased_until LIMIT 1)
+        UNION ALL
+        SELECT next.owner
+          FROM holders
+         CROSS JOIN LATERAL (
+               SELECT owner FROM webhook_deliveries
+                WHERE owner IS NOT NULL AND owner > holders.owner
+                ORDER BY owner, leased_until
+                LIMIT 1) AS next
+    )
+    SELECT h.owner, p.id IS NOT NULL AS known, p.host, p.pid, p.pid_start,
+           EXISTS (SELECT FROM webhook_deliveries d
+                    WHERE d.owner IS NOT NULL AND d.owner = h.owner AND d.leased_until < $1) AS over
+      FROM holders h
+      LEFT JOIN processes p ON p.id = h.owner
+"""
+
+# Across teams: deliveries whose holder is dead ($2 in the far future) or went silent ($2 now).
+FREE = """
+    WITH lost AS MATERIALIZED (
+        SELECT team_id, webhook_id, event_id, replay
+          FROM webhook_deliveries
+         WHERE owner IS NOT NULL AND owner = $1 AND leased_until < $2
+         ORDER BY owner, leased_until
+         LIMIT $3
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE webhook_deliveries d
+       SET owner = NULL, leased_until = NULL
+      FROM lost
+     WHERE d.team_id = lost.team_id AND d.webhook_id = lost.webhook_id AND d.event_id = lost.event_id
+       AND d.replay = lost.replay
+"""
+
+# A success is a fact: it counts whoever has the delivery by now. Anything else counts only while the delivery
+# is at the attempt that it speaks of. Where the webhook was disabled meanwhile, a retry is none any more.
+SETTLE = """
+    WITH k AS MATERIALIZED (
+        SELECT *
+          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::text[],
+                      $7::timestamptz[], $8::uuid[], $9::timestamptz[], $10::smallint[], $11::text[])
+               AS k (team_id, webhook_id, event_id, replay, attempt, verdict, due_at, attempt_id, sent_at,
+                     code, response)
+    ), held AS MATERIALIZED (
+        SELECT d.team_id, d.webhook_id, d.event_id, d.replay, k.due_at,
+               CASE WHEN w.id IS NULL THEN 'gone'
+                    WHEN k.verdict = 'success' THEN 'success'
+                    WHEN d.attempt <> k.attempt OR d.owner IS DISTINCT FROM $12 THEN 'lost'
+                    WHEN k.verdict = 'retry' AND d.epoch = w.epoch THEN 'retry'
+                    ELSE 'failed' END AS fate
+          FROM k
+          JOIN webhook_deliveries d ON d.team_id = k.team_id AND d.webhook_id = k.webhook_id
+           AND d.event_id = k.event_id AND d.replay = k.replay
+          LEFT JOIN webhooks w ON w.team_id = k.team_id AND w.id = k.webhook_id
+         ORDER BY d.team_id, d.webhook_id, d.event_id, d.replay
+           FOR UPDATE OF d
+    ), retried AS (
+        UPDATE webhook_deliveries d
+           SET owner = NULL, leased_until = NULL, due_at = held.due_at, tries = d.tries + 1
+          FROM held
+         WHERE held.fate = 'retry' AND d.team_id = held.team_id AND d.webhook_id = held.webhook_id
+           AND d.event_id = held.event_id AND d.replay = held.replay
+    ), ended AS (
+        DELETE FROM webhook_deliveries d
+         USING held
+         WHERE held.fate IN ('success', 'failed', 'gone') AND d.team_id = held.team_id
+           AND d.webhook_id = held.webhook_id AND d.event_id = held.event_id AND d.replay = held.replay
+        RETURNING d.team_id, d.webhook_id, d.event_id, d.replay, d.kind, d.at, held.fate
+    ), outcomes AS (
+        INSERT INTO webhook_outcomes AS o (team_id, webhook_id, event_id, kind, at, status)
+        SELECT team_id, webhook_id, event_id, kind, at, fate
+          FROM ended
+         WHERE replay = $13 AND fate <> 'gone'
+         ORDER BY team_id, webhook_id, event_id
+        ON CONFLICT (team_id, webhook_id, event_id) DO UPDATE SET status = 'success'
+         WHERE excluded.status = 'success'
+    ), replayed AS (
+        UPDATE webhook_outcomes o
+           SET status = 'success'
+          FROM ended
+         WHERE ended.replay <> $13 AND ended.fate = 'success' AND o.status = 'failed'
+           AND o.team_id = ended.team_id AND o.webhook_id = ended.webhook_id AND o.event_id = ended.event_id
+    ), logged AS (
+        INSERT INTO webhook_attempts (team_id, webhook_id, event_id, id, sent_at, http_status_code, response)
+        SELECT k.team_id, k.webhook_id, k.event_id, k.attempt_id, k.sent_at, k.code, k.response
+          FROM k
+          JOIN webhooks w ON w.team_id = k.team_id AND w.id = k.webhook_id
+        ON CONFLICT (team_id, webhook_id, event_id, id) DO NOTHING
+    )
+    SELECT team_id, webhook_id, event_id, replay, fate FROM held
+"""
+
+
+class DuePlace(NamedTuple):
+    """A webhook that has free work; `due` where the first of it is due."""
+
+    team_id: UUID
+    webhook_id: UUID
+    due: bool
+
+
+class WebhookRow(NamedTuple):
+    """What a claim needs of a webhook."""
+
+    endpoint: str
+    secrets: Sequence[bytes]
+    secret_ends: Sequence[datetime | None]
+    epoch: int
+    enabled: bool
+
+
+class ClaimedRow(NamedTuple):
+    """A delivery that a claim took."""
+
+    event_id: UUID
+    replay: UUID
+    kind: str
+    at: datetime
+    subject_id: UUID | None
+    position: int | None
+    detail: str | None
+    attempt: int
+    tries: int
+
+
+class Taken(NamedTuple):
+    """What a claim found: `elsewhere` where another process has the webhook, how many rows it met, dead ones
+    too, and those that it took, in the order in which they are due."""
+
+    elsewhere: bool
+    met: int
+    rows: Sequence[ClaimedRow]
+
+
+class Holder(NamedTuple):
+    """A process that holds leases. `known` where it is in the register, `over` where a lease has run out."""
+
+    owner: UUID
+    known: bool
+    host: str | None
+    pid: int | None
+    pid_start: int | None
+    over: bool
+
+
+async def due_places(conn: Source, now: datetime, after: Place, most: int) -> list[DuePlace]:
+    """Up to `most` webhooks with free work behind `after`, in key order, due or not."""
+    return [DuePlace(*row) for row in await conn.fetch(DUE_PLACES, now, *after, most)]
+
+
+async def lock_webhook(conn: Connection, place: Place) -> WebhookRow | None:
+    """The webhook, locked; None where it is gone or somebody else holds the lock."""
+    row = await conn.fetchrow(LOCK_WEBHOOK, *place)
+    return None if row is None else WebhookRow(*row)
+
+
+async def webhook(conn: Source, place: Place) -> WebhookRow | None:
+    """The webhook as it stands."""
+    row = await conn.fetchrow(WEBHOOK, *place)
+    return None if row is None else WebhookRow(*row)
+
+
+async def claim(
+    conn: Connection, place: Place, epoch: int, owner: UUID, until: datetime, now: datetime, most: int
+) -> Taken:
+    """Lease up to `most` due deliveries of one webhook."""
+    rows = await conn.fetch(CLAIM, *place, epoch, owner, until, now, most, SCHEDULED)
+    taken = [ClaimedRow(*row[2:-1]) for row in rows if row["event_id"] is not None]
+    return Taken(rows[0]["held"], rows[0]["met"], taken)
+
+
+async def renew(conn: Source, keys: Sequence[Key], owner: UUID, until: datetime) -> set[Key]:
+    """Extend these leases; returns those that were extended."""
+    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), owner, until)
+    return {(row[0], row[1], row[2], row[3]) for row in rows}
+
+
+async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, earliest: datetime | None) -> None:
+    """Free deliveries; they are not due before `earliest`."""
+    await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, earliest)
+
+
+async def put_off(conn: Source, place: Place, now: datetime, until: datetime) -> None:
+    """Let the first due delivery of a webhook wait until then."""
+    await conn.execute(PUT_OFF, *place, now, until)
+
+
+async def holders(conn: Source, now: datetime) -> list[Holder]:
+    """Everybody who holds leases."""
+    return [Holder(*row) for row in await conn.fetch(HOLDERS, now)]
+
+
+async def free(conn: Source, owner: UUID, before: datetime, most: int = 2000) -> int:
+    """Free deliveries of this holder whose lease ends before then; returns how many."""
+    status: str = await conn.execute(FREE, owner, before, most)
+    return int(status.rsplit(" ", 1)[-1])
+
+
+async def settle(conn: Connection, batch: Sequence[Settlement], owner: UUID) -> dict[Key, str]:
+    """Write attempts and what they mean; returns the fate of every delivery that was still there."""
+    rows = sorted(_settle_row(settlement) for settlement in batch)
+    found: list[Any] = await conn.fetch(SETTLE, *zip(*rows, strict=True), owner, SCHEDULED)
+    return {(row[0], row[1], row[2], row[3]): row[4] for row in found}
+
+
+def _settle_row(settlement: Settlement) -> tuple[Any, ...]:
+    delivery, answer = settlement.delivery, settlement.answer
+    return (
+        *delivery.key,
+        delivery.attempt,
+        settlement.verdict.value,
+        settlement.due_at,
+        settlement.attempt_id,
+        settlement.sent_at,
+        answer.code,
+        answer.response,
+    )

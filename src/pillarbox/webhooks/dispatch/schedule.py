@@ -1,0 +1,38 @@
+"""When a failed delivery is tried again (webhooks.md section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Settlement, Verdict
+
+RETRIES = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=10),
+)
+"""Waits from the end of a failed attempt to the next one. After the last of them the delivery has failed."""
+
+
+def settlement(
+    delivery: Delivery,
+    answer: Answer,
+    *,
+    attempt_id: UUID,
+    sent_at: datetime,
+    ended_at: datetime,
+    retries: Sequence[timedelta] = RETRIES,
+) -> Settlement:
+    """What an answer means: the end, or the next attempt. A replay is one attempt and no more."""
+    verdict, due_at = Verdict.FAILED, ended_at
+    if answer.succeeded:
+        verdict = Verdict.SUCCESS
+    elif not delivery.is_replay and delivery.tries < len(retries):
+        verdict, due_at = Verdict.RETRY, ended_at + retries[delivery.tries]
+    return Settlement(delivery, attempt_id, sent_at, ended_at, answer, verdict, due_at)

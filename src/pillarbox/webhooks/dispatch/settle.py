@@ -1,0 +1,87 @@
+"""Settling: the ends of many attempts in one transaction (design 2.5).
+
+A settlement is not given up while the database is away: it waits and is tried again. Should it be lost, the
+lease runs out and the delivery is made once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel import faults
+from pillarbox.kernel.db import GONE, transaction
+from pillarbox.kernel.group_commit import GroupCommit
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.webhooks import health
+from pillarbox.webhooks.dispatch import figures, queries
+from pillarbox.webhooks.dispatch.deliveries import Key, Settlement, Verdict
+from pillarbox.webhooks.verdicts import Result
+
+log = get("webhooks")
+
+RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
+PAUSE = 0.5
+MOST_REFUSALS = 10
+COUNTED = frozenset({"success", "retry", "failed"})
+
+
+class Settler:
+    """Writes settlements; `settle` returns when one is committed."""
+
+    def __init__(self, pool: asyncpg.Pool, ids: Ids, owner: UUID) -> None:
+        self._pool = pool
+        self._ids = ids
+        self._owner = owner
+        self._commits: GroupCommit[Settlement, None] = GroupCommit(
+            self._flush,
+            kind="webhooks",
+            weigh=lambda s: len(s.answer.response),
+            most_waiting=1 << 40,
+            flushers=1,
+            shared=RETRIED,
+        )
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Return when the settlement is committed, however long the database is away."""
+        refusals = 0
+        while True:
+            try:
+                return await self._commits.submit(settlement)
+            except RETRIED as trouble:
+                log.warning("webhooks.settle_waits", trouble=repr(trouble)[:200])
+            except Exception:
+                # Given up at last: the lease runs out, and the delivery is made again.
+                refusals += 1
+                log.exception("webhooks.settle_refused", refusals=refusals)
+                if refusals == MOST_REFUSALS:
+                    return None
+            await asyncio.sleep(PAUSE)
+
+    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
+        async with transaction(self._pool) as conn:
+            fates = await queries.settle(conn, batch, self._owner)
+            await health.record(conn, _results(batch, fates), self._ids)
+            await faults.point("webhooks.in_settle")
+        figures.settled(batch)
+        return [None] * len(batch)
+
+
+def _results(batch: Sequence[Settlement], fates: dict[Key, str]) -> list[Result]:
+    """What counts for the failure clocks: every attempt of a delivery that was ours to settle."""
+    return [
+        Result(
+            *s.delivery.key[:3],
+            s.ended_at,
+            s.answer.code,
+            s.answer.succeeded,
+            exhausted=s.verdict is Verdict.FAILED and not s.delivery.is_replay,
+            replayed=s.delivery.is_replay,
+        )
+        for s in batch
+        if fates.get(s.delivery.key) in COUNTED
+    ]
