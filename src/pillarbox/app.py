@@ -174,7 +174,7 @@ class Pools:
     async def open(cls, url: str) -> Pools:
         return cls(
             await open_pool(url, most=CONNECTIONS),
-            await open_pool(url, most=ENGINE_CONNECTIONS, application="pillarbox-engine"),
+            await open_pool(url, most=ENGINE_CONNECTIONS, application="pillarbox-engine", by_key=True),
         )
 
     async def close(self) -> None:

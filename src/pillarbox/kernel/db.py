@@ -59,8 +59,16 @@ def literal(values: Iterable[object]) -> str:
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
-async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> asyncpg.Pool:
-    """A pool of at most `most` connections, each with the house's time-outs."""
+BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+"""For connections whose statements all go from keys to rows. A plan that was made while the tables were
+small, and is kept, would read all of them for ever after: until their first analysis at least."""
+
+
+async def open_pool(
+    url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
+) -> asyncpg.Pool:
+    """A pool of at most `most` connections, each with the house's time-outs. `by_key`: rows are always
+    looked up by index, one by one."""
     return await asyncpg.create_pool(
         url,
         min_size=1,
@@ -76,6 +84,7 @@ async def open_pool(url: str, *, most: int, application: str = "pillarbox") -> a
             "idle_in_transaction_session_timeout": str(SILENCE_MS),
             "timezone": "UTC",
             "jit": "off",
+            **(BY_KEY if by_key else {}),
         },
     )
 
