@@ -81,13 +81,13 @@ class Parcel:
     tls_required: bool
     signing: Signing | None
     refusal: str | None = None
-    wire: asyncio.Task[bytes] | None = None
+    wire: asyncio.Future[bytes] | None = None
+    weight: int = field(init=False)
+    """Bytes that this parcel holds in memory, roughly."""
 
-    @property
-    def weight(self) -> int:
-        """Bytes that this parcel holds in memory, roughly."""
+    def __post_init__(self) -> None:
         bodies = len(self.html or "") + len(self.text or "")
-        return 2048 + 2 * bodies + sum(len(e.data) if e.data else 0 for e in self.enclosures)
+        self.weight = 2048 + 2 * bodies + sum(len(e.data) if e.data else 0 for e in self.enclosures)
 
 
 @dataclass(slots=True)

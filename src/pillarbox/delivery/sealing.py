@@ -1,11 +1,17 @@
-"""From a parcel to the bytes on the wire: composed once, signed once, in a thread, for all its items."""
+"""From a parcel to the bytes on the wire: composed once, signed once, in a thread, for all its items.
+
+A thread is handed several parcels at once. What comes while it works gathers for the next flight; there is
+no timer, so a single mail is on its way at once, and under load one hand-over serves many. The mails of a
+flight come back together, and so the commits behind them are few and large too.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -19,11 +25,29 @@ KEYS_KEPT = 1024
 MOST_BYTES = 48 * 1024 * 1024
 """Bytes of attachments that may be in composition at once; the next large mail waits its turn."""
 
+FLIGHT = 16
+"""Parcels that a thread is handed at once."""
+
+FLIGHT_BYTES = 512 * 1024
+"""Beyond it a flight takes no further parcel; whoever is larger goes alone."""
+
+FLIGHTS = 2
+"""Flights at once; the second starts only when it is full."""
+
 
 class OpensSealed(Protocol):
     """What is needed of the key ring."""
 
     def open(self, sealed: bytes, context: bytes) -> bytes: ...
+
+
+class _Order(NamedTuple):
+    """All that a thread needs to make one message."""
+
+    parcel: Parcel
+    attachments: Sequence[Attachment]
+    key: RSAPrivateKey | None
+    done: asyncio.Future[bytes]
 
 
 class Sealer:
@@ -35,30 +59,95 @@ class Sealer:
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
         self._budget = ByteBudget(MOST_BYTES)
+        self._waiting: deque[_Order] = deque()
+        self._flights = 0
+        self._preparing: set[asyncio.Task[None]] = set()
 
     async def wire(self, parcel: Parcel) -> bytes:
         """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
-        if parcel.wire is None:
-            parcel.wire = asyncio.create_task(self._make(parcel))
+        done = parcel.wire
+        if done is None:
+            done = parcel.wire = asyncio.get_running_loop().create_future()
+            if parcel.enclosures:
+                task = asyncio.create_task(self._prepare(parcel, done))
+                self._preparing.add(task)
+                task.add_done_callback(self._preparing.discard)
+            else:
+                self._order(parcel, (), done)
         try:
-            return await asyncio.shield(parcel.wire)
+            return await asyncio.shield(done)
         except asyncio.CancelledError:
             raise
         except BaseException:
             parcel.wire = None
             raise
 
-    async def _make(self, parcel: Parcel) -> bytes:
-        size = sum(enclosure.size for enclosure in parcel.enclosures)
-        async with self._budget.of(size):
-            attachments = [await self._attachment(enclosure) for enclosure in parcel.enclosures]
-            key = self._key(parcel.signing) if parcel.signing else None
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, _seal, parcel, attachments, key)
+    async def _prepare(self, parcel: Parcel, done: asyncio.Future[bytes]) -> None:
+        """Fetch the attachments; they count against the budget until the message is made."""
+        try:
+            async with self._budget.of(sum(enclosure.size for enclosure in parcel.enclosures)):
+                attachments = [await self._attachment(enclosure) for enclosure in parcel.enclosures]
+                self._order(parcel, attachments, done)
+                await asyncio.wait((done,))
+        except BaseException as trouble:
+            _fail(done, trouble)
+            if not isinstance(trouble, Exception):
+                raise
 
     async def _attachment(self, enclosure: Enclosure) -> Attachment:
         data = enclosure.data if enclosure.data is not None else await self._read(enclosure)
         return Attachment(enclosure.filename, enclosure.content_type, data, enclosure.cid)
+
+    def _order(self, parcel: Parcel, attachments: Sequence[Attachment], done: asyncio.Future[bytes]) -> None:
+        try:
+            key = self._key(parcel.signing) if parcel.signing else None
+        except Exception as trouble:
+            _fail(done, trouble)
+            return
+        self._waiting.append(_Order(parcel, attachments, key, done))
+        if self._flights == 0:
+            self._flights = 1
+            # One turn of the loop lets what is about to be ordered join this flight.
+            asyncio.get_running_loop().call_soon(self._fly)
+        elif self._flights < FLIGHTS and len(self._waiting) >= FLIGHT:
+            self._flights += 1
+            self._fly()
+
+    def _fly(self) -> None:
+        """Hand what waits to a thread; ends the flight where nothing does."""
+        orders = self._gather()
+        if not orders:
+            self._flights -= 1
+            return
+        try:
+            flight = asyncio.get_running_loop().run_in_executor(self._threads, _seal_all, orders)
+        except RuntimeError as closed:
+            self._flights -= 1
+            for order in orders:
+                _fail(order.done, closed)
+            return
+        flight.add_done_callback(lambda landed: self._land(orders, landed))
+
+    def _gather(self) -> list[_Order]:
+        orders: list[_Order] = []
+        size = 0
+        while self._waiting and len(orders) < FLIGHT:
+            size += self._waiting[0].parcel.weight
+            if orders and size > FLIGHT_BYTES:
+                break
+            orders.append(self._waiting.popleft())
+        return orders
+
+    def _land(self, orders: Sequence[_Order], landed: asyncio.Future[list[bytes | Exception]]) -> None:
+        # The next flight leaves first, so that its thread works while these mails are sent.
+        self._fly()
+        trouble = asyncio.CancelledError() if landed.cancelled() else landed.exception()
+        sealed = [trouble] * len(orders) if trouble is not None else landed.result()
+        for order, made in zip(orders, sealed, strict=True):
+            if isinstance(made, BaseException):
+                _fail(order.done, made)
+            elif not order.done.done():
+                order.done.set_result(made)
 
     def _key(self, signing: Signing) -> RSAPrivateKey:
         key = self._keys.get(signing.sealed)
@@ -68,6 +157,27 @@ class Sealer:
             key = dkim.load_key(self._ring.open(signing.sealed, signing.context))
             self._keys[signing.sealed] = key
         return key
+
+
+def _fail(done: asyncio.Future[bytes], trouble: BaseException) -> None:
+    if done.done():
+        return
+    if isinstance(trouble, asyncio.CancelledError):
+        done.cancel()
+    else:
+        done.set_exception(trouble)
+
+
+def _seal_all(orders: Sequence[_Order]) -> list[bytes | Exception]:
+    """Each order's message, or what befell it."""
+    return [_sealed(order) for order in orders]
+
+
+def _sealed(order: _Order) -> bytes | Exception:
+    try:
+        return _seal(order.parcel, order.attachments, order.key)
+    except Exception as trouble:
+        return trouble
 
 
 def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> bytes:

@@ -63,7 +63,12 @@ class Settler:
         self._owner = owner
         self._keep = keep
         self._commits: GroupCommit[Settlement, None] = GroupCommit(
-            self._flush, kind="settle", weigh=lambda s: s.weight, most_waiting=1 << 40, shared=RETRIED
+            self._flush,
+            kind="settle",
+            flushers=1,
+            weigh=lambda s: s.weight,
+            most_waiting=1 << 40,
+            shared=RETRIED,
         )
 
     async def settle(self, settlement: Settlement) -> None:
