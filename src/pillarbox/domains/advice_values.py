@@ -163,15 +163,15 @@ def _spf_warnings(expected: Expected, values: Sequence[str]) -> Iterator[Diagnos
 
 
 def _merged(records: Sequence[str], ours: str) -> str:
-    """One SPF record with all that stands in these and in ours, and at its end the mildest `all`."""
+    """One SPF record with all that stands in these and in ours, and at its end the best of their `all`."""
     wanted = spf_wanted(ours)
     terms = [term for record in sorted(records) for term in spf_terms(record)]
     kept = [term for term in terms if not _is_all(term) and term.lstrip("-~?") not in wanted]
-    ends = sorted((term for term in terms if _is_all(term)), key=MILDEST.find)
+    ends = sorted((term for term in terms if _is_all(term)), key=ENDS.index)
     return " ".join([SPF_VERSION, *dict.fromkeys([*wanted, *kept]), ends[0] if ends else "~all"])
 
 
-MILDEST: Final = "?all ~all -all"
+ENDS: Final = ("~all", "?all", "-all", "all")
 
 
 def _is_all(term: str) -> bool:
