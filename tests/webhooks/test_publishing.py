@@ -1,0 +1,231 @@
+"""What webhooks are told of, in which transaction, and whom it costs what (WH-02, DUR-02; design 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from kit.hooks import hook, publish
+from kit.mailroom import clock_of, still
+from kit.world import World
+from pillarbox.kernel import faults
+from pillarbox.kernel.db import Connection, after_commit, transaction
+from pillarbox.timeline.record import Published, Timeline
+from pillarbox.timeline.rules import Entry, Kind
+from pillarbox.webhooks.kinds import KINDS
+from pillarbox.webhooks.publish import Event, Publisher
+
+TABLES = ("webhook_events", "webhook_deliveries", "webhook_outcomes", "webhook_attempts")
+EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
+
+
+async def rows(pillarbox: World) -> dict[str, int]:
+    return {table: await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") for table in TABLES}
+
+
+async def test_without_webhooks_nothing_is_written(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team, neighbour = await pillarbox.team(), await pillarbox.team("Quay")
+        await hook(neighbour, *KINDS)
+        unwanted = await hook(team, "domain.deleted", "email.received")
+        await unwanted.change(status="disabled")
+        await team.domain()
+        await team.send(to=["ada@quay.example", "bounced@pillarbox.test"])
+        await pillarbox.turn()
+        await publish(team, *KINDS)
+        assert set((await rows(pillarbox)).values()) == {0}
+        await unwanted.change(status="enabled")
+        await team.send()
+        await pillarbox.turn()
+        assert set((await rows(pillarbox)).values()) == {0}
+
+
+async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The statement that appends the history tells that nobody is to be told: no statement more."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        email = UUID(await team.send())
+        house = pillarbox.app.house
+        told: list[Kind] = []
+
+        async def hear(_conn: Connection, events: Sequence[Published]) -> None:
+            told.extend(event.kind for event in events)
+
+        listening = Timeline(house.ids, hear)
+
+        async def record(kind: Kind) -> None:
+            async with transaction(pillarbox.pool) as conn:
+                await listening.record(conn, [Entry(team.id, email, 0, kind, house.clock.now())])
+
+        await hook(await pillarbox.team("Quay"), *KINDS)
+        await record(Kind.SENT)
+        assert told == []
+        made = await hook(team, "email.delivered")
+        await record(Kind.DELIVERED)
+        await record(Kind.OPENED)
+        assert told == [Kind.DELIVERED]
+        await made.change(status="disabled")
+        await record(Kind.COMPLAINED)
+        assert told == [Kind.DELIVERED]
+        await pillarbox.turn()
+
+
+async def test_one_event_has_one_id_for_all_webhooks_of_a_team(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        first, second = await hook(team, "domain.updated"), await hook(team, "domain.updated", "email.sent")
+        await publish(team, name="harbor.example")
+        assert await first.events() == await second.events()
+        assert await first.payloads() == await second.payloads()
+        await team.send()
+        await pillarbox.turn()
+        assert await first.kinds() == ["domain.updated"]
+        assert await second.kinds() == ["domain.updated", "email.sent"]
+        assert (await rows(pillarbox))["webhook_events"] == 1
+
+
+async def test_what_happened_before_is_not_delivered(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        early = await hook(team)
+        await publish(team)
+        late = await hook(team)
+        await publish(team)
+        assert len(await early.events()) == 2
+        assert await late.events() == (await early.events())[1:]
+
+
+async def test_a_transaction_that_is_rolled_back_leaves_no_event(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "domain.updated", "email.delivered")
+        email = UUID(await team.send())
+        house = pillarbox.app.house
+        woken: list[int] = []
+
+        async def stumble() -> None:
+            async with transaction(pillarbox.pool) as conn:
+                await house.publisher.publish(conn, [Event(team.id, "domain.updated", house.clock.now(), {})])
+                entry = Entry(team.id, email, 0, Kind.DELIVERED, house.clock.now())
+                assert await house.timeline.record(conn, [entry]) == [entry]
+                after_commit(conn, lambda: woken.append(1))
+                raise LookupError
+
+        with pytest.raises(LookupError):
+            await stumble()
+        assert await made.events() == []
+        assert woken == []
+        async with transaction(pillarbox.pool) as conn:
+            after_commit(conn, lambda: woken.append(2))
+            assert woken == []
+        assert woken == [2]
+        await pillarbox.turn()
+
+
+async def test_the_dispatcher_is_woken_after_the_commit_and_only_for_work(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        house = pillarbox.app.house
+        woken: list[str] = []
+        publisher = Publisher(house.ids, lambda: woken.append("woken"))
+        event = Event(team.id, "domain.updated", house.clock.now(), {})
+        async with transaction(pillarbox.pool) as conn:
+            await publisher.publish(conn, [event])
+        assert woken == []
+        await hook(team)
+        async with transaction(pillarbox.pool) as conn:
+            for _ in range(3):
+                await publisher.publish(conn, [event])
+            assert woken == []
+        assert woken == ["woken"]
+
+
+async def test_an_accept_that_fails_at_the_rows_leaves_neither_email_nor_event(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, *EMAIL_KINDS)
+        with faults.armed("webhooks.rows=raise"):
+            answer = await team.post(
+                "/emails",
+                {
+                    "from": "a@harbor.example",
+                    "to": "b@quay.example",
+                    "subject": "x",
+                    "text": "y",
+                    "scheduled_at": "in 1 hour",
+                },
+            )
+        assert answer.status_code == 500
+        assert await team.db.value("SELECT count(*) FROM emails WHERE team_id = $1") == 0
+        assert await made.events() == []
+
+
+async def test_listeners_get_rows_that_are_never_due(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "domain.updated", "email.delivered")
+        await pillarbox.pool.execute("UPDATE webhooks SET kind = 'listener' WHERE id = $1", UUID(made.id))
+        await publish(team)
+        await team.send()
+        await pillarbox.turn()
+        due = await pillarbox.pool.fetch("SELECT kind, due_at = 'infinity' AS never FROM webhook_deliveries")
+        assert {(row["kind"], row["never"]) for row in due} == {
+            ("domain.updated", True),
+            ("email.delivered", True),
+        }
+
+
+async def test_thousands_of_events_are_one_statement(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        seen: list[str] = []
+        house = pillarbox.app.house
+        events = [Event(team.id, "domain.updated", house.clock.now(), {"at": at}) for at in range(3000)]
+        async with transaction(pillarbox.pool) as conn:
+            conn._con.add_query_logger(lambda query: seen.append(query.query))
+            await house.publisher.publish(conn, events)
+        assert len([query for query in seen if "INSERT" in query]) == 1
+        assert len(await made.owed()) == 3000
+
+
+async def test_a_move_of_time_is_the_only_order_there_is(database_url: str, tmp_path: Path) -> None:
+    """Events of one webhook are due in the order in which they happened."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        for at in range(5):
+            clock_of(pillarbox).advance(1)
+            await publish(team, at=at)
+        dues = [row["due_at"] for row in await made.owed()]
+        assert dues == sorted(dues)
+        assert [body["data"]["at"] for body in await made.payloads()] == list(range(5))
+
+
+async def test_only_the_tables_of_webhooks_are_written(database_url: str, tmp_path: Path) -> None:
+    """Publishing for one team locks nothing that an accept of another needs."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team)
+        watching = await asyncpg.connect(database_url)
+        try:
+            async with transaction(pillarbox.pool) as conn:
+                house = pillarbox.app.house
+                await house.publisher.publish(conn, [Event(team.id, "domain.updated", house.clock.now(), {})])
+                await watching.execute("SET lock_timeout = '200ms'")
+                await watching.execute(
+                    "UPDATE webhooks SET last_status_code = 200 WHERE team_id = $1", team.id
+                )
+        finally:
+            await watching.close()
+        assert len(await made.events()) == 1
