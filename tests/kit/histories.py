@@ -1,5 +1,5 @@
-"""Generated histories of emails, written through the timeline as the product writes them, and beside it a plain
-list of what happened, for a computation that knows nothing of rollups.
+"""Generated histories of emails, written through the timeline as the product writes them, and beside them a
+plain list of what happened, for a computation that knows nothing of rollups.
 """
 
 from __future__ import annotations
@@ -173,6 +173,7 @@ def _metrics(entry: Entry, *, first: bool) -> tuple[str, ...]:
     if kind in ("opened", "clicked"):
         return (kind, f"unique_{kind}") if first else (kind,)
     if kind == "bounced":
-        assert entry.detail is not None and entry.detail.bounce is not None
+        assert entry.detail is not None
+        assert entry.detail.bounce is not None
         return ("bounced", f"bounced_{entry.detail.bounce.type.lower()}")
     return (kind,) if first else ()

@@ -34,6 +34,7 @@ SENDERS = (
     Sender(None, "sandbox.example", None),
 )
 NOW = instant("2026-11-21T10:07:33.123456")
+WHEN_ALL_WAS_RECENT = instant("2011-01-01T00:00:00")
 WINDOWS = tuple(
     (instant(start), instant(end))
     for start, end in (
@@ -98,15 +99,15 @@ class Room:
 
 @asynccontextmanager
 async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Room]:
-    """Half of the history is folded, with the ten-second rollups of quiet quarters thinned out; the other half
-    is not folded at all, or folded later."""
+    """Half of the history is folded, with the ten-second rollups of quiet quarters thinned out; the other
+    half is not folded at all, or folded later."""
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         other = await pillarbox.team("Quay")
         timeline = pillarbox.app.house.timeline
         history = await generate(pillarbox.pool, timeline, team.id, WINDOWS, SENDERS, emails, 1, NOW)
         await generate(pillarbox.pool, timeline, other.id, WINDOWS, SENDERS, 20, 2, NOW)
-        await rollups.fold(pillarbox.pool, NOW)
+        await rollups.fold(pillarbox.pool, WHEN_ALL_WAS_RECENT)
         await rollups.thin(pillarbox.pool, NOW, busy=3)
         later = await generate(pillarbox.pool, timeline, team.id, WINDOWS, SENDERS, emails // 2, 3, NOW)
         await rollups.fold(pillarbox.pool, NOW)

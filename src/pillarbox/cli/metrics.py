@@ -1,0 +1,146 @@
+"""`pillarbox metrics`: the last days in the terminal, and counting the history anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from pillarbox.cli.answers import Json, counted, perform, say, show_json, show_table
+from pillarbox.cli.choosing import TeamOption, chosen_teams, one_team
+from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.query import Query
+from pillarbox.metrics import question, read, wire
+from pillarbox.timeline import rebuilding
+from pillarbox.timeline.rebuilding import Difference
+from pillarbox.timeline.rollups import NOBODY
+
+group = typer.Typer(
+    invoke_without_command=True, help="Show what became of the mail of the last days; count it anew."
+)
+
+DAYS = 7
+DIFFERENT = 1
+SHOWN = (
+    ("Accepted", "received"),
+    ("Sent", "sent"),
+    ("Delivered", "delivered"),
+    ("Bounced", "bounced"),
+    ("Delayed", "delivery_delayed"),
+    ("Failed", "failed"),
+    ("Suppressed", "suppressed"),
+    ("Complained", "complained"),
+    ("Opened", "unique_opened"),
+    ("Clicked", "unique_clicked"),
+    ("Delivery %", "delivery_rate"),
+)
+
+Zone = Annotated[str, typer.Option("--timezone", metavar="NAME", help="Cut the days of this time zone.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only print the differences; exit 1 where there are any.")
+]
+
+
+@group.callback()
+def show(
+    context: typer.Context,
+    team: TeamOption = None,
+    timezone: Zone = "UTC",
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Show what became of a team's mail in the last seven days."""
+    if context.invoked_subcommand is None:
+        perform(lambda reach: _show(reach, team, timezone, json=json), data=data, database_url=database_url)
+
+
+@group.command()
+def rebuild(
+    team: TeamOption = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Count the history anew, print every difference to the rollups and set it right.
+
+    May run beside a live server. What retention has removed is left as it was counted.
+    """
+    perform(
+        lambda reach: _rebuild(reach, team, mend=not dry_run, json=json), data=data, database_url=database_url
+    )
+
+
+async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> int:
+    team = await one_team(reach, wanted)
+    now = SystemClock().now()
+    first = (now - timedelta(days=DAYS - 1)).astimezone(UTC).date()
+    asked = question.read(
+        Query(f"start_date={first}&timezone={zone}&dimensions=period".encode()),
+        now,
+        reach.settings.metrics_retention_days,
+    )
+    found = read.cut(asked)
+    answer = wire.answer(asked, found, await read.rows(reach.pool, team.id, asked, found))
+    if json:
+        show_json({"team": team.name, **_plain(answer)})
+        return 0
+    rows = [*answer.data, {"period": "Total", **answer.totals}]
+    columns = ("Day", *(title for title, _ in SHOWN))
+    show_table(columns, [(row["period"], *(row[name] for _, name in SHOWN)) for row in rows])
+    return 0
+
+
+def _plain(answer: wire.Metrics) -> dict[str, Any]:
+    return {name: getattr(answer, name) for name in answer.__struct_fields__}
+
+
+async def _rebuild(reach: Reach, wanted: str | None, *, mend: bool, json: bool) -> int:
+    clock = SystemClock()
+    found: list[tuple[str, Difference]] = []
+    for team in await chosen_teams(reach, wanted):
+        async for lack in rebuilding.rebuild(reach.pool, Ids(clock), team.id, clock.now(), mend=mend):
+            found.append((team.name, lack))
+    if json:
+        show_json(
+            {"object": "metrics_rebuild", "mended": mend, "differences": [_document(*one) for one in found]}
+        )
+    else:
+        _tell(found, mend=mend)
+    return DIFFERENT if found and not mend else 0
+
+
+def _document(team: str, lack: Difference) -> dict[str, Any]:
+    return {
+        "team": team,
+        "start": iso_style(lack.start),
+        "domain": lack.domain_name,
+        "broadcast_id": None if lack.broadcast_id == NOBODY else lack.broadcast_id,
+        "metric": lack.metric,
+        "was": lack.written,
+        "is": lack.counted,
+    }
+
+
+def _tell(found: Sequence[tuple[str, Difference]], *, mend: bool) -> None:
+    if not found:
+        say("The rollups say what the history says.")
+        return
+    show_table(
+        ("Team", "Quarter hour (UTC)", "Domain", "Metric", "Rollups", "History"),
+        [
+            (team, _minute(lack.start), lack.domain_name, lack.metric, lack.written, lack.counted)
+            for team, lack in found
+        ],
+    )
+    say(f"{counted(len(found), 'difference')}{', set right' if mend else ''}.")
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
