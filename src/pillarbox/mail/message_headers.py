@@ -74,6 +74,16 @@ def split_message(raw: bytes) -> Block:
     return split(raw, found.end() if found else 0, len(raw))
 
 
+def spans(raw: bytes) -> list[tuple[bytes, int, int]]:
+    """Name, begin and end (behind its line end) of every field of a message, however many there are."""
+    found: list[tuple[bytes, int, int]] = []
+    at = 0
+    while (field := _FIELD.match(raw, at)) is not None:
+        found.append((field[1], at, field.end()))
+        at = field.end()
+    return found
+
+
 def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Header, ...]:
     """The fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
     decoded, longest = header_text.decoded, LONGEST_VALUE

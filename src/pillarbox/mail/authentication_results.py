@@ -1,0 +1,127 @@
+"""What SPF, DKIM and DMARC found, as a header field (RFC 8601), and forged ones taken out (AR-01).
+
+Everything that comes from the mail or from DNS is written as a quoted string or not at all, so nothing
+of it can end a property, open a comment or begin another result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pillarbox.mail import header_text, message_headers
+from pillarbox.mail.dkim_verify import Dkim
+from pillarbox.mail.dmarc import Dmarc
+from pillarbox.mail.spf import Spf
+
+NAME = "Authentication-Results"
+LONGEST_VALUE = 255
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`{|}~@/-]+")
+_UNSAFE = re.compile(r"[^\x20-\x7e]|[\"\\]")
+_COMMENT_MARK = re.compile(r"\\.|[()]", re.DOTALL)
+_ID = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;]+))", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def value(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc | None) -> str:
+    """The value of the field on one line: our name, then a result for each method and signature."""
+    results = []
+    if spf is not None:
+        results.append(_spf(spf))
+    results += [_dkim(found) for found in dkim] or ["dkim=none"]
+    if dmarc is not None:
+        results.append(_dmarc(dmarc))
+    return "; ".join([_written(authserv_id), *results])
+
+
+def field(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc | None) -> bytes:
+    """The whole field, folded before each result, with its CRLF."""
+    return f"{NAME}: {value(authserv_id, spf, dkim, dmarc)}\r\n".replace("; ", ";\r\n\t").encode("ascii")
+
+
+def forged(raw_value: bytes, authserv_id: str) -> bool:
+    """Whether an Authentication-Results that came with the mail claims to be ours (RFC 8601, 5).
+
+    The name is compared without case, comments and quotes; what cannot be read counts as ours.
+    """
+    text = _without_comments(header_text.unfolded(raw_value))
+    found = None if text is None else _ID.match(text)
+    if found is None:
+        return True
+    name = found[2] if found[1] is None else _ESCAPED.sub(r"\1", found[1])
+    ours = authserv_id.lower()
+    # Old versions of the field put a version behind the name with a slash.
+    return ours in (name.lower(), name.lower().partition("/")[0])
+
+
+def without_forged(raw: bytes, authserv_id: str) -> bytes:
+    """The message without the Authentication-Results fields that claim to be ours."""
+    spans = message_headers.spans(raw)
+    cut = [
+        (start, end)
+        for name, start, end in spans
+        if name.lower() == NAME.lower().encode() and forged(raw[start:end].partition(b":")[2], authserv_id)
+    ]
+    if not cut:
+        return raw
+    kept, at = [], 0
+    for start, end in cut:
+        kept.append(raw[at:start])
+        at = end
+    return b"".join([*kept, raw[at:]])
+
+
+def _spf(found: Spf) -> str:
+    who = f"smtp.{found.identity}={_written(found.domain)}"
+    return f"spf={found.result} {_reason(found.problem)}{who}"
+
+
+def _dkim(found: Dkim) -> str:
+    properties = [
+        *([f"header.d={_written(found.domain)}"] if found.domain else []),
+        *([f"header.s={_written(found.selector)}"] if found.selector else []),
+        *([f"header.i={_written(found.identity)}"] if found.identity else []),
+        *([f"header.a={_written(found.algorithm)}"] if found.algorithm else []),
+        *([f"header.b={_written(found.signature[:8])}"] if found.signature else []),
+    ]
+    return " ".join([f"dkim={found.result}", *_words(_reason(found.reason)), *properties])
+
+
+def _dmarc(found: Dmarc) -> str:
+    properties = [f"header.from={_written(found.domain)}"] if found.domain else []
+    policy = [f"policy.dmarc={found.policy}"] if found.result in ("pass", "fail") else []
+    return " ".join([f"dmarc={found.result}", *_words(_reason(found.reason)), *properties, *policy])
+
+
+def _reason(text: str | None) -> str:
+    """The `reason` of a result (2.2), with a blank behind it."""
+    return "" if not text else f'reason="{_UNSAFE.sub("?", text)[:LONGEST_VALUE].replace(";", ",")}" '
+
+
+def _words(text: str) -> Iterable[str]:
+    return [text.rstrip()] if text else []
+
+
+def _written(text: str) -> str:
+    """A property value: as it is when it is a token, else a quoted string that nothing in it can end."""
+    text = text[:LONGEST_VALUE]
+    if _TOKEN.fullmatch(text):
+        return text
+    return '"' + _UNSAFE.sub("?", text).replace(";", ",") + '"'
+
+
+def _without_comments(text: str) -> str | None:
+    """The text without its comments in front, or None when one of them does not end."""
+    text = text.lstrip()
+    while text.startswith("("):
+        depth, at = 1, 1
+        while depth:
+            mark = _COMMENT_MARK.search(text, at)
+            if mark is None:
+                return None
+            depth += {"(": 1, ")": -1}.get(mark[0], 0)
+            at = mark.end()
+        text = text[at:].lstrip()
+    # A comment right behind the name is no part of it.
+    return text.replace("(", " (")
