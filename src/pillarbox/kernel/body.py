@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
+from pillarbox.kernel.exchange import Receive
 from pillarbox.kernel.problems import Problem, TooLarge, Unsupported
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 CLOSE = {"connection": "close"}
 DRAIN_BYTES = 256 * 1024 * 1024
@@ -52,11 +50,11 @@ async def read_body(receive: Receive, limit: int) -> bytes | bytearray:
     """The whole body, held once. How long it may take is the connection's business (`http_protocol`)."""
     message = await _next(receive)
     if not message.get("more_body"):
-        return _within(message.get("body", b""), limit)
+        return within(message.get("body", b""), limit)
     whole = bytearray()
     while True:
         whole += message.get("body", b"")
-        _within(whole, limit)
+        within(whole, limit)
         if not message.get("more_body"):
             return whole
         message = await _next(receive)
@@ -94,7 +92,8 @@ async def _next(receive: Receive) -> dict[str, Any]:
     return message
 
 
-def _within(data: bytes | bytearray, limit: int) -> bytes | bytearray:
+def within(data: bytes | bytearray, limit: int) -> bytes | bytearray:
+    """A body that has come, unless it is larger than the limit."""
     if len(data) > limit:
         raise too_large(limit)
     return data

@@ -3,23 +3,106 @@
 A write is a system call that wakes the client, and most answers are small: joining the two halves saves a
 tenth of the time of a small POST. Answers always declare their length (`rendering.answer_headers`), so
 nothing is chunked.
+
+An application that offers `serve` is given the cycle itself (`exchange.Exchange`) instead of ASGI's messages.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from pillarbox.kernel.log import get
+
+log = get("http")
+
 JOINED = 64 * 1024
 CLOSE = (b"connection", b"close")
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+class Signal:
+    """An `asyncio.Event` for one that waits; most requests never need one."""
+
+    __slots__ = ("_is_set", "_waiter")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        self._is_set = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    async def wait(self) -> None:
+        while not self._is_set:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+            self._waiter = None
 
 
 class Cycle(RequestResponseCycle):
     """Writes the answer; a header that would break out of its line is a programming error."""
 
-    head = b""
+    def __init__(self, connection: Any, *, keep_alive: bool) -> None:
+        self.scope = connection.scope
+        self.transport = connection.transport
+        self.flow = connection.flow
+        self.logger = connection.logger
+        self.default_headers = connection.server_state.default_headers
+        self.message_event = Signal()  # type: ignore[assignment]
+        self.on_response = connection.on_response_complete
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.waiting_for_100_continue = connection.expect_100_continue
+        self.body = bytearray()
+        self.more_body = True
+        self.response_started = False
+        self.response_complete = False
+        self.expected_content_length = 0
+        self.head = b""
+
+    async def run_asgi(self, app: Any) -> None:
+        serve = getattr(app, "serve", None)
+        if serve is None:
+            await super().run_asgi(app)
+            return
+        try:
+            await serve(self)
+        except Exception:
+            log.exception("http.answer_failed")
+            self.transport.close()
+        except BaseException:
+            self.transport.close()
+            raise
+        finally:
+            self.on_response = _nothing
+
+    def whole_body(self) -> bytearray | None:
+        if self.more_body or self.disconnected:
+            return None
+        body, self.body = self.body, bytearray()
+        return body
+
+    def respond(self, status: int, lines: bytes, body: bytes) -> bool:
+        if self.flow.write_paused or self.disconnected or self.response_started:
+            return False
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        self.expected_content_length = len(body)
+        end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        self.head = b"%b%b%b%b" % (STATUS_LINE[status], _lines_of(self.default_headers), lines, end)
+        self._write(body)
+        self._finish()
+        return True
 
     async def send(self, message: Any) -> None:
         if self.flow.write_paused and not self.disconnected:
@@ -72,3 +155,18 @@ class Cycle(RequestResponseCycle):
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
+
+
+def _nothing() -> None:
+    """After its answer a cycle holds on to its connection no longer."""
+
+
+_joined: tuple[Pairs, bytes] = ([], b"")
+
+
+def _lines_of(headers: Pairs) -> bytes:
+    """The server's own headers as lines; uvicorn makes a new list of them every second."""
+    global _joined
+    if _joined[0] is not headers:
+        _joined = headers, b"".join([b"%b: %b\r\n" % pair for pair in headers])
+    return _joined[1]

@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 from asyncio import TimerHandle
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
 import httptools
 import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -29,6 +31,9 @@ from pillarbox.kernel.rendering import problem_body, standing_headers
 HEAD_BYTES = 32 * 1024
 URL_BYTES = 8 * 1024
 KEEP_ALIVE_SECONDS = 75
+
+REMEMBERED_TARGETS = 1024
+REMEMBERED_LENGTH = 128
 
 _ids = Ids(SystemClock())
 
@@ -64,16 +69,28 @@ class Protocol(HttpToolsProtocol):
         self.hosts = 0
         self.deadline: TimerHandle | None = None
         self.reading: TimerHandle | None = None
+        self.idle_since = 0.0
+        self.standing: dict[str, Any] = {}
 
     # Of the transport ---------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.standing = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+        }
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
         self._stop_watching()
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -87,7 +104,6 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.refused:
             return
-        self._unset_keepalive_if_required()
         self.bytes_without_body += len(data)
         try:
             self._feed(data)
@@ -102,7 +118,10 @@ class Protocol(HttpToolsProtocol):
     # Of the parser ------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+        self.scope = {**self.standing, "headers": self.headers}  # type: ignore[typeddict-item]
         self.in_head = True
         self.head_bytes = 0
         self.hosts = 0
@@ -112,7 +131,6 @@ class Protocol(HttpToolsProtocol):
             # A trailer must not count as a header (RFC 9110 section 6.5.1), and nothing here needs one.
             return
         name = name.lower()
-        self.head_bytes += len(name) + len(value) + 4
         if name == b"host":
             self.hosts += 1
         elif name == b"expect" and value.lower() == b"100-continue":
@@ -121,13 +139,13 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        self.bytes_without_body = 0
+        came, self.bytes_without_body = self.bytes_without_body, 0
         self._in_time()
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
                 raise BadRequest("This server is not a proxy.")
             return
-        if self.head_bytes > HEAD_BYTES:
+        if came > HEAD_BYTES and self._size_of_headers() > HEAD_BYTES:
             raise BadRequest(f"The request headers are larger than {HEAD_BYTES} bytes.")
         if len(self.url) > URL_BYTES:
             raise BadRequest(f"The request URL is longer than {URL_BYTES} bytes.")
@@ -140,46 +158,76 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self.bytes_without_body = 0
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
         self._in_time()
         self.cycle.more_body = False
-        super().on_message_complete()
+        self.cycle.message_event.set()
+
+    # Between two requests -----------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request of this connection, or begin to wait for one.
+
+        One timer runs as long as the connection lives: to set one for each request costs more than to look
+        now and then how long it has been idle.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self.idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._look_later(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that has been idle long enough; the next answer of a busy one looks again."""
+        self.timeout_keep_alive_task = None
+        if self.in_head or self.deadline is not None or not self.cycle.response_complete:
+            return
+        left = self.idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._look_later(left)
+        else:
+            self._close()
+
+    def _look_later(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     # Own ----------------------------------------------------------------------------------------
 
     def _begin(self, *, keep_alive: bool) -> None:
         """Start the work on a request, or queue it behind the one before it on this connection."""
-        url = httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
-        self.scope["method"] = self.parser.get_method().decode("ascii")
-        self.scope["path"] = unquote(path) if "%" in path else path
-        self.scope["raw_path"] = url.path
-        self.scope["query_string"] = url.query or b""
-        before, self.cycle = self.cycle, self._new_cycle(keep_alive)
+        scope, url = self.scope, self.url
+        scope["method"] = self.parser.get_method().decode("ascii")
+        parts = _remembered_target(url) if len(url) <= REMEMBERED_LENGTH else _target(url)
+        scope["path"], scope["raw_path"], scope["query_string"] = parts
+        before, self.cycle = self.cycle, Cycle(self, keep_alive=keep_alive)
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
-    def _new_cycle(self, keep_alive: bool) -> Cycle:
-        return Cycle(
-            scope=self.scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=keep_alive,
-            on_response=self.on_response_complete,
-        )
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        task = self.loop.create_task(cycle.run_asgi(app))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def _size_of_headers(self) -> int:
+        return sum([len(name) + len(value) + 4 for name, value in self.headers])
 
     def _feed(self, data: bytes) -> None:
         try:
@@ -284,6 +332,17 @@ class Protocol(HttpToolsProtocol):
             self.loop.call_later(self.limits.linger_seconds, self._close)
         else:
             self.transport.close()
+
+
+def _target(url: bytes) -> tuple[str, bytes, bytes]:
+    """The path as text, the path as it was sent, and the query."""
+    parts = httptools.parse_url(url)
+    path = parts.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parts.path, parts.query or b""
+
+
+_remembered_target = lru_cache(REMEMBERED_TARGETS)(_target)
+"""Most requests have one of a few targets."""
 
 
 def _reason(error: Exception) -> Problem:

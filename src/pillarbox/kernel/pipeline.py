@@ -7,16 +7,16 @@ path parameters → handler (fields, look-ups, effect) → answer (conventions s
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 
 from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
-from pillarbox.kernel.body import ClientGone, Receive, count_body, declared_size, drain, read_body
+from pillarbox.kernel.body import ClientGone, count_body, declared_size, drain, read_body, within
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.kernel.exchange import Exchange, Receive, Send
 from pillarbox.kernel.failures import problem_for
 from pillarbox.kernel.http import Network, Reply, Request
 from pillarbox.kernel.idempotency import (
@@ -42,12 +42,10 @@ from pillarbox.kernel.problems import (
     Unsupported,
 )
 from pillarbox.kernel.ratelimit import Taken, Windows, key_for
-from pillarbox.kernel.rendering import answer_headers, problem_reply
+from pillarbox.kernel.rendering import answer_headers, plain_lines, problem_reply
 from pillarbox.kernel.routing import Intake, Route, RouteTable
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.tallies import SECONDS, Histogram
-
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 DEADLOCK_TRIES = 3
 LARGE = 1024 * 1024
@@ -76,6 +74,23 @@ class HttpSettings:
     require_user_agent: bool = False
 
 
+class Messages:
+    """An exchange by ASGI's messages, for servers other than our own."""
+
+    __slots__ = ("receive", "scope", "send")
+
+    def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+
+    def whole_body(self) -> None:
+        return None
+
+    def respond(self, status: int, lines: bytes, body: bytes) -> bool:
+        return False
+
+
 class Api:
     """The ASGI application of a route table.
 
@@ -97,12 +112,15 @@ class Api:
         services.add(table)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+        if scope["type"] == "http":
+            await self.serve(Messages(scope, receive, send))
+
+    async def serve(self, exchange: Exchange) -> None:
+        """Take one request from our own protocol and answer it."""
         started = time.perf_counter()
-        request = Request(scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
+        request = Request(exchange.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
         try:
-            reply = await self._answer(request, receive)
+            reply = await self._answer(request, exchange)
             reply.encode()
         except ClientGone:
             return
@@ -111,9 +129,11 @@ class Api:
         REQUESTS.observe(
             time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
         )
-        await _deliver(request, reply, receive, send)
+        lines = plain_lines(request, reply)
+        if lines is None or not exchange.respond(reply.status or 0, lines, reply.body):
+            await _deliver(request, reply, exchange.receive, exchange.send)
 
-    async def _answer(self, request: Request, receive: Receive) -> Reply:
+    async def _answer(self, request: Request, exchange: Exchange) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
         if request.method == "OPTIONS":
             return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
@@ -125,23 +145,30 @@ class Api:
         if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
             raise Forbidden("A `User-Agent` header is required.")
         announced = min(route.limit, UNKNOWN) if size is None else size
-        async with self._large.of(announced if announced > LARGE and route.takes_body else 0):
-            if route.needs is not Access.PUBLIC:
-                await self._identify(request, route, size, receive)
-            if size or (size is None and route.needs is Access.PUBLIC):
-                await self._read(request, route, size, receive)
-            return await self._effect(request, route, values)
+        if announced <= LARGE or not route.takes_body:
+            return await self._admit(request, route, values, size, exchange)
+        async with self._large.of(announced):
+            return await self._admit(request, route, values, size, exchange)
 
-    async def _identify(self, request: Request, route: Route, size: int | None, receive: Receive) -> None:
+    async def _admit(
+        self, request: Request, route: Route, values: list[str], size: int | None, exchange: Exchange
+    ) -> Reply:
+        if route.needs is not Access.PUBLIC:
+            await self._identify(request, route, size, exchange)
+        if size or (size is None and route.needs is Access.PUBLIC):
+            await self._read(request, route, size, exchange)
+        return await self._effect(request, route, values)
+
+    async def _identify(self, request: Request, route: Route, size: int | None, exchange: Exchange) -> None:
         """Authentication, permission and rate limit; a body of unknown size is measured before."""
         try:
             request.caller = caller = await self._caller(request)
         except Problem:
             if size is None:
-                await count_body(receive, route.limit)
+                await count_body(exchange.receive, route.limit)
             raise
         if size is None:
-            await self._read(request, route, size, receive)
+            await self._read(request, route, size, exchange)
         self._credentials.used(caller)
         request.rate = self._rate(caller)
         if not caller.may(route.needs):
@@ -162,11 +189,15 @@ class Api:
         limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
         return self._windows.take(caller.team_id.bytes, limit) if limit else None
 
-    async def _read(self, request: Request, route: Route, size: int | None, receive: Receive) -> None:
+    async def _read(self, request: Request, route: Route, size: int | None, exchange: Exchange) -> None:
         if route.takes_body:
-            request.raw = await read_body(receive, route.limit)
+            whole = exchange.whole_body()
+            if whole is None:
+                request.raw = await read_body(exchange.receive, route.limit)
+            else:
+                request.raw = within(whole, route.limit)
         elif size is None:
-            await count_body(receive, route.limit)
+            await count_body(exchange.receive, route.limit)
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None

@@ -20,6 +20,12 @@ _JSON_TYPE = (b"content-type", JSON.encode())
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
+_PLAIN = b"".join(
+    [b"%b: %b\r\n" % pair for pair in (_JSON_TYPE, (b"content-length", b"%d"), *_STANDING)]
+    + [b"x-request-id: %b\r\n"]
+)
+
+
 class ErrorBody(msgspec.Struct):
     """The body of every error, in this order (decision 1)."""
 
@@ -58,6 +64,27 @@ def answer_headers(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
     if request.scope["scheme"] == "https":
         headers.append(_HSTS)
     return merged(headers, reply.headers)
+
+
+def plain_lines(request: Request, reply: Reply) -> bytes | None:
+    """The lines of `answer_headers` for an answer that adds nothing to the standing ones, else None."""
+    if (
+        reply.headers
+        or reply.media is not JSON
+        or reply.status in (204, 413)
+        or type(reply.body) is not bytes
+    ):
+        return None
+    if request.scope["scheme"] == "https":
+        return None
+    lines = _PLAIN % (len(reply.body), str(request.id).encode())
+    return lines if request.rate is None else lines + rate_lines(request.rate)
+
+
+@lru_cache(maxsize=4096)
+def rate_lines(taken: Taken) -> bytes:
+    """The four headers as lines."""
+    return b"".join([b"%b: %b\r\n" % pair for pair in rate_headers(taken)])
 
 
 @lru_cache(maxsize=4096)
