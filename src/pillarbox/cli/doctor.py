@@ -11,7 +11,7 @@ import typer
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.cli.domains import installation_of
+from pillarbox.cli.domain_records import installation_of
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import Patient, examined

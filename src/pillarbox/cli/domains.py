@@ -9,19 +9,14 @@ import typer
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.domain_records import Zone, installation_of, look_again, show_dns, workshop_of
 from pillarbox.domains import overview
-from pillarbox.domains.installation import Installation
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.secrets import KeyRing
 from pillarbox.teams.queries import Team
-from pillarbox.webhooks.publish import Publisher
 
-group = typer.Typer(no_args_is_help=True, help="List domains, and vouch for them.")
+group = typer.Typer(no_args_is_help=True, help="List domains, show what they need, and vouch for them.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The domain, for example mail.example.com.")]
 Create = Annotated[bool, typer.Option("--create", help="Add the domain to the team if it is missing.")]
@@ -47,6 +42,27 @@ def list_all(
     perform(lambda reach: show_all(reach, team, json=json), data=data, database_url=database_url)
 
 
+@group.command("dns")
+def dns(
+    name: Name,
+    team: TeamOption = None,
+    zone: Zone = False,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Show what a domain needs in DNS, as a table and as lines of a zone file."""
+    perform(
+        lambda reach: show_dns(reach, name, team, json=json, zone=zone), data=data, database_url=database_url
+    )
+
+
+@group.command("verify")
+def verify(name: Name, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Look for a domain's records now, and on the usual schedule from now on."""
+    perform(lambda reach: look_again(reach, name, team), data=data, database_url=database_url)
+
+
 async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> int:
     owner = await one_team(reach, team)
     wanted = domain_name(name)
@@ -55,10 +71,7 @@ async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> i
         raise Refused(
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
-    ring = KeyRing.parse(reach.settings.secret_key or "")
-    ids = Ids(SystemClock())
-    shop = Workshop(installation_of(reach), ring, ids, Publisher(ids))
-    domain = await trust(reach.pool, wanted, owner.id, shop)
+    domain = await trust(reach.pool, wanted, owner.id, workshop_of(reach))
     say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
     return 0
 
@@ -90,13 +103,6 @@ async def show_all(reach: Reach, team: str | None, *, json: bool) -> int:
         ],
     )
     return 0
-
-
-def installation_of(reach: Reach) -> Installation:
-    """What this installation says of itself in records and keeps for itself."""
-    from pillarbox.app import installation
-
-    return installation(reach.settings)
 
 
 def shape(owner: Team, domain: OverviewRow, status: str) -> dict[str, object]:

@@ -13,9 +13,8 @@ from pillarbox.domains.looking import Looker, wanted_of
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.sightings import Said
+from pillarbox.domains.zone import DMARC
 from pillarbox.kernel.db import TeamDb
-
-DMARC: Final = "v=DMARC1; p=none;"
 
 LEVELS: Final = {
     "match": Level.OK,
