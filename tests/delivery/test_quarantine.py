@@ -10,6 +10,7 @@ from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery import overview, quarantine
+from pillarbox.delivery.expiry import CONFIRM_SECONDS
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.overview import Part
 
@@ -39,6 +40,8 @@ async def dies_with(pillarbox: World, poison: str) -> None:
         if item.uncertain and str(item.email_id) == poison:
             assert await claims.begin(item)
     clock_of(pillarbox).advance(LEASE)
+    await claims.recover()
+    clock_of(pillarbox).advance(CONFIRM_SECONDS)
     await claims.recover()
 
 

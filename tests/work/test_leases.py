@@ -14,6 +14,7 @@ from kit.clock import ManualClock
 from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
+from pillarbox.delivery.expiry import CONFIRM_SECONDS
 from pillarbox.kernel.register import boot_id, started
 
 ZONE = "quay.example MX 10 mx.quay.example\nmx.quay.example A 127.0.0.1"
@@ -56,6 +57,8 @@ async def test_an_item_is_left_alone_while_its_lease_lasts(database_url: str, tm
         pillarbox.clock.advance(29)
         assert await pillarbox.turn() == 0
         pillarbox.clock.advance(2)
+        assert await pillarbox.turn() == 0
+        pillarbox.clock.advance(CONFIRM_SECONDS)
         assert await pillarbox.turn() == 1
         await sink.messages(1)
         last = (await team.events(email))[-1]
@@ -121,6 +124,8 @@ async def test_a_lease_that_runs_out_in_mid_transfer_forbids_the_final_dot(
         await pillarbox.engine.idle()
         assert not sink.received
         assert (await team.email(email))["last_event"] == "queued"
+        assert await pillarbox.turn() == 0
+        pillarbox.clock.advance(CONFIRM_SECONDS)
         assert await pillarbox.turn() == 1
         await sink.messages(1)
         assert (await team.events(email))[-1]["uncertain"] is True

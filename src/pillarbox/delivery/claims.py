@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import figures, quarantine, queries
+from pillarbox.delivery.expiry import Expiry
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels, Parcel, Target
 from pillarbox.delivery.queries import Freed, Pair
 from pillarbox.kernel.clock import Clock
@@ -50,6 +51,7 @@ class Claims:
         self._timeline = timeline
         self._load = load
         self._after = START
+        self._expiry = Expiry()
 
     async def due(self) -> list[Pair]:
         """The next teams and destinations with due work; goes round over all of them call by call."""
@@ -129,9 +131,10 @@ class Claims:
         await queries.park(self._pool, lanes, until, OUT_OF_REACH)
 
     async def recover(self) -> int:
-        """Free items whose lease has run out, and those of dead processes on this host."""
+        """Free items whose lease has surely run out, and those of dead processes on this host."""
         now = self._clock.now()
-        freed = await queries.free_expired(self._pool, now, quarantine.RULE)
+        lost = self._expiry.lost(await queries.expired(self._pool, now), self._clock.boottime())
+        freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_neighbours():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
             await self._pool.execute("DELETE FROM processes WHERE id = $1", process)

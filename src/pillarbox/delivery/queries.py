@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pillarbox.delivery.expiry import Lease
 from pillarbox.delivery.items import HELD, Claimed, Key
-from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.db import Connection, Source, TeamDb, literal
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
 # a million items for one destination costs as much as a team with one. What is paused is not due.
@@ -96,15 +97,26 @@ PARK = """
        AND d.released
 """
 
-# Across teams: items whose process went silent. They go out once more and count as uncertain; those that
-# were begun too often without an outcome are quarantined.
+# Across teams: leases that look expired.
+EXPIRED = """
+    SELECT team_id, email_id, grp, leased_until
+      FROM deliveries
+     WHERE owner IS NOT NULL AND leased_until < $1
+     ORDER BY leased_until
+     LIMIT $2
+"""
+
+# Items whose process went silent. They go out once more and count as uncertain; those that were begun too
+# often without an outcome are quarantined.
 FREE_EXPIRED = """
     WITH lost AS MATERIALIZED (
-        SELECT team_id, email_id, grp
-          FROM deliveries
-         WHERE owner IS NOT NULL AND leased_until < $1
-         LIMIT $2
-           FOR UPDATE SKIP LOCKED
+        SELECT d.team_id, d.email_id, d.grp
+          FROM unnest($2::text::uuid[], $8::text::uuid[], $9::text::int[], $10::timestamptz[])
+               AS k (team_id, email_id, grp, leased_until)
+          JOIN deliveries d
+            ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+         WHERE d.owner IS NOT NULL AND d.leased_until = k.leased_until
+           FOR UPDATE OF d SKIP LOCKED
     )
     UPDATE deliveries d
        SET owner = NULL, leased_until = NULL, uncertain = d.uncertain + 1,
@@ -279,8 +291,18 @@ async def park(conn: Source, lanes: Sequence[tuple[UUID, str]], until: datetime,
     await conn.execute(PARK, *zip(*lanes, strict=True), until, reason)
 
 
-async def free_expired(conn: Source, now: datetime, rule: Quarantine, most: int = 1000) -> list[Freed]:
-    return [Freed(**row) for row in await conn.fetch(FREE_EXPIRED, now, most, *rule)]
+async def expired(conn: Source, now: datetime, most: int = 1000) -> list[Lease]:
+    """Leases that look expired, the longest ones first."""
+    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, most)]
+
+
+async def free_expired(conn: Source, lost: Sequence[Lease], now: datetime, rule: Quarantine) -> list[Freed]:
+    """Free the items of these leases, unless they were renewed or given to somebody else meanwhile."""
+    teams, emails, groups, untils = zip(*lost, strict=True)
+    rows = await conn.fetch(
+        FREE_EXPIRED, now, literal(teams), *rule, literal(emails), literal(groups), untils
+    )
+    return [Freed(**row) for row in rows]
 
 
 async def free_owned(conn: Source, owner: UUID, now: datetime, rule: Quarantine) -> list[Freed]:

@@ -1,0 +1,38 @@
+"""When a lease has really run out (DUR-09).
+
+Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
+all processes look as if they had ended long ago, and a neighbour whose clock is wrong sees them so for ever.
+But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only when it has
+looked expired, unchanged, for longer than the renewals are apart, on a clock that never jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+CONFIRM_SECONDS = 12.0
+"""Longer than the time between two renewals of a holder."""
+
+
+class Lease(NamedTuple):
+    """A lease that looks expired."""
+
+    team_id: UUID
+    email_id: UUID
+    grp: int
+    leased_until: datetime
+
+
+class Expiry:
+    """Remembers since when leases look expired."""
+
+    def __init__(self) -> None:
+        self._since: dict[Lease, float] = {}
+
+    def lost(self, expired: Sequence[Lease], boottime: float) -> list[Lease]:
+        """Those of all that look expired now which have done so, unchanged, for long enough."""
+        self._since = {lease: self._since.get(lease, boottime) for lease in expired}
+        return [lease for lease, since in self._since.items() if boottime - since >= CONFIRM_SECONDS]
