@@ -373,6 +373,17 @@ async def test_waiting_mail_of_a_deleted_domain_fails_when_it_is_due(
         assert [str(row["domain_id"]) for row in rows] == [domain]
 
 
+async def test_other_processes_know_of_it_within_a_second(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        domain = await team.domain()
+        elsewhere = Senders(pillarbox.pool, pillarbox.clock)
+        assert await elsewhere.find(team.id, "harbor.example") is not None
+        await team.call("DELETE", f"/domains/{domain}")
+        clock_of(pillarbox).advance(1)
+        assert await elsewhere.find(team.id, "harbor.example") is None
+
+
 async def test_two_deletions_at_once(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
