@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from kit.ledger import (
     arrivals,
     compare,
     last_words,
+    lines_of,
     open_work,
     states,
 )
@@ -221,4 +223,26 @@ async def test_dead_and_slow_destinations_do_not_harm_a_good_one(
                 await asyncio.sleep(0.1)
         print(f"\n{rows}")
         assert rows["good.example"][1] < timedelta(seconds=3)
+        at.far.stop()
+
+
+WARM_UP = 120.0
+WATCHED = 60.0
+ALLOWED = 2
+PROVIDER: Temper = {"CONNECT": "at most 5", "MAIL": f"{ALLOWED} a second"}
+
+
+@pytest.mark.slow
+async def test_a_provider_with_limits_gets_nearly_what_it_allows(database_url: str, tmp_path: Path) -> None:
+    """OUT-12: five connections and two mails a second; at least 80 % of the rate, at most 5 % refused."""
+    async with among(database_url, tmp_path, {"provider.example": PROVIDER}, workers=1) as at:
+        await at.courier.post_many(800, 400, to_each(["provider.example"]))
+        began = time.time()
+        await asyncio.sleep(WARM_UP + WATCHED)
+        lines = [line for line in lines_of(at.far.journal) if line.get("at", 0) >= began + WARM_UP]
+        taken = sum(line["kind"] == "taken" for line in lines)
+        limited = sum(line["kind"] == "limited" for line in lines)
+        print(f"\n{taken} taken and {limited} refused in {WATCHED:.0f} s after {WARM_UP:.0f} s")
+        assert taken >= 0.8 * ALLOWED * WATCHED
+        assert limited <= 0.05 * (taken + limited)
         at.far.stop()

@@ -13,6 +13,8 @@ draws that is seeded by the server's address; without a deed it does what is usu
 - `garbage`: bytes that are no reply, then the usual one; `early`: the usual reply and one more with it;
 - `huge`: the usual code in a reply of many lines; `endless`: in one of more lines than anybody reads;
 - `greylist`: 451 until a recipient comes again;
+- `at most N` (CONNECT): 421 while so many other sessions are open; `N a second` (MAIL): 451 to whoever comes
+  when so many mails began in the second before; both refusals are in the ledger as `limited`;
 - `take and drop` (DOT): the mail goes into the ledger and the connection is reset instead of the answer.
 
 Refusals for good (5xx) of a recipient are in the ledger too, so the last word on each recipient is known.
@@ -28,6 +30,8 @@ import re
 import select
 import subprocess
 import sys
+import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,6 +113,8 @@ class Server:
         self.chance = random.Random(f"{seed}/{address}")
         self.seen: set[str] = set()
         self.sessions = 0
+        self.open = 0
+        self._began: deque[float] = deque()
         self._temper = temper
 
     def deed(self, command: str) -> str:
@@ -121,6 +127,22 @@ class Server:
             if at < 0:
                 return deed
         return "usual"
+
+    def is_over(self, deed: str) -> bool:
+        """Whether a limit (`at most N`, `N a second`) forbids what has just come."""
+        number = int(re.sub(r"\D", "", deed))
+        now = time.monotonic()
+        if deed.startswith("at most"):
+            over = self.open > number
+        else:
+            while self._began and self._began[0] <= now - 1:
+                self._began.popleft()
+            over = len(self._began) >= number
+            if not over:
+                self._began.append(now)
+        if over:
+            self.journal.write(kind="limited", recipients=[], at=time.time())
+        return over
 
     def refused(self, stage: str, code: int, recipients: Sequence[str]) -> None:
         if code >= 500 and recipients:
@@ -144,6 +166,7 @@ class Session(asyncio.Protocol):
         self._transport = transport
         self._server = self._servers[transport.get_extra_info("sockname")[0]]
         self._server.sessions += 1
+        self._server.open += 1
         self._name = f"{self._server.address}/{self._server.sessions}"
         self._task = asyncio.ensure_future(self._run())
 
@@ -152,6 +175,7 @@ class Session(asyncio.Protocol):
         self._more.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._server.open -= 1
         if self._task is not None:
             self._task.cancel()
 
@@ -226,6 +250,7 @@ class Session(asyncio.Protocol):
             recipients=self._recipients,
             session=self._name,
             answered=answered,
+            at=time.time(),
         )
 
     async def _answer(self, command: str, argument: str) -> int:
@@ -235,7 +260,7 @@ class Session(asyncio.Protocol):
         """Do it; the code that was given, or 0 for none."""
         usual = USUAL[command]
         deed, _, number = deed.partition(":") if deed.startswith("tarpit") else (deed, "", "")
-        if deed[0].isdigit():
+        if re.match(r"\d{3} ", deed):
             usual = deed.encode() + b"\r\n"
         elif deed == "drop":
             self._transport.abort()
@@ -247,6 +272,14 @@ class Session(asyncio.Protocol):
             usual += b"250 2.0.0 and that too\r\n"
         elif deed in LINES:
             usual = (usual[:3] + b"-" + b"x" * 70 + b"\r\n") * LINES[deed] + usual
+        elif deed.startswith("at most"):
+            if self._server.is_over(deed):
+                self._transport.write(b"421 4.7.0 too many connections from you\r\n")
+                self._transport.close()
+                return 421
+        elif deed.endswith("a second"):
+            if self._server.is_over(deed):
+                usual = b"451 4.7.1 too many mails from you, slow down\r\n"
         elif deed == "greylist" and argument not in self._server.seen:
             self._server.seen.add(argument)
             usual = b"451 4.7.1 greylisted, please come back\r\n"

@@ -126,6 +126,8 @@ def last_words(path: Path) -> dict[str, str]:
     """What the far servers said last of each recipient: taken, refused, or in doubt (taken, and not said)."""
     words: dict[str, str] = {}
     for line in lines_of(path):
+        if line["kind"] == "limited":
+            continue
         said = "refused" if line["kind"] == "refused" else "taken" if line["answered"] else "in doubt"
         words.update(dict.fromkeys(line["recipients"], said))
     return words
