@@ -41,7 +41,7 @@ from pillarbox.domains import routes as domain_routes
 from pillarbox.domains.asking import Asker
 from pillarbox.domains.checks import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
-from pillarbox.domains.claims.jobs import Claiming
+from pillarbox.domains.claims.jobs import Claiming, claim_rounds
 from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.claims.transfer import Transfers
@@ -358,7 +358,8 @@ class House:
         )
         counted = metric_rounds(self.pool, self.clock, settings.metrics_retention_days)
         webhooks = self._webhook_retention().rounds()
-        return [*email_rounds(kept, orphans), *own_rounds(self.pool, self.clock), *counted, *webhooks]
+        own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
+        return [*email_rounds(kept, orphans), *own, *counted, *webhooks]
 
     def _webhook_retention(self) -> WebhookRetention:
         return WebhookRetention(self.pool, self.clock, days=self.settings.webhooks_retention_days)

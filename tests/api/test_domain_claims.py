@@ -18,6 +18,7 @@ from kit.mailroom import clock_of, fetched, still
 from kit.told import subscribe, told, told_kinds
 from kit.world import Team, World, mail
 from kit.zone import Zone
+from pillarbox.domains.claims.jobs import claim_rounds
 
 CLAIM = [
     "object", "id", "name", "status", "domain_id", "region", "record", "blocked_reason", "failure_reason",
@@ -449,3 +450,20 @@ async def test_a_claim_and_a_deletion_at_once(database_url: str, tmp_path: Path)
         assert await it.pillarbox.pool.fetchval("SELECT count(*) FROM domains") == 0
         assert await it.pillarbox.pool.fetchval("SELECT count(*) FROM directory_domains") == 0
         assert await jobs(it) == 0
+
+
+async def test_claims_that_nobody_can_look_at_are_forgotten(database_url: str, tmp_path: Path) -> None:
+    """The latest claim of a domain stays for as long as the domain."""
+    async with quay(database_url, tmp_path) as it:
+        first = await it.claim()
+        second = await it.claim(open_tracking=True)
+        third = await it.pillarbox.team("Third")
+        gone = await it.claim(third)
+        await third.call("DELETE", f"/domains/{gone['domain_id']}")
+        [found] = claim_rounds(it.pillarbox.pool, it.pillarbox.clock)
+        clock_of(it.pillarbox).advance(timedelta(days=89))
+        assert await found.work() == "0 old claims"
+        clock_of(it.pillarbox).advance(timedelta(days=2))
+        assert await found.work() == "2 old claims"
+        kept = await it.pillarbox.pool.fetch("SELECT id FROM domain_claims")
+        assert [str(row["id"]) for row in kept] == [second["id"]] != [first["id"]]

@@ -20,6 +20,8 @@ from kit.thrift import plain_client
 from pillarbox.api_keys import routes as api_keys_routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.domains import routes as domains_routes
+from pillarbox.domains.claims import routes as claims_routes
+from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.workshop import Workshop
@@ -40,7 +42,7 @@ from pillarbox.kernel.services import Services
 from pillarbox.teams.bootstrap import MadeTeam, create_team
 from pillarbox.webhooks.publish import Publisher
 
-PRODUCT = (health, openapi, api_keys_routes, domains_routes)
+PRODUCT = (health, openapi, api_keys_routes, domains_routes, claims_routes)
 HERE = Installation(
     hostname="mx.pillar.example", tracking_host="track.pillar.example", public_host="app.pillar.example"
 )
@@ -88,6 +90,7 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     ids = Ids(clock)
     services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
     services.add(Workshop(here, ring, ids, Publisher(ids)))
+    services.add(ClaimRules())
     services.add(Senders(pool, clock))
     services.add(Room(clock, []))
     services.add(BlobStore(Folder(Path("blobs-of-no-test"))))

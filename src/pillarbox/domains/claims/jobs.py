@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -15,11 +15,45 @@ from pillarbox.domains.claims.transfer import Transfers, Verdict
 from pillarbox.domains.schedule import next_check
 from pillarbox.domains.sightings import Asks, Question, settled
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.collectors import changed, in_batches
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.log import get
+from pillarbox.kernel.rounds import Round
 from pillarbox.kernel.work import Finished, Job, Postponed
 
 log = get("domains")
+
+KEPT = timedelta(days=90)
+"""How long a claim that is over is kept, where it is not the latest of its domain."""
+
+BATCH = 1000
+
+# Across teams: claims that nobody can look at any more.
+FORGOTTEN = """
+    WITH old AS MATERIALIZED (
+        SELECT c.team_id, c.id
+          FROM domain_claims c
+         WHERE c.created_at < $1 AND c.status NOT IN ('pending', 'verified', 'blocked')
+           AND (c.domain_id IS NULL
+                OR EXISTS (SELECT FROM domain_claims n
+                            WHERE n.team_id = c.team_id AND n.domain_id = c.domain_id AND n.id > c.id))
+         LIMIT $2
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM domain_claims c USING old WHERE c.team_id = old.team_id AND c.id = old.id
+"""
+
+
+def claim_rounds(pool: asyncpg.Pool, clock: Clock) -> list[Round]:
+    """What comes round for claims."""
+
+    async def collect() -> str:
+        async def some() -> int:
+            return changed(await pool.execute(FORGOTTEN, clock.now() - KEPT, BATCH))
+
+        return f"{await in_batches(some)} old claims"
+
+    return [Round("domains.claims", timedelta(days=1), collect)]
 
 
 class Claiming:

@@ -22,6 +22,7 @@ ALTER TABLE domains
     ADD COLUMN claim_id uuid;
 ALTER TABLE directory_domains
     ADD COLUMN owned_at timestamptz;
+UPDATE directory_domains SET owned_at = now() WHERE owned;
 CREATE TABLE domain_claims (
     team_id            uuid        NOT NULL,
     id                 uuid        NOT NULL,
