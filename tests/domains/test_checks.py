@@ -10,10 +10,13 @@ from uuid import UUID
 import pytest
 
 from kit.client import error
-from kit.domain_dns import BOTH, checked
-from kit.mailroom import clock_of
+from kit.dns_server import DnsServer
+from kit.domain_dns import BOTH, Place, checked
+from kit.mailroom import clock_of, still
 from kit.told import subscribe, told, told_kinds
 from kit.world import mail
+from pillarbox.domains.asking import Asker
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.work import LEASE
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -304,6 +307,31 @@ async def test_a_check_that_is_due_survives_a_restart(database_url: str, tmp_pat
         assert await after.checks() == 1
         assert len(after.dns.asked) > 0
         assert await after.checks() == 0
+
+
+async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, tmp_path: Path) -> None:
+    async with DnsServer("hole.example ! SILENCE") as dns:
+        asks = Asker([dns.address], SystemClock(), rounds=(60.0,), in_flight=4, quick=0.02)
+        async with still(database_url, tmp_path, asks=asks) as pillarbox:
+            at = Place(pillarbox, dns, await pillarbox.team())
+            holes = [await at.adds(f"hole{number}.example") for number in range(6)]
+            for hole in holes:
+                hole.fails("SILENCE")
+                await hole.verifies()
+            good = await at.adds()
+            await good.publishes()
+            await good.verifies()
+            clock_of(pillarbox).advance(SECOND)
+            jobs = pillarbox.app.house.jobs
+            while await jobs.look():
+                pass
+            async with asyncio.timeout(20):
+                while (await good.states())["domain"] != "verified":
+                    await asyncio.sleep(0.01)
+            assert {(await hole.states())["domain"] for hole in holes} == {"pending"}
+            waiting = "SELECT count(*) FROM jobs WHERE owner IS NOT NULL"
+            assert await pillarbox.pool.fetchval(waiting) == len(holes)
+            await jobs.stop(0)
 
 
 async def test_a_domain_that_is_trusted_stays_able_whatever_dns_says(

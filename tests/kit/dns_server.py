@@ -96,6 +96,10 @@ class DnsServer:
         if values:
             self.add(name, kind, *values)
 
+    def values(self, name: str, kind: str) -> list[str]:
+        """The records of a name, as they were written."""
+        return list(self._records.get((plain(name), kind), []))
+
     def fault(self, name: str, how: str = "") -> None:
         """Make questions for that name fail; "" heals it."""
         self._faults[plain(name)] = how

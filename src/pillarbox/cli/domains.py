@@ -9,6 +9,7 @@ import typer
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.domain_keys import rotate_dkim
 from pillarbox.cli.domain_records import Zone, installation_of, look_again, show_dns, workshop_of
 from pillarbox.domains import overview
 from pillarbox.domains.overview import OverviewRow
@@ -61,6 +62,12 @@ def dns(
 def verify(name: Name, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Look for a domain's records now, and on the usual schedule from now on."""
     perform(lambda reach: look_again(reach, name, team), data=data, database_url=database_url)
+
+
+@group.command("rotate-dkim")
+def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Give a domain a new DKIM key, which signs once its record has been seen in DNS."""
+    perform(lambda reach: rotate_dkim(reach, name, team), data=data, database_url=database_url)
 
 
 async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> int:

@@ -19,9 +19,9 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import Connection, TeamDb, after_commit
 from pillarbox.kernel.work import Decided, Finished, Job, Lane, Postponed
 
-LANE: Final = Lane((JOB,), running=40, batch=5, pause=0.05)
+LANE: Final = Lane((JOB,), running=200, batch=5, pause=0.05)
 """A hundred checks a second for each process, and no more: thousands that are due at once must not be felt by
-those who send mail meanwhile."""
+those who send mail meanwhile. Most of what runs may wait for servers that stay silent."""
 
 
 class Checking:

@@ -1,0 +1,128 @@
+"""Whose a name is when several teams add it (domains.md sections 1.1 and 2)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from kit.client import error
+from kit.domain_dns import Added, Place, checked
+from kit.world import Team
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+RECEIVING = {"sending": "disabled", "receiving": "enabled"}
+
+
+async def owner_of(at: Place, name: str = "harbor.example") -> object:
+    return await at.world.pool.fetchval(
+        "SELECT team_id FROM directory_domains WHERE name = $1 AND owned", name
+    )
+
+
+async def other_team(at: Place) -> Team:
+    return await at.world.team("Quay")
+
+
+def show_keys(at: Place, *domains: Added) -> None:
+    """The DKIM values of these domains are in DNS, at the one selector that they share."""
+    values = [
+        record["value"]
+        for domain in domains
+        for record in domain.made["records"]
+        if record["record"] == "DKIM"
+    ]
+    at.dns.put("pillarbox._domainkey.harbor.example", "TXT", *values)
+
+
+async def test_two_teams_receive_at_one_name_whose_mx_points_here(database_url: str, tmp_path: Path) -> None:
+    """Section 7: only the team whose DKIM value is in DNS verifies."""
+    async with checked(database_url, tmp_path) as at:
+        quay = await other_team(at)
+        first = await at.adds(capabilities=RECEIVING)
+        second = await at.adds(team=quay, capabilities=RECEIVING)
+        assert [record["record"] for record in first.made["records"]] == ["DKIM", "Receiving"]
+        at.dns.add("harbor.example", "MX", "10 mx.pillar.example")
+        show_keys(at, second)
+        await first.verifies()
+        await second.verifies()
+        assert await at.checks() == 2
+        assert await second.states() == {
+            "domain": "verified", "DKIM TXT": "verified", "Receiving MX": "verified",
+        }  # fmt: skip
+        assert (await first.states())["domain"] == "pending"
+        assert (await first.may(), await second.may()) == ("", "receive")
+        assert await owner_of(at) == quay.id
+
+
+async def test_the_first_team_with_its_key_in_dns_owns_the_name(database_url: str, tmp_path: Path) -> None:
+    async with checked(database_url, tmp_path) as at:
+        quay = await other_team(at)
+        first, second = await at.adds(), await at.adds(team=quay)
+        await first.publishes("SPF")
+        show_keys(at, first, second)
+        await first.verifies()
+        await at.checks()
+        await second.verifies()
+        await at.checks()
+        assert await owner_of(at) == at.team.id
+        assert set((await first.states()).values()) == {"verified"}
+        assert set((await second.states()).values()) == {"pending"}
+        codes = {finding.advice[0].code for finding in (await second.findings()).values()}
+        assert codes == {"owned_elsewhere"}
+        await at.checks(72 * HOUR)
+        assert set((await second.states()).values()) == {"failed"}
+        assert await second.may() == ""
+        third = await at.world.team("Pier")
+        refused = error(await third.post("/domains", {"name": "harbor.example"}))
+        assert refused[:2] == (403, "validation_error")
+
+
+async def test_both_at_once_settle_it_in_the_database(database_url: str, tmp_path: Path) -> None:
+    async with checked(database_url, tmp_path) as at:
+        quay = await other_team(at)
+        domains = [await at.adds(), await at.adds(team=quay)]
+        await domains[0].publishes("SPF")
+        show_keys(at, *domains)
+        for domain in domains:
+            await domain.verifies()
+        assert await at.checks() == 2
+        states = sorted([(await domain.states())["domain"] for domain in domains])
+        assert states == ["pending", "verified"]
+
+
+async def test_who_cannot_show_the_key_any_more_loses_the_name(database_url: str, tmp_path: Path) -> None:
+    """Three days of mismatch: then another team may show that the name is its own."""
+    async with checked(database_url, tmp_path) as at:
+        quay = await other_team(at)
+        second = await at.adds(team=quay)
+        first = await (await at.adds()).verified()
+        show_keys(at, second)
+        await at.checks_until(at.now() + DAY)
+        assert (await first.states())["DKIM TXT"] == "temporary_failure"
+        assert await owner_of(at) == at.team.id
+        await at.checks_until(at.now() + 3 * DAY)
+        assert (await first.states())["DKIM TXT"] == "failed"
+        assert await owner_of(at) is None
+        await second.verifies()
+        await at.checks()
+        assert set((await second.states()).values()) == {"verified"}
+        assert await owner_of(at) == quay.id
+
+
+async def test_a_single_team_owns_by_its_mx_alone(database_url: str, tmp_path: Path) -> None:
+    async with checked(database_url, tmp_path) as at:
+        domain = await at.adds(capabilities=RECEIVING)
+        assert [record["record"] for record in domain.made["records"]] == ["Receiving"]
+        await domain.verified()
+        assert await owner_of(at) == at.team.id
+        assert await domain.may() == "receive"
+
+
+async def test_a_name_that_was_only_looked_for_is_nobodys(database_url: str, tmp_path: Path) -> None:
+    async with checked(database_url, tmp_path) as at:
+        domain = await at.adds()
+        await domain.publishes("SPF")
+        await domain.verifies()
+        await at.checks()
+        assert (await domain.states())["SPF MX"] == "verified"
+        assert await owner_of(at) is None
