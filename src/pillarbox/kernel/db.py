@@ -116,8 +116,9 @@ def after_commit(conn: Connection, call: Callable[[], None]) -> None:
 
 
 def _afterwards(conn: Connection) -> dict[Callable[[], None], None]:
-    inner = getattr(conn, "_con", conn)
-    return inner.afterwards if isinstance(inner, _Stateless) else {}
+    # Not by isinstance: to that question asyncpg's connections answer yes for every class of theirs.
+    found: dict[Callable[[], None], None] = getattr(getattr(conn, "_con", conn), "afterwards", {})
+    return found
 
 
 def _taken(conn: Connection) -> list[Callable[[], None]]:

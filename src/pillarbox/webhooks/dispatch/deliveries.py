@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Final, NamedTuple
@@ -27,8 +27,8 @@ class Endpoint:
     """Where deliveries of a webhook go now, and the keys that sign now, the newest first."""
 
     url: str
-    keys: Sequence[bytes]
-    epoch: int
+    keys: Sequence[bytes] = field(repr=False)
+    epoch: int = 0
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Delivery:
     at: datetime
     attempt: int
     tries: int
-    body: bytes
+    body: bytes = field(repr=False)
     deadline: float
 
     @property

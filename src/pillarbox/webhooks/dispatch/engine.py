@@ -136,6 +136,7 @@ class Dispatcher:
         for _ in range(PAGES_PER_LOOK):
             places, is_last = await self._claims.due()
             met += len(places)
+            places.sort(key=self._lanes.load)
             await asyncio.gather(*[self._refill(place, tells=has_news) for place in places])
             if is_last or self._stopping:
                 self._pause = LOOK_EVERY
@@ -265,8 +266,11 @@ class Dispatcher:
             self._pump()
         try:
             if answer is not None:
-                await faults.point("webhooks.after_answer")
                 await self._settle(delivery, answer, sent_at, self._clock.now())
+        except Exception:
+            log.exception("webhooks.not_settled", webhook=delivery.webhook_id)
+            later = self._clock.now() + timedelta(seconds=RESTS)
+            await _quietly(self._claims.give_back([delivery], later))
         finally:
             self._drop(delivery)
 

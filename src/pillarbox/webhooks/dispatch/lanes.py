@@ -81,6 +81,11 @@ class Lanes:
         lane.more = True
         return 0
 
+    def load(self, place: Place) -> int:
+        """How much of a webhook is in memory; whoever has least is served first."""
+        lane = self._lanes.get(place)
+        return 0 if lane is None else lane.running + len(lane.waiting)
+
     def lane(self, place: Place) -> Lane | None:
         """What is known of a webhook."""
         return self._lanes.get(place)

@@ -68,10 +68,13 @@ CLAIM = """
          USING due
          WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = due.event_id AND d.replay = due.replay
            AND NOT due.live
-        RETURNING d.event_id, d.replay, d.kind, d.at
+        RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail
     ), buried AS (
-        INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status)
-        SELECT $1, $2, event_id, kind, at, 'failed' FROM dead WHERE replay = $8 AND $3 >= 0
+        INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status, subject_id, position,
+                                      detail)
+        SELECT $1, $2, event_id, kind, at, 'failed', subject_id, position, detail
+          FROM dead
+         WHERE replay = $8 AND $3 >= 0
         ON CONFLICT (team_id, webhook_id, event_id) DO NOTHING
     ), taken AS (
         UPDATE webhook_deliveries d

@@ -1,7 +1,7 @@
 """Settling: the ends of many attempts in one transaction (design 2.5).
 
-A settlement is not given up while the database is away: it waits and is tried again. Should it be lost, the
-lease runs out and the delivery is made once more.
+A settlement is not given up while the database is away: it waits and is tried again. One that the database
+refuses again and again, for a reason nobody foresaw, is given up at last; its delivery is made once more.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class Settler:
         refusals = 0
         while True:
             try:
+                await faults.point("webhooks.after_answer")
                 return await self._commits.submit(settlement)
             except RETRIED as trouble:
                 log.warning("webhooks.settle_waits", trouble=repr(trouble)[:200])
             except Exception:
-                # Given up at last: the lease runs out, and the delivery is made again.
                 refusals += 1
-                log.exception("webhooks.settle_refused", refusals=refusals)
                 if refusals == MOST_REFUSALS:
-                    return None
+                    raise
+                log.exception("webhooks.settle_refused", refusals=refusals)
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:

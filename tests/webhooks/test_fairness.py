@@ -1,0 +1,59 @@
+"""A slow endpoint hurts only itself (WH-05)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from kit.hooks import hook, publish
+from kit.receiver import WEBHOOKS, hangs, receiver
+from kit.world import world
+
+HANGING = 100
+GOOD = 40
+
+
+async def test_a_hundred_hanging_endpoints_and_a_good_one(database_url: str, tmp_path: Path) -> None:
+    """The good one gets all of its events, at once, while the others hang with a backlog."""
+    async with world(database_url, tmp_path, **WEBHOOKS) as pillarbox:
+        bad, good = await pillarbox.team(), await pillarbox.team()
+        async with receiver() as dead, receiver() as at:
+            dead.answers(hangs)
+            for _ in range(HANGING):
+                await hook(bad, endpoint=dead.url)
+            await hook(good, endpoint=at.url)
+            await publish(bad, *["domain.updated"] * 30)
+            await dead.wait_for(HANGING)
+            lags = []
+            for number in range(GOOD):
+                began = time.monotonic()
+                await publish(good)
+                arrival = (await at.wait_for(number + 1))[-1]
+                lags.append(arrival.at - began)
+            print(f"\np50 {sorted(lags)[GOOD // 2]:.3f} s, p95 {sorted(lags)[int(GOOD * 0.95)]:.3f} s")
+            assert sorted(lags)[int(GOOD * 0.95)] < 2
+            assert len(dead.arrivals) == dead.connections, "they hang all the time"
+            held = pillarbox.app.house.dispatcher
+            assert held is not None
+            assert held.held <= 6 * HANGING
+
+
+async def test_one_team_with_much_does_not_keep_out_another(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, **WEBHOOKS) as pillarbox:
+        busy, quiet = await pillarbox.team(), await pillarbox.team()
+        async with receiver() as crowded, receiver() as at:
+            hooks = [await hook(busy, endpoint=crowded.url) for _ in range(10)]
+            await hook(quiet, endpoint=at.url)
+            for _ in range(5):
+                await publish(busy, *["domain.updated"] * 50)
+            began = time.monotonic()
+            await publish(quiet)
+            await at.wait_for(1)
+            took = time.monotonic() - began
+            open_ = sum([len(await on.owed()) for on in hooks])
+            print(f"\n{took:.3f} s, beside {open_} open deliveries")
+            assert took < 2
+            async with asyncio.timeout(30):
+                while len(crowded.arrivals) < 2500:
+                    await asyncio.sleep(0.05)

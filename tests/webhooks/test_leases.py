@@ -1,0 +1,245 @@
+"""Leases: a dead or frozen process loses its deliveries, and no two work on one endpoint (design 2.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from kit.clock import ManualClock
+from kit.hooks import Hook, hook, publish
+from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, status
+from kit.world import World, world
+from pillarbox.kernel import register
+from pillarbox.webhooks.dispatch.engine import Dispatcher
+
+LEASED = """
+    UPDATE webhook_deliveries
+       SET owner = $2, leased_until = $3, attempt = attempt + 1
+     WHERE team_id = $1
+"""
+
+
+def dispatcher(pillarbox: World) -> Dispatcher:
+    found = pillarbox.app.house.dispatcher
+    assert found is not None
+    return found
+
+
+async def turn(pillarbox: World) -> int:
+    clock = pillarbox.clock
+    if isinstance(clock, ManualClock):
+        clock.advance(0.001)
+    met = await dispatcher(pillarbox).look()
+    await dispatcher(pillarbox).idle()
+    return met
+
+
+@asynccontextmanager
+async def another(url: str, folder: Path, clock: ManualClock | None = None) -> AsyncIterator[World]:
+    """One more process on the same database, driven by hand."""
+    async with world(url, folder, clock=clock, started=False, **WEBHOOKS) as pillarbox:
+        await dispatcher(pillarbox)._claims.enroll("webhooks")
+        try:
+            yield pillarbox
+        finally:
+            await dispatcher(pillarbox).stop(0)
+
+
+async def leased_to(on: Hook, owner: UUID, seconds: float) -> None:
+    await on.team.db.run(LEASED, owner, on.team.world.clock.now() + timedelta(seconds=seconds))
+
+
+async def test_a_process_that_is_in_no_register_is_dead(database_url: str, tmp_path: Path) -> None:
+    async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        await publish(on.team)
+        await leased_to(on, uuid4(), 60)
+        await turn(pillarbox)
+        (event,) = await on.events()
+        assert [arrival.event for arrival in at.arrivals] == [event["id"]]
+        assert event["status"] == "success"
+
+
+async def test_a_silent_process_elsewhere_loses_its_deliveries_with_its_lease(
+    database_url: str, tmp_path: Path
+) -> None:
+    clock, elsewhere = ManualClock(), uuid4()
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        await pillarbox.pool.execute(
+            "INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)"
+            " VALUES ($1, 'elsewhere', 1, 1, 'webhooks', $2, $2)",
+            elsewhere,
+            clock.now(),
+        )
+        await publish(on.team)
+        await leased_to(on, elsewhere, 60)
+        await publish(on.team)
+        clock.advance(59)
+        await turn(pillarbox)
+        assert not at.arrivals, "while another process has any of it, all of the webhook is that process's"
+        clock.advance(2)
+        await turn(pillarbox)
+        assert len(at.arrivals) == 2
+
+
+async def test_a_neighbour_that_is_seen_to_be_dead_loses_them_at_once(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        dead = uuid4()
+        await pillarbox.pool.execute(
+            "INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)"
+            " VALUES ($1, $2, 4194304, 1, 'webhooks', $3, $3)",
+            dead,
+            register.boot_id(),
+            pillarbox.clock.now(),
+        )
+        await publish(on.team)
+        await leased_to(on, dead, 60)
+        await turn(pillarbox)
+        assert len(at.arrivals) == 1
+
+
+async def test_one_process_at_a_time_works_on_an_endpoint(database_url: str, tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with (
+        receiver() as at,
+        another(database_url, tmp_path, clock) as first,
+        another(database_url, tmp_path, clock) as second,
+    ):
+        release = asyncio.Event()
+
+        async def when_released(_: Arrival) -> bytes:
+            await release.wait()
+            return status(200)
+
+        at.answers(when_released)
+        on = await hook(await first.team(), endpoint=at.url)
+        for _ in range(3):
+            await publish(on.team)
+        clock.advance(0.001)
+        await dispatcher(first).look()
+        await at.wait_for(2)
+        await publish(on.team)
+        await turn(second)
+        assert len(at.arrivals) == 2
+        release.set()
+        await dispatcher(first).idle()
+        await turn(second)
+        assert Counter(Counter(a.event for a in at.arrivals).values()) == {1: 4}
+
+
+async def test_a_lease_that_is_over_is_not_trusted(database_url: str, tmp_path: Path) -> None:
+    """What waited in memory for too long is another's by now, and is not sent."""
+    clock = ManualClock()
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
+        release = asyncio.Event()
+
+        async def when_released(_: Arrival) -> bytes:
+            await release.wait()
+            return status(200)
+
+        at.answers(when_released)
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        for _ in range(4):
+            await publish(on.team)
+        clock.advance(0.001)
+        await dispatcher(pillarbox).look()
+        await at.wait_for(2)
+        clock.advance(60)
+        release.set()
+        await dispatcher(pillarbox).idle()
+        assert len(at.arrivals) == 2
+        await turn(pillarbox)
+        assert Counter(a.event for a in at.arrivals).most_common(1)[0][1] == 1
+        assert len(at.arrivals) == 4
+
+
+async def test_a_success_counts_after_the_lease_and_a_failure_does_not(
+    database_url: str, tmp_path: Path
+) -> None:
+    clock = ManualClock()
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        for code, expected in ((200, "success"), (500, "pending")):
+
+            async def after_all(_: Arrival, code: int = code) -> bytes:
+                await leased_to(on, uuid4(), 60)
+                return status(code)
+
+            at.answers(after_all)
+            await publish(on.team)
+            clock.advance(0.001)
+            await dispatcher(pillarbox).look()
+            await dispatcher(pillarbox).idle()
+            event = (await on.events())[-1]
+            assert event["status"] == expected
+            codes = (await on.get(f"/events/{event['id']}/attempts"))["data"]
+            assert [attempt["http_status_code"] for attempt in codes] == [code], "what was done is told"
+
+
+async def test_a_stop_gives_back_what_it_did_not_finish(database_url: str, tmp_path: Path) -> None:
+    async with receiver() as at, another(database_url, tmp_path) as second:
+        on = await hook(await second.team(), endpoint=at.url)
+        for _ in range(4):
+            await publish(on.team)
+        async with another(database_url, tmp_path) as first:
+            at.answers(hangs)
+            await dispatcher(first).look()
+            await at.wait_for(2)
+        assert {row["owner"] for row in await on.owed()} == {None}
+        at.answers(status(200))
+        await turn(second)
+        assert {event["status"] for event in await on.events()} == {"success"}
+
+
+async def test_a_key_that_is_gone_stops_one_webhook_only(database_url: str, tmp_path: Path) -> None:
+    async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:
+        team = await pillarbox.team()
+        broken, good = await hook(team, endpoint=at.url), await hook(team, endpoint=at.url)
+        await team.db.run(
+            "UPDATE webhooks SET secrets = ARRAY['x'::bytea] WHERE team_id = $1 AND id = $2", UUID(broken.id)
+        )
+        await publish(team)
+        await turn(pillarbox)
+        assert len(at.arrivals) == 1
+        assert [event["status"] for event in await good.events()] == ["success"]
+        assert [event["status"] for event in await broken.events()] == ["pending"]
+
+
+async def test_two_processes_send_each_attempt_once(database_url: str, tmp_path: Path) -> None:
+    """And together never have more than ten of one endpoint in flight."""
+    async with receiver() as at:
+        now, most = 0, 0
+
+        async def counted(_: Arrival) -> bytes:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(0.002)
+            now -= 1
+            return status(200)
+
+        at.answers(counted)
+        async with (
+            world(database_url, tmp_path, **WEBHOOKS) as first,
+            world(database_url, tmp_path, **WEBHOOKS) as second,
+        ):
+            team = await first.team()
+            on = await hook(team, endpoint=at.url)
+            for _ in range(30):
+                await publish(team, *["domain.updated"] * 10)
+                dispatcher(second).wake()
+            await at.wait_for(300)
+            async with asyncio.timeout(10):
+                while await on.owed():
+                    await asyncio.sleep(0.02)
+        assert Counter(Counter(a.event for a in at.arrivals).values()) == {1: 300}
+        assert 2 <= most <= 10
