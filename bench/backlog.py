@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from uuid import UUID, uuid4
@@ -24,6 +25,7 @@ from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
 from pillarbox.delivery.claims import BATCH, LEASE, PAIRS_PER_LOOK, START
+from pillarbox.delivery.queries import Pair, Share
 
 WAITING = 1_000_000
 WAITING_SHORT = 20_000
@@ -80,11 +82,11 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
             looks.append((time.perf_counter() - began) * 1000)
             full = len(found) == PAIRS_PER_LOOK
             after = (found[-1].team_id, found[-1].destination) if full else START
-            for pair in found[: min(25, rounds - len(taken))]:
+            for wanted in alternating(found)[: rounds - len(taken)]:
                 now = datetime.now(UTC)
                 began = time.perf_counter()
                 async with conn.transaction():
-                    items += len(await queries.claim(conn, pair, owner, now + LEASE, now, BATCH))
+                    items += len(await queries.claim(conn, wanted, owner, now + LEASE, now))
                 taken.append((time.perf_counter() - began) * 1000)
         report.figure(
             f"claim of up to {BATCH} items with its commit, p99",
@@ -109,6 +111,13 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
         await conn.close()
 
 
+def alternating(pairs: Sequence[Pair]) -> list[list[Share]]:
+    """Claims of both kinds in turn: all of one destination, and one item of each of many."""
+    alone = [[Share(pair, BATCH)] for pair in pairs[:10]]
+    many = [[Share(pair, 1) for pair in pairs[at : at + BATCH]] for at in range(0, len(pairs), BATCH)]
+    return [claim for both in zip(alone, many, strict=False) for claim in both]
+
+
 async def explain(report: Report, conn: asyncpg.Connection, owner: UUID) -> None:
     """What PostgreSQL itself says of the two statements."""
     now = datetime.now(UTC)
@@ -117,7 +126,7 @@ async def explain(report: Report, conn: asyncpg.Connection, owner: UUID) -> None
         raise RuntimeError("nothing waits any more")
     plans = {
         "look": (queries.DUE_PAIRS, (now, *START, PAIRS_PER_LOOK)),
-        "claim": (queries.CLAIM, (*pair, owner, now + LEASE, now, BATCH)),
+        "claim": (queries.CLAIM, ([pair[0]], [pair[1]], [BATCH], owner, now + LEASE, now)),
     }
     for name, (statement, arguments) in plans.items():
         await conn.execute("BEGIN")

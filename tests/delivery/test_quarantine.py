@@ -13,6 +13,7 @@ from pillarbox.delivery import overview, quarantine
 from pillarbox.delivery.expiry import CONFIRM_SECONDS
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.overview import Part
+from pillarbox.delivery.queries import Share
 
 LEASE = 31
 PAUSE = 301
@@ -29,7 +30,7 @@ async def taken(pillarbox: World) -> list[Item]:
     """Claim all that is due, as a process does that is going to die."""
     clock_of(pillarbox).advance(0.001)
     claims = pillarbox.app.house.claims
-    return [item for pair in await claims.due() for item in await claims.claim(pair, 50)]
+    return [item for pair in await claims.due() for item in await claims.claim([Share(pair, 50)])]
 
 
 async def dies_with(pillarbox: World, poison: str) -> None:

@@ -22,6 +22,7 @@ from pillarbox.delivery.census import Census
 from pillarbox.delivery.expiry import CONFIRM_SECONDS
 from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.delivery.pausing import Scope
+from pillarbox.delivery.queries import Share
 from pillarbox.emails import figures as accept_figures
 from pillarbox.kernel import group_commit, pool_figures
 from pillarbox.kernel.blobs import BlobFailed, Folder
@@ -173,7 +174,7 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
         clock_of(pillarbox).advance(0.001)
         claims = pillarbox.app.house.claims
         for pair in await claims.due():
-            await claims.claim(pair, 10)
+            await claims.claim([Share(pair, 10)])
         clock_of(pillarbox).advance(31)
         await pillarbox.turn()
         clock_of(pillarbox).advance(CONFIRM_SECONDS)

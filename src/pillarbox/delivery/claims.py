@@ -11,7 +11,7 @@ import asyncpg
 from pillarbox.delivery import figures, quarantine, queries
 from pillarbox.delivery.expiry import Expiry
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels, Parcel, Target
-from pillarbox.delivery.queries import Freed, Pair
+from pillarbox.delivery.queries import Freed, Pair, Share
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.log import get
@@ -60,36 +60,46 @@ class Claims:
         self._after = (found[-1].team_id, found[-1].destination) if full else START
         return [pair for pair in found if pair.due]
 
-    async def claim(self, pair: Pair, most: int) -> list[Item]:
-        """Lease up to `most` items; scheduled emails enter the queue with the same commit.
+    async def claim(self, wanted: Sequence[Share]) -> list[Item]:
+        """Lease due items of these teams and destinations, in one commit; scheduled emails enter the queue
+        with it.
 
         An item whose email cannot be read is quarantined, so that those behind it can be claimed.
         """
         try:
-            return await self._claim(pair, most)
+            return await self._claim(wanted)
         except Unreadable as unreadable:
             log.error("delivery.unreadable", email=unreadable.first.email_id, trouble=str(unreadable))
-            if most > 1:
-                return await self.claim(pair, 1)
+            if len(wanted) > 1 or wanted[0].most > 1:
+                ones = [await self.claim([Share(share.pair, 1)]) for share in wanted]
+                return [item for one in ones for item in one]
             await self._put_aside(unreadable.first)
             return []
 
-    async def _claim(self, pair: Pair, most: int) -> list[Item]:
+    async def _claim(self, wanted: Sequence[Share]) -> list[Item]:
         deadline = self.deadline()
         now = self._clock.now()
         async with transaction(self._pool) as conn:
-            rows = await queries.claim(conn, pair, self._owner, now + LEASE, now, min(most, BATCH))
-            if not rows:
-                return []
-            await self._release(conn, pair.team_id, rows)
-            try:
-                parcels = await self._load(conn, pair.team_id, sorted({row.email_id for row in rows}))
-                return [_item(row, *parcels[row.email_id], deadline) for row in rows]
-            except (*GONE, asyncpg.PostgresError, TimeoutError):
-                raise
-            except Exception as trouble:
-                # The text of the trouble may show what people wrote.
-                raise Unreadable(rows[0], type(trouble).__name__) from None
+            rows = await queries.claim(conn, wanted, self._owner, now + LEASE, now)
+            teams: dict[UUID, list[Claimed]] = {}
+            for row in rows:
+                teams.setdefault(row.team_id, []).append(row)
+            return [
+                item for team in sorted(teams) for item in await self._load_team(conn, teams[team], deadline)
+            ]
+
+    async def _load_team(self, conn: Connection, rows: Sequence[Claimed], deadline: float) -> list[Item]:
+        """The items of one team's rows, with their emails."""
+        team_id = rows[0].team_id
+        await self._release(conn, team_id, rows)
+        try:
+            parcels = await self._load(conn, team_id, sorted({row.email_id for row in rows}))
+            return [_item(row, *parcels[row.email_id], deadline) for row in rows]
+        except (*GONE, asyncpg.PostgresError, TimeoutError):
+            raise
+        except Exception as trouble:
+            # The text of the trouble may show what people wrote.
+            raise Unreadable(rows[0], type(trouble).__name__) from None
 
     async def _put_aside(self, row: Claimed) -> None:
         key = (row.team_id, row.email_id, row.grp)

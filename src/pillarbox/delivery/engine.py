@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
@@ -15,7 +16,7 @@ from pillarbox.delivery.lanes import Lanes, Site
 from pillarbox.delivery.pace import BREAK_SECONDS, Signal
 from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.quarantine import Suspects
-from pillarbox.delivery.queries import Pair
+from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import RETRIED, Settler
 from pillarbox.kernel import faults
@@ -87,6 +88,7 @@ class Engine:
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._more = False
+        self._rung = True
         self._recovered = float("-inf")
         self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
@@ -120,7 +122,8 @@ class Engine:
         self._pump()
 
     def wake(self) -> None:
-        """Look for due work now."""
+        """Look for due work now, and at what is paused: another process has changed something."""
+        self._rung = True
         self._wake.set()
 
     @property
@@ -161,31 +164,48 @@ class Engine:
     async def look(self) -> int:
         """One round of claiming; returns how many items were taken. Tests call it by hand."""
         await self._pauses.refresh()
+        return await self._claim_round()
+
+    async def _claim_round(self) -> int:
         await self._recover()
         taken = 0
         self._more = False
-        pairs = await self._claims.due()
+        pairs = deque(await self._claims.due())
         part = await self._make_room(pairs)
-        for at, pair in enumerate(pairs):
-            if self._room() <= 0 or self._stopping or self._bytes > MOST_BYTES:
-                self._more = True
-                break
-            free = part - self._lanes.waiting_in((pair.team_id, pair.destination))
-            share = min(BATCH, free, max(1, self._room() // (len(pairs) - at)))
-            if share <= 0:
-                continue
-            items = await self._claims.claim(pair, share)
-            self._more = self._more or len(items) == share
+        while wanted := self._shares(pairs, part):
+            items = await self._claims.claim(wanted)
+            full = {(*share.pair[:2], share.most) for share in wanted}
+            got = Counter((item.team_id, item.destination) for item in items)
+            self._more = self._more or any((*lane, count) in full for lane, count in got.items())
             for item in items:
                 self._hold(item)
             taken += len(items)
             self._pump()
         return taken
 
+    def _shares(self, pairs: deque[Pair], part: int) -> list[Share]:
+        """What to claim next, in one commit; takes from `pairs` what it has dealt with."""
+        shares: list[Share] = []
+        room = self._room()
+        batch = BATCH
+        while pairs and batch > 0:
+            if room <= 0 or self._stopping or self._bytes > MOST_BYTES:
+                self._more = True
+                break
+            fair = max(1, room // len(pairs))
+            pair = pairs.popleft()
+            free = part - self._lanes.waiting_in((pair.team_id, pair.destination))
+            share = min(batch, free, fair)
+            if share > 0:
+                shares.append(Share(pair, share))
+                room -= share
+                batch -= share
+        return shares
+
     def _room(self) -> int:
         return MOST_ITEMS - len(self._held) - self._reserved
 
-    async def _make_room(self, pairs: Sequence[Pair]) -> int:
+    async def _make_room(self, pairs: Collection[Pair]) -> int:
         """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
         that, so that mail to a site that takes none does not keep out the mail of others."""
         due = {(pair.team_id, pair.destination) for pair in pairs}
@@ -210,7 +230,10 @@ class Engine:
             await asyncio.wait(tuple(self._tasks))
 
     async def _look(self) -> None:
-        while await self.look():
+        if self._rung:
+            self._rung = False
+            await self._pauses.refresh()
+        while await self._claim_round():
             if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break
 

@@ -39,25 +39,29 @@ DUE_PAIRS = """
      LIMIT $4
 """
 
-# `due` is a CTE because a subquery may be read again for every row that it is joined to, and would then
-# find and lock other rows each time.
+# For several teams and destinations at once, each with its own limit. `due` is a CTE because a subquery may
+# be read again for every row that it is joined to, and would then find and lock other rows each time.
 CLAIM = """
     WITH due AS MATERIALIZED (
-        SELECT email_id, grp, released
-          FROM deliveries
-         WHERE team_id = $1 AND destination = $2 AND owner IS NULL AND due_at <= $5
-           AND NOT EXISTS (SELECT FROM paused p
-                            WHERE p.team_id IN ($1, '00000000-0000-0000-0000-000000000000')
-                              AND p.destination IN ($2, ''))
-         ORDER BY due_at
-         LIMIT $6
-           FOR UPDATE SKIP LOCKED
+        SELECT d.team_id, d.email_id, d.grp, d.released
+          FROM unnest($1::uuid[], $2::text[], $3::integer[]) AS k (team_id, destination, most)
+         CROSS JOIN LATERAL (
+               SELECT d.team_id, d.email_id, d.grp, d.released
+                 FROM deliveries d
+                WHERE d.team_id = k.team_id AND d.destination = k.destination
+                  AND d.owner IS NULL AND d.due_at <= $6
+                ORDER BY d.due_at
+                LIMIT k.most
+                  FOR UPDATE SKIP LOCKED) AS d
+         WHERE NOT EXISTS (SELECT FROM paused p
+                            WHERE p.team_id IN (k.team_id, '00000000-0000-0000-0000-000000000000')
+                              AND p.destination IN (k.destination, ''))
     )
     UPDATE deliveries d
-       SET owner = $3, leased_until = $4, attempt = d.attempt + 1,
-           first_attempt_at = coalesce(d.first_attempt_at, $5), released = true
+       SET owner = $4, leased_until = $5, attempt = d.attempt + 1,
+           first_attempt_at = coalesce(d.first_attempt_at, $6), released = true
       FROM due
-     WHERE d.team_id = $1 AND d.email_id = due.email_id AND d.grp = due.grp
+     WHERE d.team_id = due.team_id AND d.email_id = due.email_id AND d.grp = due.grp
     RETURNING d.team_id, d.email_id, d.grp, d.destination, d.attempt, d.tries, d.reached, d.uncertain,
               due.released, d.first_attempt_at, d.begun
 """
@@ -214,6 +218,13 @@ class Pair(NamedTuple):
     due: bool
 
 
+class Share(NamedTuple):
+    """How many items of a pair a claim may take."""
+
+    pair: Pair
+    most: int
+
+
 class Freed(NamedTuple):
     """An item whose holder is gone."""
 
@@ -263,11 +274,12 @@ async def pairs(conn: Source, now: datetime, after: tuple[UUID, str], most: int)
 
 
 async def claim(
-    conn: Connection, pair: Pair, owner: UUID, until: datetime, now: datetime, most: int
+    conn: Connection, wanted: Sequence[Share], owner: UUID, until: datetime, now: datetime
 ) -> list[Claimed]:
-    """Lease up to `most` due items of one team and destination."""
-    rows = await conn.fetch(CLAIM, pair.team_id, pair.destination, owner, until, now, most)
-    return [Claimed(**row) for row in rows]
+    """Lease due items, of each team and destination up to its share."""
+    teams, destinations, most = zip(*((*share.pair[:2], share.most) for share in wanted), strict=True)
+    rows = await conn.fetch(CLAIM, teams, destinations, most, owner, until, now)
+    return [Claimed(*row) for row in rows]
 
 
 async def drop(db: TeamDb, email_id: UUID) -> None:
