@@ -233,6 +233,26 @@ async def test_a_disabled_webhook_replays_nothing(database_url: str, tmp_path: P
         assert (await made.replay(event)).status_code == 200
 
 
+async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its row leaves the queue, with what its body is made of, so that a success of the replay counts."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "email.delivered")
+        await team.send()
+        await pillarbox.turn()
+        [event] = [found["id"] for found in await made.events()]
+        await made.change(status="disabled")
+        await made.change(status="enabled")
+        assert (await made.replay(event)).status_code == 200
+        assert [row["replay"] == NIL for row in await made.owed()] == [False]
+        assert await statuses(made) == ["failed"]
+        shown = await made.get(f"/events/{event}")
+        assert shown["payload"]["data"]["to"] == ["ada@quay.example"]
+        assert (shown["status"], shown["next_attempt_at"]) == ("failed", None)
+
+
 # Disabling ----------------------------------------------------------------------------------------
 
 

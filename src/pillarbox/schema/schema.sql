@@ -512,7 +512,8 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (team_id, webhook_id, 
 CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (owner, leased_until) WHERE owner IS NOT NULL;
 CREATE INDEX webhook_deliveries_held ON webhook_deliveries (team_id, webhook_id, owner) WHERE owner IS NOT NULL;
 
--- How scheduled deliveries ended. A replay may turn `failed` into `success`, nothing turns it back.
+-- How scheduled deliveries ended. A replay may turn `failed` into `success`, nothing turns it back. One that
+-- ended without an attempt keeps what its body is made of, should somebody want to see or replay it.
 CREATE TABLE webhook_outcomes (
     team_id    uuid        NOT NULL,
     webhook_id uuid        NOT NULL,
@@ -520,6 +521,9 @@ CREATE TABLE webhook_outcomes (
     kind       text        NOT NULL,
     at         timestamptz NOT NULL,
     status     text        NOT NULL CHECK (status IN ('success', 'failed')),
+    subject_id uuid,
+    position   smallint,
+    detail     json,
     PRIMARY KEY (team_id, webhook_id, event_id)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 

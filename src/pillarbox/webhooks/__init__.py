@@ -10,10 +10,11 @@ outcome takes its place in the same transaction. A replay is a row of its own be
 attempt, leaves the schedule alone, writes no outcome, and turns an outcome `failed` into `success`.
 
 Disabling a webhook raises its `epoch`. Every delivery with an earlier epoch is dead from that commit on
-and shows as failed; whoever meets it in the queue takes it away, makes its body first if it has none, and
-gives a scheduled one the outcome `failed`. An attempt that was on the wire may still succeed; it is never
-put off to another. Enabling the webhook again brings nothing back. Deleting it makes all that it had
-unreachable at once; its rows are not due any more and are removed in the background.
+and shows as failed; whoever meets it in the queue takes it away and gives a scheduled one the outcome
+`failed`, with what its body is made of, so that it can still be seen and replayed. An attempt that was on
+the wire may still succeed; it is never put off to another. Enabling the webhook again brings nothing back.
+Deleting it makes all that it had unreachable at once; its rows are not due any more and are removed in the
+background.
 
 Results of attempts also go to `health.record`, in the transaction that settles them.
 """

@@ -154,19 +154,32 @@ EVENT = """
              WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = $3
                AND d.replay = '00000000-0000-0000-0000-000000000000'
             UNION ALL
-            SELECT event_id, kind, at, status, NULL, NULL, NULL, NULL
+            SELECT event_id, kind, at, status, NULL, subject_id, position, detail
               FROM webhook_outcomes
              WHERE team_id = $1 AND webhook_id = $2 AND event_id = $3) AS s
       LEFT JOIN webhook_events e ON e.team_id = $1 AND e.id = s.event_id
      LIMIT 1
 """
 
+# A scheduled delivery that is dead is taken out of the queue first: the replay may still turn it to success.
 REPLAY = """
+    WITH hook AS (
+        SELECT team_id, id, epoch FROM webhooks WHERE team_id = $1 AND id = $2 AND status = 'enabled'
+    ), dead AS (
+        DELETE FROM webhook_deliveries d
+         USING hook
+         WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = $3 AND d.epoch <> hook.epoch
+           AND d.replay = '00000000-0000-0000-0000-000000000000' AND d.owner IS NULL
+        RETURNING d.event_id
+    ), buried AS (
+        INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status, subject_id, position,
+                                      detail)
+        SELECT $1, $2, event_id, $5, $6, 'failed', $7, $8, $9::text::json FROM dead
+        ON CONFLICT (team_id, webhook_id, event_id) DO NOTHING
+    )
     INSERT INTO webhook_deliveries (team_id, webhook_id, event_id, replay, kind, at, subject_id, position,
                                     detail, epoch, due_at)
-    SELECT w.team_id, w.id, $3, $4, $5, $6, $7, $8, $9::text::json, w.epoch, $10
-      FROM webhooks w
-     WHERE w.team_id = $1 AND w.id = $2 AND w.status = 'enabled'
+    SELECT hook.team_id, hook.id, $3, $4, $5, $6, $7, $8, $9::text::json, hook.epoch, $10 FROM hook
 """
 
 ATTEMPTS = """

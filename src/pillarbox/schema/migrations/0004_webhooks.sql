@@ -69,6 +69,9 @@ CREATE TABLE webhook_outcomes (
     kind       text        NOT NULL,
     at         timestamptz NOT NULL,
     status     text        NOT NULL CHECK (status IN ('success', 'failed')),
+    subject_id uuid,
+    position   smallint,
+    detail     json,
     PRIMARY KEY (team_id, webhook_id, event_id)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
