@@ -15,6 +15,7 @@ from pillarbox.kernel.instants import iso_style
 from pillarbox.suppressions import automatic
 from pillarbox.suppressions.automatic import Cause
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind
+from pillarbox.webhooks.dispatch.claims import Claims
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.publish import body_of
 
@@ -245,6 +246,28 @@ async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str
         await pillarbox.pool.execute("DELETE FROM emails")
         [body] = await made.payloads()
         assert body["data"] == {"email_id": email, "failed": {"reason": "tls_required"}}
+
+
+async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "email.bounced")
+        await team.send(to=["gone@pillarbox.test"])
+        await pillarbox.turn()
+        await made.change(status="disabled")
+        house = pillarbox.app.house
+        claims = Claims(pillarbox.pool, house.clock, house.ids.new(), house.ring, house.bodies)
+        clock_of(pillarbox).advance(1)
+        claimed = await claims.claim((team.id, UUID(made.id)), 10)
+        assert claimed.deliveries == []
+        assert await made.owed() == []
+        [event] = await made.events()
+        assert event["status"] == "failed"
+        [body] = await made.payloads()
+        assert body["data"]["to"] == ["gone@pillarbox.test"]
+        assert body["data"]["bounce"]["type"] == "Permanent"
 
 
 def test_bodies_are_compact_json_with_times_in_milliseconds() -> None:
