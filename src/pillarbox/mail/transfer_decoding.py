@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from itertools import islice
 
 _BASE64_ONLY = bytes(
     set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -16,6 +17,12 @@ _BASE64_ONLY = bytes(
 _MORE_BASE64 = re.compile(rb"[A-Za-z0-9+/=\s]*+")
 _PADDING = re.compile(rb"=+[=\s]*")
 _UU_BEGIN = re.compile(rb"^begin[ \t]+[0-7]{3,4}[ \t]+([^\r\n]+)\r?\n", re.MULTILINE)
+
+_LINE = re.compile(rb"[^\r\n]+")
+
+MOST_PIECES = 100_000
+MOST_LINES = 1_000_000
+"""What stands behind so many padded pieces of base64 or uuencoded lines is not decoded."""
 
 UUENCODE = ("x-uuencode", "uuencode", "x-uue", "uue")
 IDENTITY = ("7bit", "8bit", "binary")
@@ -42,7 +49,7 @@ def _base64(raw: bytes, start: int, end: int) -> bytes:
     first_pad = raw.find(b"=", start, end)
     if first_pad >= 0 and (rest := raw[first_pad:end].strip(b"=\r\n\t ")):
         # Some programs encode each piece by itself; but what a mailing list added below is not ours.
-        if _MORE_BASE64.fullmatch(rest):
+        if raw.count(b"=", first_pad, end) <= MOST_PIECES and _MORE_BASE64.fullmatch(rest):
             pieces = _PADDING.split(raw[start:end])
             return b"".join([_loose_base64(piece) for piece in pieces])
         end = raw.find(b"\n", first_pad, end) + 1 or end
@@ -61,14 +68,11 @@ def _loose_base64(text: bytes) -> bytes:
 def _uuencoded(text: bytes) -> bytes:
     """The lines between `begin` and `end`, or all lines when there is no `begin`."""
     found = _UU_BEGIN.search(text)
-    lines = text[found.end() if found else 0 :].split(b"\n")
     out: list[bytes] = []
-    for line in lines:
-        line = line.rstrip(b"\r")
-        if line in (b"`", b"end", b" "):
+    for line in islice(_LINE.finditer(text, found.end() if found else 0), MOST_LINES):
+        if line[0] in (b"`", b"end", b" "):
             break
-        # Python takes an empty line for 32 octets of zero.
-        out.append(_uu_line(line) if line else b"")
+        out.append(_uu_line(line[0]))
     return b"".join(out)
 
 
