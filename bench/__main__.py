@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ORDER = ("start", "accept", "deliver", "reading", "parse", "backlog", "memory", "profile")
+ORDER = (
+    "start",
+    "accept",
+    "deliver",
+    "reading",
+    "parse",
+    "backlog",
+    "domains",
+    "metrics",
+    "memory",
+    "profile",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

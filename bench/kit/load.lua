@@ -1,6 +1,7 @@
 -- Load for wrk. Arguments: the API key, a file of requests (METHOD, tab, PATH, tab, BODY on each line),
 -- how many answers each thread waits for before it stops (0: wrk's own time limit), the thread count,
--- a file that gets one character from each thread that stopped (wrk itself sleeps on).
+-- a file that gets one character from each thread that stopped (wrk itself sleeps on), and how many
+-- milliseconds each connection waits before a request (0: none).
 -- At the end one line of JSON: what was answered, and the latency in microseconds.
 
 local requests, at, answered, most = {}, 0, 0, 0
@@ -22,6 +23,12 @@ function init(args)
             headers["Content-Type"] = "application/json"
         end
         requests[#requests + 1] = wrk.format(method, path, headers, body)
+    end
+    local pause = tonumber(args[6])
+    if pause > 0 then
+        delay = function()
+            return pause
+        end
     end
     at = math.floor(#requests * number / tonumber(args[4]))
     -- wrk hands answers to the script only when there is a function for them, and that costs.

@@ -111,10 +111,12 @@ def wrk(
     seconds: float = LONGEST,
     most: int = 0,
     threads: int = 2,
+    pause: int = 0,
     key: str = KEY,
     watch: Callable[[], None] = lambda: None,
 ) -> Answered:
-    """Load for some seconds, or until `most` answers came. `watch` is called as soon as wrk runs."""
+    """Load for some seconds, or until `most` answers came; each connection waits `pause` milliseconds before
+    a request. `watch` is called as soon as wrk runs."""
     threads = min(threads, connections)
     each = -(-most // threads) if most else 0
     command = [tools.program("wrk"), f"-t{threads}", f"-c{connections}", f"-d{max(1, round(seconds))}s"]
@@ -123,7 +125,7 @@ def wrk(
     stopped = requests.with_suffix(".stopped")
     stopped.unlink(missing_ok=True)
     process = subprocess.Popen(
-        [*command, str(stopped)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*command, str(stopped), str(pause)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:

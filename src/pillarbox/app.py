@@ -46,8 +46,8 @@ from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.claims.transfer import Transfers
 from pillarbox.domains.installation import Installation, OwnershipProof
-from pillarbox.domains.jobs import LANE as CHECK_LANE
 from pillarbox.domains.jobs import Checking
+from pillarbox.domains.jobs import lane as check_lane
 from pillarbox.domains.looking import Looker
 from pillarbox.domains.passes import Passes
 from pillarbox.domains.senders import Senders
@@ -221,7 +221,13 @@ class House:
         self.last_used = LastUsed(pool, seams.clock)
         self.rounds = self._rounds()
         checking = self._checking(seams)
-        self.jobs = Jobs(pool, seams.clock, runtime.process_id, self._handlers(checking), lanes=(CHECK_LANE,))
+        self.jobs = Jobs(
+            pool,
+            seams.clock,
+            runtime.process_id,
+            self._handlers(checking),
+            lanes=(check_lane(runtime.count),),
+        )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
 

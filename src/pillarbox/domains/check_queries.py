@@ -15,7 +15,8 @@ from pillarbox.kernel.db import TeamDb
 
 
 class Checked(NamedTuple):
-    """What checks keep of a domain besides the states of its records."""
+    """What checks keep of a domain besides the states of its records, whose its name is, and whether there is
+    more than one team."""
 
     sending_ok: bool
     receiving_ok: bool
@@ -24,6 +25,8 @@ class Checked(NamedTuple):
     verifying_since: datetime | None
     checked_at: datetime | None
     findings: str
+    owner: UUID | None
+    several_teams: bool
 
     @property
     def abilities(self) -> Abilities:
@@ -46,13 +49,17 @@ class KeyRow(NamedTuple):
         return not self.active and self.retires_at is None
 
 
+# Across teams: who owns the name, and whether there is another team.
 async def checked(db: TeamDb, domain_id: UUID) -> Checked | None:
     return await db.one(
         Checked,
         """
-        SELECT sending_ok, receiving_ok, tracking_ok, trusted, verifying_since, checked_at, findings
-          FROM domains
-         WHERE team_id = $1 AND id = $2
+        SELECT d.sending_ok, d.receiving_ok, d.tracking_ok, d.trusted, d.verifying_since, d.checked_at,
+               d.findings,
+               (SELECT h.team_id FROM directory_domains h WHERE h.name = d.name AND h.owned) AS owner,
+               EXISTS (SELECT FROM teams t WHERE t.id <> $1) AS several_teams
+          FROM domains d
+         WHERE d.team_id = $1 AND d.id = $2
         """,
         domain_id,
     )

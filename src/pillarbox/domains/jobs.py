@@ -13,15 +13,23 @@ import asyncpg
 from pillarbox.domains import check_queries, queries
 from pillarbox.domains.checks import JOB
 from pillarbox.domains.looking import Looker, wanted_of
-from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.passes import Passes, Seen
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import Connection, TeamDb, after_commit
 from pillarbox.kernel.work import Decided, Finished, Job, Lane, Postponed
 
-LANE: Final = Lane((JOB,), running=200, batch=5, pause=0.05)
-"""A hundred checks a second for each process, and no more: thousands that are due at once must not be felt by
-those who send mail meanwhile. Most of what runs may wait for servers that stay silent."""
+MOST_RUNNING: Final = 200
+"""Most of them may wait for servers that stay silent."""
+
+BATCH: Final = 3
+EACH_SECOND: Final = 120
+"""Checks that the processes of a host begin together, and no more: thousands that are due at once must not be
+felt by those who send mail meanwhile."""
+
+
+def lane(processes: int) -> Lane:
+    """The share of one of so many processes."""
+    return Lane((JOB,), running=MOST_RUNNING, batch=BATCH, pause=BATCH * processes / EACH_SECOND)
 
 
 class Checking:
@@ -50,9 +58,8 @@ class Checking:
         domain = await queries.get(db, job.subject_id)
         if domain is None or domain.claim_id is not None:
             return Finished()
-        here = self._passes.shop.here
         rows = await check_queries.keys(db, domain.id)
-        wanted = wanted_of(domain, rows, here, proof=await proof_needed(db, here))
+        wanted = wanted_of(domain, rows, self._passes.shop.here, proof=True)
         seen = Seen(began, await self._looker.look(wanted))
         return Decided(partial(self._settle, job, domain.name, seen))
 

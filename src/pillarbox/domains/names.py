@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import idna
 from publicsuffixlist import PublicSuffixList
@@ -39,6 +39,7 @@ def is_public_suffix(name: str) -> bool:
     return _suffixes().publicsuffix(name) == name
 
 
+@lru_cache(maxsize=8192)
 def registrable(name: str) -> str:
     """The public suffix and one label more; the name itself where it is no longer than that."""
     return _suffixes().privatesuffix(name) or name

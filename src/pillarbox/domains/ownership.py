@@ -14,6 +14,12 @@ from pillarbox.kernel.db import TeamDb
 
 async def proof_needed(db: TeamDb, here: Installation) -> bool:
     """True when a receiving domain must have its DKIM record verified."""
+    asked = here.receiving_ownership_proof is OwnershipProof.AUTO
+    return proof_asked(here, several_teams=asked and await queries.several_teams(db))
+
+
+def proof_asked(here: Installation, *, several_teams: bool) -> bool:
+    """The same where it is known already whether there is more than one team."""
     if here.receiving_ownership_proof is OwnershipProof.AUTO:
-        return await queries.several_teams(db)
+        return several_teams
     return here.receiving_ownership_proof is OwnershipProof.ALWAYS

@@ -21,7 +21,7 @@ from pillarbox.domains.check_queries import Checked, KeyRow
 from pillarbox.domains.checks import shown
 from pillarbox.domains.findings import NEXT_KEY, Finding, encoded
 from pillarbox.domains.looking import Wanted, wanted_of
-from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.ownership import proof_asked
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.records import needed
 from pillarbox.domains.schedule import next_check
@@ -104,14 +104,13 @@ class Passes:
         if domain is None or checked is None or domain.claim_id is not None:
             return None
         rows = await check_queries.keys(db, domain_id)
-        proof = await proof_needed(db, self.shop.here)
+        proof = proof_asked(self.shop.here, several_teams=checked.several_teams)
         return Now(domain, checked, rows, proof, wanted_of(domain, rows, self.shop.here, proof=proof), at)
 
     async def _ours(self, db: TeamDb, now: Now, found: Mapping[str, Finding]) -> bool:
         """Whether no other team owns the name; the team owns it from the first proof on."""
-        owner = await directory.owner(db.connection, now.domain.name)
-        if owner is not None:
-            return owner.team_id == db.team_id
+        if now.checked.owner is not None:
+            return now.checked.owner == db.team_id
         proofs = {RecordKey.DKIM} if now.proof else {RecordKey.DKIM, RecordKey.RECEIVING}
         for record in proofs:
             finding = found.get(record.value)

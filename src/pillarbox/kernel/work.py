@@ -237,8 +237,9 @@ class Jobs:
             self._wake.clear()
             for track in self._tracks:
                 if woken or time() >= track.look_at:
+                    began = time()
                     await self._look_safely(track)
-                    track.look_at = time() + (track.lane.pause if track.backlog else LOOK_EVERY)
+                    track.look_at = began + (track.lane.pause if track.backlog else LOOK_EVERY)
             try:
                 async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
                     await self._wake.wait()
