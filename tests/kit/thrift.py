@@ -3,6 +3,7 @@
 - Folders for temporary files are in memory where there is plenty of it: a database is copied for every test,
   and writing the copies to a disk costs ten times their use.
 - Modules are compiled once and not by every process that a test starts, whatever the environment says.
+- Failures that a test provokes are logged without all variables of all frames.
 - A client that speaks plain HTTP to the loopback does not load the world's certificates each time.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import structlog
 
 MEMORY = Path("/dev/shm")
 PLENTY = 6 * 1024**3
@@ -35,6 +37,13 @@ def prepare() -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(place)
         sys.dont_write_bytecode = False
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
 
 
 def has_plenty(folder: Path) -> bool:
