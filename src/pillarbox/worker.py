@@ -1,7 +1,8 @@
 """A worker process: builds the application, serves its doors, drains on SIGTERM.
 
-Started by the supervisor as `python -m pillarbox.worker DESCRIPTOR`; the descriptor is a socket on which
-it finds its settings and on which it reports that it is ready.
+Started by the supervisor as `python -m pillarbox.worker DESCRIPTOR FACTORY`; the descriptor is a socket on
+which it finds its settings and on which it reports that it is ready. It loads the program before it looks
+there, because the supervisor is busy with the database meanwhile.
 """
 
 from __future__ import annotations
@@ -57,8 +58,12 @@ def main() -> int:
     """Run one worker; the exit status."""
     die_with_parent(signal.SIGTERM)
     os.umask(0o077)
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    given = read_hand_over(channel)
+    channel, factory = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    # Nothing that loading leaves behind is garbage; `calm_collector` turns it on again.
+    gc.disable()
+    with contextlib.suppress(Exception):
+        factory_of(factory)  # if it cannot be loaded, `work` says so
+    given = read_hand_over(channel, factory)
     if given is None:
         return 0
     log.configure(given.settings.log)
@@ -72,7 +77,7 @@ def main() -> int:
     return 0
 
 
-def read_hand_over(channel: socket.socket) -> Given | None:
+def read_hand_over(channel: socket.socket, factory: str) -> Given | None:
     """The supervisor's one line; None when the supervisor is gone already."""
     with channel.makefile("rb") as lines:
         line = lines.readline()
@@ -88,7 +93,7 @@ def read_hand_over(channel: socket.socket) -> Given | None:
         doors=content["doors"],
         figures=Path(content["figures"]) if content["figures"] else None,
     )
-    return Given(settings_of(content["settings"]), runtime, content["factory"])
+    return Given(settings_of(content["settings"]), runtime, factory)
 
 
 async def work(given: Given, channel: socket.socket) -> None:
@@ -119,6 +124,7 @@ def calm_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def supervisor_gone(channel: socket.socket, stop: asyncio.Event) -> None:

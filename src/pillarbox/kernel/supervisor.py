@@ -1,7 +1,8 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
-In order: lock the data folder, bind the doors, start the embedded PostgreSQL unless a database was named,
-migrate, make the first team, start the workers, print the `ready` line. The first SIGTERM or SIGINT drains:
+In order: lock the data folder, bind the doors, start the workers, which load the program meanwhile, start the
+embedded PostgreSQL unless a database was named, migrate, make the first team, let the workers open, print the
+`ready` line. The first SIGTERM or SIGINT drains:
 workers finish what is on the wire, then the database stops, and the exit status is 0. A second signal ends
 everything at once. Whatever dies, nothing is orphaned: the database and the workers end with the
 supervisor.
@@ -20,6 +21,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import asyncpg
@@ -135,12 +137,13 @@ class Supervisor:
 
     async def _open(self) -> None:
         self._bind_doors()
+        hand_over = self._begin_workers()
         url = await self._open_database()
         ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
         self._settings = self._settings.replacing(database_url=url, secret_key=ring)
         await self._prepare_database(url)
         write_note(self._settings.data, self._note())
-        await self._start_workers()
+        await self._workers_ready(replace(hand_over, settings=self._settings))
         self._announce()
 
     def _bind_doors(self) -> None:
@@ -193,7 +196,7 @@ class Supervisor:
         if key is not None and self._settings.initial_api_key is None:
             say(f"api key {key} (shown only now; keep it)")
 
-    async def _start_workers(self) -> None:
+    def _begin_workers(self) -> HandOver:
         hand_over = HandOver(
             settings=self._settings,
             factory=self._factory,
@@ -203,7 +206,11 @@ class Supervisor:
             figures=self._figures.folder if self._figures else None,
         )
         self._workers = Workers(hand_over, self._figures.forget if self._figures else lambda pid: None)
-        await self._workers.start()
+        return hand_over
+
+    async def _workers_ready(self, hand_over: HandOver) -> None:
+        assert self._workers is not None
+        await self._workers.start(hand_over)
 
     def _announce(self) -> None:
         """What standard output gets once all doors are open; the ready line is the last one."""

@@ -2,7 +2,8 @@
 
 A worker gets all it needs over a socket pair that it inherits (settings hold secrets, and arguments and
 environments can be read by others). The same pair carries its `ready` back, and its end tells the worker
-that the supervisor is gone.
+that the supervisor is gone. Loading the program takes longest, so the processes are started before the
+database is, and wait for what they are given.
 """
 
 from __future__ import annotations
@@ -53,7 +54,6 @@ class HandOver:
         """One line of JSON for the worker with that index."""
         content = {
             "settings": dict(self.settings.given),
-            "factory": self.factory,
             "doors": dict(self.doors),
             "shared_memory": self.shared_memory,
             "capture_token": self.capture_token,
@@ -78,6 +78,7 @@ class Worker:
     def __init__(self, index: int, hand_over: HandOver, on_exit: Callable[[int], None]) -> None:
         self._index = index
         self._hand_over = hand_over
+        self._is_final = asyncio.Event()
         self._on_exit = on_exit
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = asyncio.Event()
@@ -86,6 +87,11 @@ class Worker:
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
+
+    def give(self, hand_over: HandOver) -> None:
+        """What the process of this place is waiting for, now and after each restart."""
+        self._hand_over = hand_over
+        self._is_final.set()
 
     async def keep(self) -> None:
         """Keep a process in this place until `stop`; StartError if none ever gets ready."""
@@ -130,7 +136,7 @@ class Worker:
     def _spawn(self, channel: int) -> subprocess.Popen[bytes]:
         inherited = (channel, self._hand_over.shared_memory, *self._hand_over.doors.values())
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "pillarbox.worker", str(channel)],
+            [sys.executable, "-P", "-m", "pillarbox.worker", str(channel), self._hand_over.factory],
             pass_fds=inherited,
             env=self._hand_over.environment(replaces=self._process is not None),
             stdin=subprocess.DEVNULL,
@@ -143,6 +149,7 @@ class Worker:
     async def _until_ready(self, channel: socket.socket, process: subprocess.Popen[bytes]) -> None:
         loop = asyncio.get_running_loop()
         channel.setblocking(False)
+        await self._is_final.wait()
         with contextlib.suppress(OSError):
             await loop.sock_sendall(channel, self._hand_over.message(self._index))
             if await loop.sock_recv(channel, len(READY)) == READY:
@@ -157,20 +164,21 @@ class Worker:
 
 
 class Workers:
-    """The row of workers."""
+    """The row of workers. They are started at once and load the program; `start` lets them open."""
 
     def __init__(self, hand_over: HandOver, on_exit: Callable[[int], None]) -> None:
         count = hand_over.settings.processes
         self._workers = [Worker(index, hand_over, on_exit) for index in range(count)]
-        self._keeping: list[asyncio.Task[None]] = []
+        self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
 
     @property
     def pids(self) -> list[int]:
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
-    async def start(self) -> None:
+    async def start(self, hand_over: HandOver) -> None:
         """Return when every worker is ready; StartError if one does not come up."""
-        self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
+        for worker in self._workers:
+            worker.give(hand_over)
         ready = asyncio.create_task(self._all_ready())
         try:
             await asyncio.wait([ready, *self._keeping], return_when=asyncio.FIRST_COMPLETED)
@@ -187,8 +195,6 @@ class Workers:
     async def stop(self, grace: float) -> None:
         """Ask all to finish, give them `grace` seconds, then end those that are left."""
         self.send(signal.SIGTERM)
-        if not self._keeping:
-            return
         _, late = await asyncio.wait(self._keeping, timeout=grace)
         if late:
             logger.warning("worker.late", count=len(late))
