@@ -98,7 +98,7 @@ def statements_of(path: Path) -> Iterator[Statement]:
 
 
 def statements() -> list[Statement]:
-    return [statement for path in sorted(SOURCE.rglob("queries.py")) for statement in statements_of(path)]
+    return [statement for path in sorted(SOURCE.rglob("*queries.py")) for statement in statements_of(path)]
 
 
 def test_every_statement_of_a_slice_names_the_team() -> None:
@@ -118,7 +118,7 @@ def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
 
 def test_no_statement_is_put_together_from_pieces() -> None:
     pieced = []
-    for path in sorted(SOURCE.rglob("queries.py")):
+    for path in sorted(SOURCE.rglob("*queries.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr) and node.values:
                 first = node.values[0]
