@@ -1,0 +1,198 @@
+"""How long `GET /emails/metrics` takes, cache off, with a hundred million events over 90 days and 50 domains, and
+how much longer the same question takes when it is put to the events themselves.
+
+The rollups of 100,000,000 and of 1,000,000 events are generated in SQL; so are the events of the raw question, of
+which there are fewer (one tenth), in a table as slim as can be. The busy quarter hour has a million events in
+`timeline`, folded as the product folds them, and a question that begins in its middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from bench.kit import load, tools
+from bench.kit.figures import Report, at_least, at_most, ended
+from bench.kit.fill import IDENTITY
+from bench.kit.server import KEY, Server, serving
+from pillarbox.timeline import rollups
+
+DAYS, DOMAINS = 90, 50
+MANY, FEW = 100_000_000, 1_000_000
+BUSY = 1_000_000
+CONNECTIONS = 1
+
+QUARTERS = """
+    INSERT INTO rollups
+    SELECT $1::uuid, 1, q, md5('domain' || d)::uuid, format('d%s.example', d), '00000000-0000-0000-0000-000000000000',
+           v.n, v.n, v.n * 9 / 10, v.n / 20, 0, v.n / 50, v.n / 40, v.n / 40, 0, v.n, v.n / 3, v.n / 2, v.n / 5, 0, 0
+      FROM generate_series($2::timestamptz, $3::timestamptz - interval '1 second', interval '15 minutes') AS q
+     CROSS JOIN generate_series(1, $4::int) AS d
+     CROSS JOIN LATERAL (SELECT (random() * 2 * $5::float8)::bigint AS n WHERE q IS NOT NULL) AS v
+"""
+
+HIGHER = """
+    INSERT INTO rollups
+    SELECT team_id, $2::smallint, date_trunc($3, start, 'UTC'), domain_id, domain_name, broadcast_id, sum(received),
+           sum(sent), sum(delivered), sum(delivery_delayed), sum(failed), sum(suppressed), sum(bounced_transient),
+           sum(bounced_permanent), sum(bounced_undetermined), sum(opened), sum(clicked), sum(unique_opened),
+           sum(unique_clicked), sum(complained), sum(unsubscribed)
+      FROM rollups
+     WHERE team_id = $1::uuid AND level = 1
+     GROUP BY 1, 2, 3, 4, 5, 6
+"""
+
+EVENTS = """
+    CREATE UNLOGGED TABLE raw_events AS
+    SELECT $1::timestamptz + n * ($2::timestamptz - $1::timestamptz) / $3::bigint AS at,
+           md5('domain' || (n % $4::int + 1))::uuid AS domain_id,
+           (ARRAY['received', 'sent', 'delivered', 'opened'])[n % 4 + 1] AS kind
+      FROM generate_series(0::bigint, $3::bigint - 1) AS n
+"""
+
+RAW = """
+    SELECT date_trunc('day', at, 'UTC'), domain_id, count(*) FILTER (WHERE kind = 'received'),
+           count(*) FILTER (WHERE kind = 'sent'), count(*) FILTER (WHERE kind = 'delivered'),
+           count(*) FILTER (WHERE kind = 'opened')
+      FROM raw_events
+     WHERE at >= $1 AND at < $2
+     GROUP BY 1, 2
+"""
+
+BUSY_EMAILS = """
+    WITH numbered AS MATERIALIZED (
+        SELECT n, $2::timestamptz + n * interval '15 minutes' / $3::bigint AS at,
+               pg_temp.identity($2::timestamptz + n * interval '15 minutes' / $3::bigint, n) AS id
+          FROM generate_series(0::bigint, $3::bigint - 1) AS n
+    ), stored AS (
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject, domain_name,
+                            last_event, last_event_at)
+        SELECT $1::uuid, id, at, id, 'm', 's', '[]', 's', 'd1.example', 'opened', at FROM numbered
+    ), stored_recipients AS (
+        INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state, opened_at)
+        SELECT $1::uuid, id, 0, 'to', 'a', 'a', 0, 'opened', at FROM numbered
+    ), counted AS (
+        INSERT INTO metric_increments (team_id, id, start, domain_name, received, sent, delivered, opened, unique_opened)
+        SELECT $1::uuid, pg_temp.identity(min(at), $3::bigint * 9 + min(n)),
+               date_bin('10 seconds', at, 'epoch'::timestamptz),
+               'd1.example', count(*), count(*), count(*), count(*), count(*)
+          FROM numbered
+         GROUP BY 3
+    )
+    INSERT INTO timeline (team_id, id, email_id, at, kind, position)
+    SELECT $1::uuid, pg_temp.identity(at, n * 4 + step), id, at, kind, CASE step WHEN 0 THEN NULL ELSE 0 END
+      FROM numbered
+     CROSS JOIN unnest(ARRAY['queued', 'sent', 'delivered', 'opened']) WITH ORDINALITY AS kinds (kind, place)
+     CROSS JOIN LATERAL (SELECT place - 1 AS step) AS steps
+     ORDER BY at
+"""
+
+
+def measure(report: Report) -> None:
+    try:
+        tools.need("wrk")
+    except tools.Missing as missing:
+        report.skip("everything", str(missing))
+        return
+    with serving(report, report.folder / "data", roles="api") as server:
+        end = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        many = MANY // 100 if report.short else MANY
+        few = (str(server.sql("SELECT id FROM teams")[0][0]), KEY)
+        lot = server.make_team("lot")
+        busy = server.make_team("busy")
+        asyncio.run(grow(server, {few[0]: FEW, lot[0]: many}, end))
+        month = f"start_date={(end - timedelta(days=30)).date()}&end_date={(end - timedelta(days=1)).date()}"
+        daily = f"/emails/metrics?{month}&dimensions=period,domain"
+        india = f"{daily}&timezone=Asia/Kolkata"
+        utc = asked(report, server, lot[1], daily)
+        report.figure("30 days by day and domain, UTC, p50", utc, "ms", at_most(5))
+        local = asked(report, server, lot[1], india)
+        report.figure("30 days by day and domain, Asia/Kolkata, p50", local, "ms", at_most(40))
+        report.figure(
+            "30 days, 100 million events ÷ 1 million",
+            utc / asked(report, server, few[1], daily),
+            "×",
+            at_most(1.5),
+        )
+        beside = raw(report, server, end, many // 10)
+        report.figure("the same from the events, a tenth of them", beside, "ms")
+        report.figure("the events ÷ the rollups", beside / utc, "×", at_least(100))
+        quarter = end - timedelta(hours=9)
+        asyncio.run(crowd(server, busy[0], quarter, BUSY // (40 if report.short else 4)))
+        begins = quarter + timedelta(minutes=7, seconds=33, microseconds=123456)
+        odd = f"/emails/metrics?start_date={begins.isoformat().replace('+00:00', 'Z')}"
+        report.figure(
+            "from the middle of a quarter hour with 1 million events, p50",
+            asked(report, server, busy[1], odd),
+            "ms",
+            at_most(150),
+        )
+
+
+async def grow(server: Server, teams: dict[str, int], end: datetime) -> None:
+    start = end - timedelta(days=DAYS)
+    conn = await server.connect()
+    try:
+        for team_id, events in teams.items():
+            share = events / (DAYS * 96 * DOMAINS) / 4.5
+            await conn.execute(QUARTERS, team_id, start, end, DOMAINS, share, timeout=600)
+            for level, unit in ((2, "hour"), (3, "day")):
+                await conn.execute(HIGHER, team_id, level, unit, timeout=600)
+        await conn.execute("VACUUM (ANALYZE) rollups", timeout=600)
+    finally:
+        await conn.close()
+
+
+async def crowd(server: Server, team_id: str, quarter: datetime, emails: int) -> None:
+    """Four events of each email within a quarter hour, folded."""
+    pool = await asyncpg.create_pool(server.database_url, min_size=1, max_size=1, command_timeout=600)
+    try:
+        await pool.execute(IDENTITY)
+        await pool.execute(BUSY_EMAILS, team_id, quarter, emails)
+        for table in ("emails", "recipients", "timeline"):
+            await pool.execute(f"VACUUM (ANALYZE) {table}")
+        await rollups.fold(pool, datetime.now(UTC))
+    finally:
+        await pool.close()
+
+
+def raw(report: Report, server: Server, end: datetime, events: int) -> float:
+    """Milliseconds for the same 30 days counted from events; the median of three."""
+
+    async def ask() -> float:
+        conn = await server.connect()
+        try:
+            await conn.execute(EVENTS, end - timedelta(days=DAYS), end, events, DOMAINS, timeout=900)
+            await conn.execute("VACUUM (ANALYZE) raw_events", timeout=600)
+            found = []
+            for _ in range(3):
+                started = time.monotonic()
+                await conn.fetch(RAW, end - timedelta(days=30), end, timeout=600)
+                found.append((time.monotonic() - started) * 1000)
+            await conn.execute("DROP TABLE raw_events")
+            return statistics.median(found)
+        finally:
+            await conn.close()
+
+    report.note(f"the raw question reads {events:,} events")
+    return asyncio.run(ask())
+
+
+def asked(report: Report, server: Server, key: str, path: str) -> float:
+    """The p50 of a question asked again and again."""
+    requests = load.reads(report.folder / "question.txt", [path])
+    load.wrk(server, requests, connections=CONNECTIONS, seconds=1, threads=1, key=key)
+    answered = load.wrk(
+        server, requests, connections=CONNECTIONS, seconds=2 if report.short else 6, threads=1, key=key
+    )
+    if answered.trouble:
+        report.fault(f"{path}: {answered.trouble}")
+    return answered.p50
+
+
+if __name__ == "__main__":
+    ended("metrics", measure, __doc__)
