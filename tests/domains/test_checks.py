@@ -344,3 +344,21 @@ async def test_a_domain_that_is_trusted_stays_able_whatever_dns_says(
         await at.checks_until(at.now() + 4 * DAY)
         assert (await at.team.get(f"/domains/{made}")).json()["status"] == "failed"
         assert (await at.team.post("/emails", mail())).status_code == 200
+
+
+async def test_hostile_text_in_dns_is_kept_as_text(database_url: str, tmp_path: Path) -> None:
+    """UI-01: NUL, control characters, markup, braces and bytes that are no UTF-8."""
+    async with checked(database_url, tmp_path) as at:
+        domain = await at.adds()
+        hostile = '"\\000\\255<script>{owner}%s$1\\"\\010" "' + "x" * 200 + '"'
+        at.dns.add("send.harbor.example", "TXT", hostile)
+        at.dns.add("send.harbor.example", "MX", "10 a\\000b\\032c.example.")
+        at.dns.add("pillarbox._domainkey.harbor.example", "TXT", '"p=;p=;;=;\\000=\\001"')
+        await domain.verifies()
+        assert await at.checks() == 1
+        assert (await domain.states())["domain"] == "pending"
+        found = await domain.findings()
+        assert "<script>{owner}%s$1" in found["spf_txt"].found[0]
+        assert [finding.advice[0].code for finding in found.values()] == [
+            "other_mx", "spf_not_there", "empty_key",
+        ]  # fmt: skip
