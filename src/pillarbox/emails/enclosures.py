@@ -14,7 +14,6 @@ from pillarbox.mail.attachments import clean_filename, parse_content_type
 
 MOST = 100
 MOST_BASE64 = 40 * 1024 * 1024
-MOST_PADDING = 2
 MOST_NAME = 255
 MOST_CID = 128
 MOST_URL = 2048
@@ -45,6 +44,7 @@ UNNAMED_TYPES = {
 
 _types = mimetypes.MimeTypes()
 _UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TOO_MUCH_PADDING = "==="
 _BLANKS = b" \t\n\v\f\r"
 _BAD_CID = re.compile(r"[\s<>\x00-\x1f\x7f-\x9f]")
 
@@ -119,7 +119,15 @@ def _content(value: object, field: str) -> bytes:
 
 
 def _from_base64(text: str, field: str) -> bytes:
-    """The bytes of a base64 text; white space is ignored and padding is optional."""
+    """The bytes of a base64 text; white space is ignored and padding is optional.
+
+    Forty megabytes are not copied to be read: a text in the usual form is read as it is.
+    """
+    if len(text) <= MOST_BASE64 + 4 and not text.endswith(_TOO_MUCH_PADDING):
+        try:
+            return binascii.a2b_base64(text, strict_mode=True)
+        except ValueError:
+            pass  # not in the usual form, or wrong
     if not text.isascii():
         raise _bad_base64(field)
     digits = text.encode("ascii").translate(None, _BLANKS)
@@ -127,11 +135,13 @@ def _from_base64(text: str, field: str) -> bytes:
         raise InvalidAttachment(
             f"Invalid `{field}.content` field. Attachments may have 40 MB after base64 encoding."
         )
-    bare = digits.rstrip(b"=")
-    if len(digits) - len(bare) > MOST_PADDING:
+    if digits.endswith(_TOO_MUCH_PADDING.encode()):
         raise _bad_base64(field)
+    if len(digits) % 4:
+        digits = digits.rstrip(b"=")
+        digits += b"=" * (-len(digits) % 4)
     try:
-        return binascii.a2b_base64(bare + b"=" * (-len(bare) % 4), strict_mode=True)
+        return binascii.a2b_base64(digits, strict_mode=True)
     except binascii.Error:
         raise _bad_base64(field) from None
 
