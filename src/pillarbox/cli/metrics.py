@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from pillarbox.cli.answers import Json, counted, perform, say, show_json, show_table
@@ -87,18 +88,16 @@ async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> i
         reach.settings.metrics_retention_days,
     )
     found = read.cut(asked)
-    answer = wire.answer(asked, found, await read.rows(reach.pool, team.id, asked, found))
+    answer = msgspec.json.decode(
+        wire.answer(asked, found, await read.rows(reach.pool, team.id, asked, found)), type=wire.Metrics
+    )
     if json:
-        show_json({"team": team.name, **_plain(answer)})
+        show_json({"team": team.name, **msgspec.to_builtins(answer)})
         return 0
     rows = [*answer.data, {"period": "Total", **answer.totals}]
     columns = ("Day", *(title for title, _ in SHOWN))
     show_table(columns, [(row["period"], *(row[name] for _, name in SHOWN)) for row in rows])
     return 0
-
-
-def _plain(answer: wire.Metrics) -> dict[str, Any]:
-    return {name: getattr(answer, name) for name in answer.__struct_fields__}
 
 
 async def _rebuild(reach: Reach, wanted: str | None, *, mend: bool, json: bool) -> int:

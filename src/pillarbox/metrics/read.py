@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -44,8 +45,7 @@ class TooManyRows(Invalid):
         super().__init__(f"More than {MOST_ROWS} rows. Narrow the range or use more filters.")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of the answer; keys that were not asked for are None."""
 
     period: int
@@ -87,11 +87,15 @@ async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Seq
     """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
     if question.range.empty or not found:
         return []
+    by_history = question.by("email") or bool(question.emails)
+    if not by_history and not _odd(question.range):
+        # One statement is a snapshot by itself.
+        return await _by_rollups(TeamDb(pool, team_id), question, found, plan(question.range, set(), None))
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         db = TeamDb(conn, team_id)
-        if question.by("email") or question.emails:
+        if by_history:
             return await _by_history(db, question, found)
-        return await _by_rollups(db, question, found)
+        return await _by_rollups(db, question, found, await _planned(db, question.range))
 
 
 async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> list[Row]:
@@ -104,34 +108,30 @@ async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -
             raise TooManyRows
     begins = [period.start for period in found]
     wanted = _wanted(question)._replace(emails=emails)
-    return _rows(await queries.events(db, [(start, until)], ids, begins, wanted))
+    return _rows(await queries.events(db, [(start, until)], ids, begins, wanted), merge=False)
 
 
-async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period]) -> list[Row]:
-    plan = await _planned(db, question.range)
+async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> list[Row]:
     begins = [period.start for period in found]
     wanted = _wanted(question)
-    parts = _parts(plan, found)
-    read = await queries.rollups(db, parts, begins, plan.lower, plan.upper, wanted)
-    if plan.stretches:
-        ids = _ids_between(plan.stretches[0][0], plan.stretches[-1][1])
-        read += await queries.events(db, plan.stretches, ids, begins, wanted)
-    return _rows(read)
+    parts = _parts(made, found)
+    read = await queries.rollups(db, parts, begins, made.lower, made.upper, wanted)
+    if made.stretches:
+        ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
+        read += await queries.events(db, made.stretches, ids, begins, wanted)
+    return _rows(read, merge=bool(made.stretches))
 
 
 async def _planned(db: TeamDb, asked: Range) -> Plan:
     """Decide for each odd edge how it is answered."""
-    odd = {
-        _floor(at, QUARTER)
-        for at in (asked.start, asked.until)
-        if at is not None and at != _floor(at, QUARTER)
-    }
-    fine: set[datetime] = set()
-    purged: datetime | None = None
-    if odd:
-        fine = await queries.fine(db, sorted(odd))
-        purged = await queries.purged_before(db)
-    return plan(asked, fine, purged)
+    fine = await queries.fine(db, sorted(_odd(asked)))
+    return plan(asked, fine, await queries.purged_before(db))
+
+
+def _odd(asked: Range) -> set[datetime]:
+    """The quarter hours that the range begins or ends inside of."""
+    edges = [at for at in (asked.start, asked.until) if at is not None]
+    return {_floor(at, QUARTER) for at in edges if at != _floor(at, QUARTER)}
 
 
 def plan(asked: Range, fine: set[datetime], purged: datetime | None) -> Plan:
@@ -227,22 +227,20 @@ def _wanted(question: Question) -> queries.Wanted:
     )
 
 
-def _rows(read: Sequence[Any]) -> list[Row]:
-    """What both sources say of one combination is one row."""
+def _rows(read: Sequence[Any], *, merge: bool) -> list[Row]:
+    """The rows; with `merge` what several sources say of one combination becomes one row."""
     if len(read) >= MOST_GROUPS:
         raise TooManyRows
-    sums: dict[Any, tuple[int, ...]] = {}
-    for record in read:
-        period, domain_id, domain_name, broadcast_id, email_id, *counts = record
-        key = (period, domain_id, domain_name, broadcast_id, email_id)
-        known = sums.get(key)
-        sums[key] = (
-            tuple(counts) if known is None else tuple(a + b for a, b in zip(known, counts, strict=True))
-        )
-    return [
-        Row(period, domain_id, domain_name, broadcast_id, email_id, counts)
-        for (period, domain_id, domain_name, broadcast_id, email_id), counts in sums.items()
-    ]
+    rows = [Row(r[0], r[1], r[2], r[3], r[4], r[5:]) for r in read]
+    if not merge:
+        return rows
+    sums: dict[Any, Row] = {}
+    for row in rows:
+        known = sums.get(row[:5])
+        if known is not None:
+            row = row._replace(counts=tuple(map(add, known.counts, row.counts)))
+        sums[row[:5]] = row
+    return list(sums.values())
 
 
 def _ids_between(start: datetime, until: datetime) -> tuple[UUID, UUID]:

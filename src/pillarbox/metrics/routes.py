@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Reply, Request, encode
+from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.routing import Access, route
 from pillarbox.metrics import question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
@@ -41,7 +41,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply:
     if body is None:
         found = read.cut(asked)
         rows = await read.rows(request.use(asyncpg.Pool), db.team_id, asked, found)
-        body = encode(wire.answer(asked, found, rows))
+        body = wire.answer(asked, found, rows)
         policy.cache.put(db.team_id, key, request.at, body)
     return Reply(body)
 
