@@ -1,0 +1,23 @@
+"""Mail to an address of ours that stands for mail that we sent: it is processed, and never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import NamedTuple
+
+
+class BounceMail(NamedTuple):
+    """A report as it came. `token` is the local part of a return path (its MAC holds), or empty for mail to
+    the feedback address. `sender` is "" for the null sender."""
+
+    token: str
+    recipient: str
+    sender: str
+    raw: bytes
+    at: datetime
+
+
+Bounces = Callable[[BounceMail], Awaitable[object]]
+"""Takes one; when it returns, what follows from the report is committed. Raises where that failed: then the
+sender is told to try again."""
