@@ -6,7 +6,7 @@ never from other rates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 COLUMNS = (
@@ -73,6 +73,8 @@ class Shape:
 
     __slots__ = ("_pick", "_rates", "fields")
 
+    _pick: Callable[[tuple[int | float, ...]], tuple[int | float, ...]]
+
     def __init__(self, wanted: Sequence[str]) -> None:
         places = dict(_PLACES, bounced=len(COLUMNS))
         rates = [name for name in wanted if name in RATES]
@@ -90,10 +92,10 @@ class Shape:
     def of(self, counts: tuple[int, ...]) -> tuple[int | float, ...]:
         """What one row shows; `counts` are its columns."""
         first, second, third = _BOUNCED
-        row: tuple[int | float, ...] = (*counts, counts[first] + counts[second] + counts[third])
-        if self._rates:
-            row += tuple([percent(row[part], row[whole]) for part, whole in self._rates])
-        return self._pick(row)  # type: ignore[no-any-return]
+        row = (*counts, counts[first] + counts[second] + counts[third])
+        if not self._rates:
+            return self._pick(row)
+        return self._pick((*row, *[percent(row[part], row[whole]) for part, whole in self._rates]))
 
 
 def percent(part: int, whole: int) -> float:

@@ -126,18 +126,24 @@ async def rebuild(
     pool: asyncpg.Pool, ids: Ids, team_id: UUID, now: datetime, *, mend: bool
 ) -> AsyncIterator[Difference]:
     """The differences of a team, day by day; with `mend` each day's are set right before they are told."""
-    span = await pool.fetchrow(SPAN, team_id)
-    if span["first"] is None:
+    first, purged = await _span(pool, team_id)
+    if first is None:
         return
-    day = _day(span["first"])
-    if span["purged"] is not None:
-        day = max(day, _day(span["purged"]) + DAY)
+    day = _day(first)
+    if purged is not None:
+        day = max(day, _day(purged) + DAY)
     while day <= now:
         async with pool.acquire() as conn:
             found = await _day_of(conn, ids, team_id, day, mend=mend)
         for difference in found:
             yield difference
         day += DAY
+
+
+async def _span(pool: asyncpg.Pool, team_id: UUID) -> tuple[datetime | None, datetime | None]:
+    """When counting began, and up to when retention has removed the history."""
+    row = await pool.fetchrow(SPAN, team_id)
+    return (row["first"], row["purged"]) if row is not None else (None, None)
 
 
 async def _day_of(

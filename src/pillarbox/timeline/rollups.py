@@ -174,7 +174,9 @@ async def thin(pool: asyncpg.Pool, now: datetime, busy: int = BUSY) -> int:
     async def some() -> int:
         async with transaction(pool) as conn:
             await lock(conn)
-            return changed(await conn.execute(THIN, horizon - LOOK_BACK, horizon, busy, min(busy, BUSY_PER_ROW), 200))
+            return changed(
+                await conn.execute(THIN, horizon - LOOK_BACK, horizon, busy, min(busy, BUSY_PER_ROW), 200)
+            )
 
     return await in_batches(some)
 
