@@ -368,9 +368,9 @@ def test_anything_else_is_not_understood(text: str) -> None:
 )
 def test_long_and_tangled_texts_cost_little(text: str) -> None:
     """API-09."""
-    begun = time.perf_counter()
+    begun = time.thread_time()
     assert reason(text) == NOT_UNDERSTOOD
-    assert time.perf_counter() - begun < 0.2
+    assert time.thread_time() - begun < 0.2
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9))

@@ -27,7 +27,7 @@ from kit.far_servers import FarServers, far_servers
 from kit.ledger import Comparison, Journal, acknowledged, arrivals, compare, open_work, states, uncertain
 from kit.load import Courier, to_each
 from kit.mailroom import still
-from kit.process import HURRY, KEY, connected, first_team, nursery, reconciled, served, settled
+from kit.process import KEY, connected, ended, first_team, nursery, reconciled, served, settled
 from kit.thrift import plain_client
 from kit.world import Team, mail
 
@@ -209,8 +209,7 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
             await load
             assert (await client.get("/health")).status_code == 200
         print(courier.tally)
-        async with connected(database_url) as conn:
-            await conn.execute(HURRY)
+        await ended(database_url, 2 * PATIENCE, hurries=1000)
         found = await compared(database_url, tmp_path / "ledger", far)
         found.assert_sound()
         assert (found.accepted, found.arrived) == (80, 80)

@@ -34,7 +34,7 @@ async def two_workers(url: str, folder: Path) -> AsyncIterator[tuple[Nursery, Co
 
 
 @pytest.mark.parametrize(
-    ("count", "ahead", "around"), [(100, 2.5, 1.2), pytest.param(2000, 20.0, 2.0, marks=pytest.mark.slow)]
+    ("count", "ahead", "around"), [(100, 5.0, 1.2), pytest.param(2000, 20.0, 2.0, marks=pytest.mark.slow)]
 )
 async def test_an_email_is_either_canceled_or_sent(
     database_url: str, tmp_path: Path, count: int, ahead: float, around: float

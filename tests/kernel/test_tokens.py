@@ -180,7 +180,7 @@ def test_fields_that_do_not_fit_are_an_error_of_ours() -> None:
 
 def test_a_long_wrong_token_costs_little() -> None:
     """API-09."""
-    begun = time.perf_counter()
+    begun = time.thread_time()
     with pytest.raises(TokenInvalid):
         signer().read("file", "A" * 10_000_000)
-    assert time.perf_counter() - begun < 0.2
+    assert time.thread_time() - begun < 0.2

@@ -159,9 +159,9 @@ def test_only_a_local_part_outside_ascii_needs_smtputf8() -> None:
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
     """TRAP-05: no text costs more than a few milliseconds."""
-    begin = time.perf_counter()
+    begin = time.thread_time()
     _is_taken(text)
-    assert time.perf_counter() - begin < 0.25
+    assert time.thread_time() - begin < 0.25
 
 
 def test_case_folding_of_protocol_text_is_ascii() -> None:

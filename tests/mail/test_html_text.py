@@ -203,9 +203,9 @@ HOSTILE = {
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_documents_take_bounded_time(html: str) -> None:
     """TRAP-06."""
-    begin = time.perf_counter()
+    begin = time.thread_time()
     text = text_of(html)
-    assert time.perf_counter() - begin < 2.0
+    assert time.thread_time() - begin < 2.0
     assert len(text) <= 2 * len(html) + 10
 
 

@@ -470,6 +470,6 @@ def test_every_answer_at_every_stage_has_a_verdict(
 )
 def test_hostile_texts_are_judged_in_bounded_time(piece: str) -> None:
     """OUT-18: the patterns are linear."""
-    started = time.perf_counter()
+    started = time.thread_time()
     classify(Reply(550, None, (piece * 2048)[:2048]), Stage.RCPT)
-    assert time.perf_counter() - started < 0.25
+    assert time.thread_time() - started < 0.25
