@@ -132,6 +132,26 @@ def test_reschedule_and_cancel(sdk: Server) -> None:
         resend.Emails.cancel(soon)
 
 
+def test_metrics(sdk: Server) -> None:
+    """metrics.md section 8: arrays as the SDK joins them, and its own refusal of forbidden pairs."""
+    email = settled(resend.Emails.send(params())["id"])
+    found = resend.Emails.metrics(
+        {
+            "start_date": datetime.now(UTC) - timedelta(hours=1),
+            "metrics": ["received", "delivered", "delivery_rate"],
+            "dimensions": ["domain", "email"],
+            "email_id": [email["id"]],
+            "timezone": "Europe/Berlin",
+        }  # type: ignore[typeddict-item]
+    )
+    assert found["object"] == "metrics"
+    assert found["totals"] == {"received": 1, "delivered": 1, "delivery_rate": 100.0}
+    [row] = found["data"]
+    assert (row["email_id"], row["domain_name"], row["delivered"]) == (email["id"], "harbor.example", 1)
+    with pytest.raises(ValueError, match="broadcast"):
+        resend.Emails.metrics({"dimensions": ["email", "broadcast"]})
+
+
 def test_share(sdk: Server) -> None:
     email = resend.Emails.send(params())["id"]
     for given in (None, {"expires_in": "1h 30m"}):
