@@ -182,4 +182,5 @@ def _item(row: Claimed, parcel: Parcel, groups: Mapping[int, list[Target]], dead
         parcel,
         deadline,
         row.begun,
+        alone=row.grp == 0 and len(groups) == 1,
     )

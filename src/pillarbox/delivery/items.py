@@ -96,7 +96,8 @@ class Item:
 
     `deadline` is boot time: past it the lease must be taken for lost. `uncertain` says that an earlier
     claim ended without an outcome, so this attempt may be a repetition; `begun` how many attempts after the
-    first of those were begun and ended without one too.
+    first of those were begun and ended without one too. `alone` says that no other item of the email is open,
+    as far as is known.
     """
 
     team_id: UUID
@@ -112,8 +113,14 @@ class Item:
     parcel: Parcel
     deadline: float = 0.0
     begun: int = 0
+    alone: bool = False
     running: bool = field(default=False)
     site: str = ""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing has become of the email yet, as far as is known."""
+        return self.alone and not (self.tries or self.reached or self.uncertain) and len(self.targets) == 1
 
     @property
     def key(self) -> Key:

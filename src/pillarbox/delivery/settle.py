@@ -7,7 +7,7 @@ side has the mail and only this process knows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 import asyncpg
@@ -23,7 +23,7 @@ from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
 from pillarbox.suppressions import automatic
-from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.record import Crossed, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 from pillarbox.webhooks.publish import Publisher
 
@@ -90,18 +90,25 @@ class Settler:
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
-        async with transaction(self._pool) as conn:
-            await self._write(conn, batch)
-            await faults.point("delivery.in_settle")
+        first = {s.item.email_id for s in batch if s.item.is_first}
+        try:
+            await self._commit(batch, first)
+        except Crossed:
+            await self._commit(batch, ())
         figures.settled(batch)
         return [None] * len(batch)
 
-    async def _write(self, conn: Connection, batch: Sequence[Settlement]) -> None:
+    async def _commit(self, batch: Sequence[Settlement], first: Collection[UUID]) -> None:
+        async with transaction(self._pool) as conn:
+            await self._write(conn, batch, first)
+            await faults.point("delivery.in_settle")
+
+    async def _write(self, conn: Connection, batch: Sequence[Settlement], first: Collection[UUID]) -> None:
         done = [queries.Done(*s.item.key, s.item.attempt) for s in batch if s.retry is None]
         retries = [s.retry for s in batch if s.retry is not None]
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
-        taken = await self._timeline.record(conn, entries)
+        taken = await self._timeline.record(conn, entries, first=first)
         await automatic.add(conn, _causes(batch, taken), self._ids, self._publisher)
         captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
         if captured:

@@ -241,6 +241,7 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
             ],
             parcel=parcel,
             deadline=deadline,
+            alone=len(draft.groups) == 1,
         )
         for grp, destination in enumerate(draft.groups)
     ]

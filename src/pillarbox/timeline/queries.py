@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import Connection, literal
@@ -61,6 +61,36 @@ WRITE = """
       FROM unnest($12::uuid[], $13::uuid[], $14::text[], $15::timestamptz[], $16::timestamptz[])
            AS k (team_id, id, last_event, last_event_at, sent_at)
      WHERE e.team_id = k.team_id AND e.id = k.id
+"""
+
+# What `LOCK` and `WRITE` do together, for emails of which it is assumed that nothing became of them yet: the
+# guards are the assumption. Emails come in key order, and each one's recipient after it. The last row says
+# how many emails were met.
+WRITE_FIRST = """
+    WITH heads AS (
+        UPDATE emails e
+           SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text[],
+                      $5::text::timestamptz[], $6::text::timestamptz[], $7::text[], $8::text[],
+                      $9::text::timestamptz[], $10::text::timestamptz[], $11::text::timestamptz[])
+               AS k (team_id, id, position, state, sent_at, delayed_at, bounce_type, last_event,
+                     last_event_at, email_sent_at, since)
+         WHERE e.team_id = k.team_id AND e.id = k.id
+           AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+        RETURNING e.team_id, e.id, e.domain_id, e.domain_name, e.broadcast_id,
+                  k.position, k.state, k.sent_at AS first_sent_at, k.delayed_at, k.bounce_type
+    ), fates AS (
+        UPDATE recipients r
+           SET state = h.state, sent_at = h.first_sent_at, delayed_at = h.delayed_at,
+               bounce_type = h.bounce_type
+          FROM heads h
+         WHERE r.team_id = h.team_id AND r.email_id = h.id AND r.position = h.position
+           AND r.state = 'queued' AND r.sent_at IS NULL AND r.delayed_at IS NULL AND r.bounce_type IS NULL
+        RETURNING r.team_id, r.email_id, h.domain_id, h.domain_name, h.broadcast_id
+    )
+    SELECT team_id, email_id, domain_id, domain_name, broadcast_id, 0 AS met FROM fates
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, NULL, count(*) FROM heads
 """
 
 APPEND = """
@@ -126,6 +156,38 @@ async def write(
     columns = list(zip(*[_fate_row(*row) for row in fates], strict=True)) or [()] * 11
     heads = list(zip(*emails, strict=True)) or [()] * 5
     await conn.execute(WRITE, *columns, *heads)
+
+
+class First(NamedTuple):
+    """What the first events of an email with one recipient in them make of both; `since` is the earliest."""
+
+    team_id: UUID
+    email_id: UUID
+    position: int
+    fate: Fate
+    last_event: str
+    last_event_at: datetime
+    sent_at: datetime | None
+    since: datetime
+
+
+class Crossed(Exception):  # noqa: N818 - the transaction is repeated without the assumption
+    """An email and its recipient disagree about whether something became of it."""
+
+
+async def write_first(conn: Connection, firsts: Sequence[First]) -> dict[tuple[UUID, UUID], Any]:
+    """Store these where nothing has become of the email yet; returns where that was so.
+
+    Raises `Crossed` where the transaction must be rolled back.
+    """
+    rows = [(*f[:3], f.fate.state.value, *f.fate[1:4], *f[4:]) for f in sorted(firsts)]
+    columns: list[Any] = list(zip(*rows, strict=True))
+    for at in (0, 1, 2, 4, 5, 8, 9, 10):
+        columns[at] = literal(columns[at])
+    *found, last = await conn.fetch(WRITE_FIRST, *columns)
+    if last["met"] != len(found):
+        raise Crossed
+    return {(row["team_id"], row["email_id"]): row for row in found}
 
 
 Wanted = Mapping[UUID, Collection[str]]

@@ -5,7 +5,7 @@ Order of locks everywhere: work items, then emails, then recipients, each in key
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -16,8 +16,10 @@ from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
-from pillarbox.timeline.queries import Wanted
-from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, step
+from pillarbox.timeline.queries import Crossed, First, Wanted
+from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, Step, step
+
+__all__ = ["Crossed", "Publish", "Published", "Timeline"]
 
 QUARTER = 15
 SLOT = 10
@@ -71,16 +73,29 @@ class Timeline:
         self._publish = publish
 
     async def record(
-        self, conn: Connection, entries: Sequence[Entry] = (), openings: Sequence[Opening] = ()
+        self,
+        conn: Connection,
+        entries: Sequence[Entry] = (),
+        openings: Sequence[Opening] = (),
+        *,
+        first: Collection[UUID] = (),
     ) -> list[Entry]:
         """Write these events and all that follows from them; returns the entries that took effect.
 
         `entries` are events of recipients, in order of time per recipient. `openings` are first
         entries of emails that this same transaction inserts.
+
+        `first` names emails (of one recipient) that nobody else has anything to say about, as far as the
+        caller knows: theirs are written at once, and looked at before only where that turns out wrong.
+        `Crossed` means that the transaction has to be repeated without `first`.
         """
         batch = _Batch(self._ids)
         for opening in openings:
             batch.open(opening)
+        if first and entries:
+            hoped = [entry for entry in entries if entry.email_id in first]
+            entries = [entry for entry in entries if entry.email_id not in first]
+            entries += await self._settle_first(conn, hoped, batch)
         if entries:
             await self._settle(conn, entries, batch)
         if batch.fates or batch.heads:
@@ -114,12 +129,61 @@ class Timeline:
             await queries.append(conn, lines, ())
         return set(moved)
 
+    async def _settle_first(self, conn: Connection, entries: Sequence[Entry], batch: _Batch) -> list[Entry]:
+        """Settle first events without a look at what was before; returns those of which that is not known."""
+        left: list[Entry] = []
+        firsts: dict[tuple[UUID, UUID], tuple[First, list[tuple[Entry, Step]]]] = {}
+        for email, said in _by_email(entries).items():
+            made = _first(said)
+            if made is None:
+                left += said
+            else:
+                firsts[email] = made
+        if firsts:
+            met = await queries.write_first(conn, [first for first, _ in firsts.values()])
+            for email, (_, steps) in firsts.items():
+                row = met.get(email)
+                if row is None:
+                    left += [entry for entry, _ in steps]
+                else:
+                    batch.adopt(row, steps)
+        return left
+
     async def _settle(self, conn: Connection, entries: Sequence[Entry], batch: _Batch) -> None:
         keys = {(e.team_id, e.email_id, e.position) for e in entries if e.position is not None}
         for row in await queries.lock(conn, list(keys)):
             batch.meet(row)
         for entry in entries:
             batch.apply(entry)
+
+
+def _by_email(entries: Sequence[Entry]) -> dict[tuple[UUID, UUID], list[Entry]]:
+    found: dict[tuple[UUID, UUID], list[Entry]] = {}
+    for entry in entries:
+        found.setdefault((entry.team_id, entry.email_id), []).append(entry)
+    return found
+
+
+def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] | None:
+    """What these events make of an email that was queued and no more; None where they are not its first, or
+    not of one recipient."""
+    position = entries[0].position
+    fate = Fate(Kind.QUEUED)
+    head: tuple[Kind, datetime] = (Kind.QUEUED, entries[0].at)
+    steps = []
+    for entry in entries:
+        moved = step(fate, entry)
+        if moved is None or position is None or entry.position != position:
+            return None
+        fate = moved.fate
+        if moved.shows and (entry.at, RANK[entry.kind]) > (head[1], RANK[head[0]]):
+            head = (entry.kind, entry.at)
+        steps.append((entry, moved))
+    if position is None or any(fate[4:]):
+        return None
+    since = min(entry.at for entry in entries)
+    team_id, email_id = entries[0][:2]
+    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at, since), steps
 
 
 class _Batch:
@@ -174,18 +238,26 @@ class _Batch:
         if moved is None:
             return
         self._known[key] = self.fates[key] = moved.fate
+        row = self._emails[key[:2]]
+        self._note(entry, moved, row, first_sent=self._head(key[:2], row, entry, shows=moved.shows))
+
+    def adopt(self, row: Any, steps: Sequence[tuple[Entry, Step]]) -> None:
+        """Steps of an email's first events, which are written already."""
+        for entry, moved in steps:
+            self._note(entry, moved, row, first_sent=entry.kind is Kind.SENT)
+
+    def _note(self, entry: Entry, moved: Step, row: Any, *, first_sent: bool) -> None:
+        """History, metrics and webhooks of one event that took effect."""
         self.taken.append(entry)
         detail = entry.detail
         if not moved.publishes and detail is not None:
             detail = msgspec.structs.replace(detail, repeated=True)
         self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
-        row = self._emails[key[:2]]
         where = _Counted(
             entry.team_id, slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
         )
         for metric in moved.counts:
             self._count(where, metric, 1)
-        first_sent = self._head(key[:2], row, entry, shows=moved.shows)
         if moved.publishes:
             self._announce(entry, first_sent)
 

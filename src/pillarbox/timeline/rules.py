@@ -5,10 +5,9 @@ Data first: the table `RULES` is the state machine. `step` applies one event to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -100,8 +99,7 @@ class Opening(NamedTuple):
     broadcast_id: UUID | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """The columns of `recipients` that belong to the timeline."""
 
     state: Kind
@@ -158,11 +156,12 @@ def step(fate: Fate, entry: Entry) -> Step | None:
     first = rule.mark is None or getattr(fate, rule.mark) is None
     if entry.kind in ONCE and not first:
         return Step(fate, (), shows=False, publishes=False) if _is_history(entry) else None
-    moved = fate if _is_late(fate.state, entry.kind) else replace(fate, state=entry.kind)
+    changes: dict[str, Any] = {} if _is_late(fate.state, entry.kind) else {"state": entry.kind}
     if rule.mark is not None and first:
-        moved = replace(moved, **{rule.mark: entry.at})  # type: ignore[arg-type]
+        changes[rule.mark] = entry.at
     if entry.kind is Kind.BOUNCED:
-        moved = replace(moved, bounce_type=_bounce_type(entry))
+        changes["bounce_type"] = _bounce_type(entry)
+    moved = fate._replace(**changes)
     counts = (_metric(rule, entry),) + ((rule.first_counts,) if rule.first_counts and first else ())
     return Step(moved, counts, shows=moved.state is entry.kind, publishes=True)
 

@@ -1,0 +1,132 @@
+"""First events are written without a look at what was before; the result must be what a look would give."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kit.mailroom import clock_of, still
+from kit.world import Team, World, mail
+from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.timeline.record import Crossed
+from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
+
+BOUNCED = Detail(code=550, bounce=Bounce("Permanent", "NoEmail"))
+DELAYED = Detail(code=451, reply="451 later", attempt=1)
+
+STORIES: dict[str, list[tuple[Kind, Detail | None]]] = {
+    "delivered": [(Kind.SENT, Detail(host="mx")), (Kind.DELIVERED, Detail(code=250))],
+    "bounced": [(Kind.SENT, None), (Kind.BOUNCED, BOUNCED)],
+    "delayed": [(Kind.SENT, None), (Kind.DELIVERY_DELAYED, DELAYED)],
+    "never reached": [(Kind.DELIVERY_DELAYED, DELAYED)],
+    "failed": [(Kind.FAILED, Detail(reason="tls_required"))],
+    "suppressed": [(Kind.SUPPRESSED, Detail(suppressed="manual"))],
+    "complained": [(Kind.SENT, None), (Kind.DELIVERED, None), (Kind.COMPLAINED, None)],
+    "opened before": [(Kind.OPENED, None), (Kind.SENT, None), (Kind.DELIVERED, None)],
+}
+
+
+async def tell(
+    pillarbox: World, team: Team, email: UUID, story: str, *, first: bool, position: int = 0
+) -> int:
+    """Record a story of one recipient; returns how many of its events took effect."""
+    at = clock_of(pillarbox).now() + timedelta(seconds=1)
+    entries = [
+        Entry(team.id, email, position, kind, at + timedelta(milliseconds=turn), detail)
+        for turn, (kind, detail) in enumerate(STORIES[story])
+    ]
+    async with transaction(pillarbox.pool) as conn:
+        taken = await pillarbox.app.house.timeline.record(conn, entries, first={email} if first else ())
+    return len(taken)
+
+
+async def rows(pillarbox: World, team: Team, email: UUID) -> list[Any]:
+    """All that the timeline writes about an email, without ids."""
+    found: list[Any] = []
+    for statement in (
+        "SELECT last_event, last_event_at, sent_at FROM emails WHERE team_id = $1 AND id = $2",
+        "SELECT position, state, sent_at, delayed_at, bounce_type, opened_at, complained_at "
+        "FROM recipients WHERE team_id = $1 AND email_id = $2 ORDER BY position",
+        "SELECT at, kind, position, detail FROM timeline "
+        "WHERE team_id = $1 AND email_id = $2 AND kind <> 'queued' ORDER BY at, kind",
+    ):
+        found += [tuple(row) for row in await pillarbox.pool.fetch(statement, team.id, email)]
+    return found
+
+
+async def counted(pillarbox: World, team: Team) -> dict[str, int]:
+    """The team's metrics so far, all but `received`."""
+    row = await TeamDb(pillarbox.pool, team.id).source.fetchrow(
+        "SELECT sum(sent) AS sent, sum(delivered) AS delivered, sum(delivery_delayed) AS delayed,"
+        " sum(bounced_permanent) AS bounced, sum(failed) AS failed, sum(suppressed) AS suppressed,"
+        " sum(complained) AS complained FROM metric_increments WHERE team_id = $1",
+        team.id,
+    )
+    return {name: int(value or 0) for name, value in row.items()}
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_first_events_leave_what_a_look_would_have_left(
+    database_url: str, tmp_path: Path, story: str
+) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        looked, hoped = [UUID(await team.send()) for _ in range(2)]
+        before = await counted(pillarbox, team)
+        effects = await tell(pillarbox, team, looked, story, first=False)
+        between = await counted(pillarbox, team)
+        assert await tell(pillarbox, team, hoped, story, first=True) == effects
+        after = await counted(pillarbox, team)
+        assert await rows(pillarbox, team, hoped) == await rows(pillarbox, team, looked)
+        assert {n: after[n] - between[n] for n in after} == {n: between[n] - before[n] for n in before}
+
+
+async def test_a_wrong_assumption_costs_a_look_and_nothing_else(database_url: str, tmp_path: Path) -> None:
+    """An email that was delivered to its first recipient already, and its second one's first events."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        to = ["delivered@simulator.example", "ann@quay.example"]
+        looked, hoped = [UUID(await team.send(to=to)) for _ in range(2)]
+        for email, first in ((looked, False), (hoped, True)):
+            await tell(pillarbox, team, email, "delivered", first=first)
+        clock_of(pillarbox).advance(5)
+        for email, first in ((looked, False), (hoped, True)):
+            assert await tell(pillarbox, team, email, "bounced", first=first, position=1) == 2
+            assert await tell(pillarbox, team, email, "delivered", first=first, position=1) == 0
+        assert await rows(pillarbox, team, hoped) == await rows(pillarbox, team, looked)
+
+
+async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Such rows are not written by this house; the assumption must not cover them up."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        email = UUID(await team.send())
+        await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
+        before = await rows(pillarbox, team, email)
+        with pytest.raises(Crossed):
+            await tell(pillarbox, team, email, "delivered", first=True)
+        assert await rows(pillarbox, team, email) == before
+
+
+async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str, tmp_path: Path) -> None:
+    """One call with emails of both kinds; each ends as its own story says."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        answer = await team.post("/emails/batch", [mail()] * 6)
+        emails = [UUID(one["id"]) for one in answer.json()["data"]]
+        await tell(pillarbox, team, emails[1], "delayed", first=False)
+        at = clock_of(pillarbox).now() + timedelta(seconds=1)
+        entries = [
+            Entry(team.id, email, 0, kind, at) for email in emails for kind in (Kind.SENT, Kind.DELIVERED)
+        ]
+        async with transaction(pillarbox.pool) as conn:
+            taken = await pillarbox.app.house.timeline.record(conn, entries, first=set(emails[:4]))
+        assert len(taken) == 11
+        states = await pillarbox.pool.fetch("SELECT state, sent_at FROM recipients")
+        assert {row["state"] for row in states} == {"delivered"}
