@@ -104,6 +104,7 @@ from pillarbox.mail.verp import VerpSigner
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.receiving.return_path import ReturnPath
 from pillarbox.timeline.announcing import announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
@@ -218,6 +219,7 @@ class House:
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
+        self.return_path = self._return_paths()
         self.last_used = LastUsed(pool, seams.clock)
         self.rounds = self._rounds()
         checking = self._checking(seams)
@@ -303,6 +305,18 @@ class House:
     def _return_path(self, item: Item) -> str:
         token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
         return f"{token}@{item.parcel.return_path}"
+
+    def _return_paths(self) -> ReturnPath:
+        return ReturnPath(
+            pool=self.pool,
+            clock=self.clock,
+            signer=self.verp,
+            timeline=self.timeline,
+            ids=self.ids,
+            publisher=self.publisher,
+            windows=Windows(self.runtime.shared_memory, self.clock),
+            simulators=self.simulators,
+        )
 
     def _accept(self) -> Accept:
         return Accept(
