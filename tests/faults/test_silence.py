@@ -33,6 +33,7 @@ from kit.sink import USUAL, Sink
 from kit.world import world
 
 LEASE = 30.0
+LOAD_SECONDS = 60.0
 CONNECTIONS = 20
 DESTINATIONS = [f"quay{number}.example" for number in range(5)]
 
@@ -143,11 +144,12 @@ async def test_a_frozen_process_holds_nothing_up_and_sends_nothing_twice(
 ) -> None:
     """DUR-03: after the lease another process does the work; the frozen one wakes up and knows it."""
     async with pair(database_url, tmp_path, {"DATA": "tarpit:0.2"}) as at:
-        frozen = await asyncio.to_thread(at.workers.start, f"{point}=freeze@30")
+        frozen = await asyncio.to_thread(at.workers.start, f"{point}=freeze@15")
         await asyncio.to_thread(at.workers.start, place=1)
         load = asyncio.create_task(at.courier.post_many(300, 50, to_each(DESTINATIONS)))
-        while not is_stopped(frozen):
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(LOAD_SECONDS):
+            while not is_stopped(frozen):
+                await asyncio.sleep(0.05)
         await load
         took = await settled(at.url, 2 * LEASE + 30)
         print(f"\nall settled {took:.1f} s after the load while the process was frozen")

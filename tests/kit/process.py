@@ -37,7 +37,8 @@ DONE = ["delivered", "bounced", "failed", "suppressed", "canceled", "complained"
 
 HURRY = "UPDATE deliveries SET due_at = now() WHERE owner IS NULL AND due_at < '9999-01-01'"
 OPEN = """
-    SELECT destination, count(*), max(tries), max(last_reply), count(owner), min(due_at - now())
+    SELECT destination, count(*), max(tries), max(last_reply), max(reason), count(owner),
+           min(due_at - now()), max(uncertain), max(begun)
       FROM deliveries GROUP BY 1
 """
 AGE = """
@@ -176,7 +177,10 @@ async def settled(url: str, seconds: float) -> float:
     loop = asyncio.get_running_loop()
     started = loop.time()
     while (left := await _left(url)) != 0:
-        assert loop.time() - started < seconds, f"{left} recipients are still open after {seconds} s"
+        if loop.time() - started > seconds:
+            async with connected(url) as conn:
+                waiting = [tuple(row) for row in await conn.fetch(OPEN)]
+            raise AssertionError(f"{left} recipients are still open after {seconds} s: {waiting}")
         await asyncio.sleep(POLL)
     return loop.time() - started
 
