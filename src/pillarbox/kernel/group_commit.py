@@ -1,6 +1,7 @@
 """Group commit: callers that arrive while a commit is in flight share the next one (design 2.6).
 
-There is no timer: the flush in flight is the window. Each caller gets its own answer after the commit
+There is no timer unless one is asked for: the flush in flight is the window. Each caller gets its own
+answer after the commit
 that holds its row. When a flush fails for a reason that one item may have caused, the batch is cut in
 half and both halves are tried, so one bad row never fails its neighbours.
 """
@@ -37,7 +38,8 @@ class GroupCommit(Generic[Item, Result]):
     `shared` names the exceptions that no item can have caused (the database is gone): they are
     given to every caller at once, without cutting the batch.
 
-    `kind` is the label of its figures.
+    `kind` is the label of its figures. Where nobody waits for the answers a flush may `linger` for so many
+    seconds, so that more share it; with one flusher only.
 
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
     run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
@@ -53,6 +55,7 @@ class GroupCommit(Generic[Item, Result]):
         most_weight: int = 8 * 1024 * 1024,
         most_waiting: int = 256 * 1024 * 1024,
         flushers: int = 2,
+        linger: float = 0.0,
         shared: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._flush = flush
@@ -62,6 +65,7 @@ class GroupCommit(Generic[Item, Result]):
         self._most_weight = most_weight
         self._most_waiting = most_waiting
         self._flushers = flushers
+        self._linger = linger
         self._shared = shared
         self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
         self._weight = 0
@@ -98,6 +102,8 @@ class GroupCommit(Generic[Item, Result]):
             # One turn of the loop lets everything that is ready to arrive join this flush.
             await asyncio.sleep(0)
             while self._waiting:
+                if self._linger and len(self._waiting) < self._most_items:
+                    await asyncio.sleep(self._linger)
                 batch = self._gather()
                 try:
                     await self._commit([(item, answer) for item, _, answer in batch])

@@ -23,8 +23,8 @@ from pillarbox.webhooks.dispatch import figures
 log = get("figures")
 
 EVERY = 15.0
-MOST = 50_000
-PAGES = 1_000
+MOST = 10_000
+PAGES = 150
 PATIENCE = 5.0
 STATES = ("due", "waiting", "leased")
 

@@ -31,7 +31,7 @@ LOOK_EVERY = 1.0
 SHORT_PAUSE = 0.1
 """Seconds until the rest is looked at, where there are more webhooks than one look takes."""
 
-LOOK_PAUSE = 0.01
+LOOK_PAUSE = 0.02
 """Seconds between two looks under load: what is found in them is found by the next one."""
 
 FRESH_SECONDS = 1.0

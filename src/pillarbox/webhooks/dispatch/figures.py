@@ -43,7 +43,7 @@ HELD = Gauge("pillarbox_webhook_items_in_memory", "Deliveries in the memory of t
 RUNNING = Gauge("pillarbox_webhook_running", "Attempts in flight.")
 QUEUE = Gauge(
     "pillarbox_webhook_queue_items",
-    "Deliveries in the database: due, waiting for a retry, leased. Estimated beyond 50,000.",
+    "Deliveries in the database: due, waiting for a retry, leased. Estimated beyond 10,000.",
     ("state",),
 )
 QUEUE_OLDEST = Gauge(

@@ -51,12 +51,14 @@ WEBHOOK = """
 
 # A webhook of which another process holds deliveries is left to that process. What is dead (an earlier epoch,
 # or no webhook any more: epoch -1) is taken out of the queue on the way. Always at least one row.
+# Rows are met again by their place on disk, which cannot change under the lock: by the primary key a planner
+# without statistics reads all of a webhook.
 CLAIM = """
     WITH elsewhere AS MATERIALIZED (
         SELECT EXISTS (SELECT FROM webhook_deliveries
                         WHERE team_id = $1 AND webhook_id = $2 AND owner IS NOT NULL AND owner <> $4) AS held
     ), due AS MATERIALIZED (
-        SELECT event_id, replay, epoch = $3 AS live
+        SELECT ctid AS spot, epoch = $3 AS live
           FROM webhook_deliveries
          WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $6
            AND NOT (SELECT held FROM elsewhere)
@@ -66,8 +68,7 @@ CLAIM = """
     ), dead AS (
         DELETE FROM webhook_deliveries d
          USING due
-         WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = due.event_id AND d.replay = due.replay
-           AND NOT due.live
+         WHERE d.ctid = due.spot AND d.team_id = $1 AND NOT due.live
         RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail
     ), buried AS (
         INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status, subject_id, position,
@@ -80,8 +81,7 @@ CLAIM = """
         UPDATE webhook_deliveries d
            SET owner = $4, leased_until = $5, attempt = d.attempt + 1
           FROM due
-         WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = due.event_id AND d.replay = due.replay
-           AND due.live
+         WHERE d.ctid = due.spot AND d.team_id = $1 AND due.live
         RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail, d.attempt, d.tries,
                   d.due_at
     )
@@ -121,13 +121,13 @@ GIVE_BACK = """
 PUT_OFF = """
     UPDATE webhook_deliveries d
        SET due_at = $4
-      FROM (SELECT event_id, replay
+      FROM (SELECT ctid AS spot
               FROM webhook_deliveries
              WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $3
              ORDER BY due_at, event_id
              LIMIT 1
                FOR UPDATE SKIP LOCKED) AS first
-     WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = first.event_id AND d.replay = first.replay
+     WHERE d.ctid = first.spot AND d.team_id = $1
 """
 
 # Across teams: who holds deliveries, and whether any of a holder's leases is over. One index descent for

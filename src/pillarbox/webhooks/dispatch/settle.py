@@ -27,6 +27,7 @@ log = get("webhooks")
 RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
 PAUSE = 0.5
 MOST_REFUSALS = 10
+GATHER_SECONDS = 0.01
 COUNTED = frozenset({"success", "retry", "failed"})
 
 
@@ -43,6 +44,7 @@ class Settler:
             weigh=lambda s: len(s.answer.response),
             most_waiting=1 << 40,
             flushers=1,
+            linger=GATHER_SECONDS,
             shared=RETRIED,
         )
 
