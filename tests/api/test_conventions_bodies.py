@@ -201,6 +201,30 @@ async def test_half_a_body_and_silence_is_408_and_closed(database_url: str) -> N
             assert stranger.count(b"HTTP/1.1 ") == 1
 
 
+async def test_a_large_body_that_waits_for_its_turn_is_not_late(database_url: str) -> None:
+    """Large bodies take turns, unread meanwhile: that time is ours, not the client's."""
+
+    class Hasty(Protocol):
+        limits = ConnectionLimits(body_seconds=1.5)
+
+    async with door(database_url, probe_routes, protocol=Hasty) as api:
+        team = await api.team()
+        head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
+
+        async def ask(size: int, body: bytes) -> bytes:
+            reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+            writer.write(f"{head}Connection: close\r\nContent-Length: {size}\r\n\r\n".encode() + body)
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+        silent = asyncio.create_task(ask(50 * MIB, b"x" * MIB))
+        whole = b'{"from":"' + b"x" * (20 * MIB) + b'"}'
+        waiting = asyncio.create_task(ask(len(whole), whole))
+        assert (await silent).startswith(b"HTTP/1.1 408 ")
+        assert (await waiting).startswith(b"HTTP/1.1 200 ")
+
+
 async def test_the_connection_stays_usable_after_errors(database_url: str) -> None:
     async with door(database_url) as api:
         team = await api.team()
