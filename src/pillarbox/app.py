@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -73,11 +74,13 @@ from pillarbox.kernel import openapi as openapi_routes
 from pillarbox.kernel import rounds
 from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.collectors import own_rounds
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
+from pillarbox.kernel.doors import SMTP, submission_names
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
@@ -100,11 +103,15 @@ from pillarbox.kernel.wakeup import Bell, Ear
 from pillarbox.kernel.work import Handler, Jobs
 from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
+from pillarbox.mail.smtp_listener import Manner
 from pillarbox.mail.verp import VerpSigner
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
 from pillarbox.receiving.return_path import ReturnPath
+from pillarbox.smtp.clients import Allowance, Clients
+from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
+from pillarbox.smtp.submission import SubmissionDesk
 from pillarbox.timeline.announcing import announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
@@ -117,6 +124,7 @@ from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.settle import Settler as WebhookSettler
 from pillarbox.webhooks.endpoints import EndpointRules
+from pillarbox.webhooks.listening.listener import listener_rounds
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices
 from pillarbox.webhooks.publish import Publisher
@@ -200,7 +208,7 @@ class House:
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
-        self.bodies = Bodies({"email": event_data})
+        self.bodies = event_bodies()
         self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
@@ -221,6 +229,10 @@ class House:
         self.accept = self._accept()
         self.return_path = self._return_paths()
         self.last_used = LastUsed(pool, seams.clock)
+        self.credentials = KeyCredentials(pool, seams.clock, self.last_used)
+        self.idempotency = IdempotencyRows(pool, seams.clock)
+        self.windows = Windows(runtime.shared_memory, seams.clock)
+        self.smtp = self._smtp_doors()
         self.rounds = self._rounds()
         checking = self._checking(seams)
         self.jobs = Jobs(
@@ -338,6 +350,36 @@ class House:
             wake=self.bell.ring,
         )
 
+    def _smtp_doors(self) -> SmtpDoors | None:
+        """The listeners of the SMTP doors, where this process has any."""
+        settings, runtime = self.settings, self.runtime
+        if not {SMTP, *submission_names(settings.submission)} & runtime.doors.keys():
+            return None
+        allowance = Allowance(
+            ceil(settings.smtp_sessions / runtime.count),
+            settings.smtp_client_sessions,
+            settings.smtp_client_rate,
+        )
+        desk = SubmissionDesk(
+            accept=self.accept,
+            credentials=self.credentials,
+            idempotency=self.idempotency,
+            windows=self.windows,
+            rate_limit=settings.rate_limit,
+            clock=self.clock,
+            ids=self.ids,
+        )
+        return SmtpDoors(
+            doors=runtime.doors,
+            submission=desk,
+            inbound=None,
+            manner=smtp_manner(settings),
+            asked=settings.submission,
+            certificate=smtp_certificate(settings, self.clock),
+            clients=Clients(self.windows, self.clock, allowance, index=runtime.index, count=runtime.count),
+            clock=self.clock,
+        )
+
     def _checking(self, seams: Seams) -> Checking:
         passes = Passes(self.workshop, self.settings.delivery_window)
         looker = Looker(self.asks, self.clock)
@@ -378,6 +420,7 @@ class House:
         )
         counted = metric_rounds(self.pool, self.clock, settings.metrics_retention_days)
         webhooks = self._webhook_retention().rounds()
+        webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
         return [*email_rounds(kept, orphans), *own, *counted, *webhooks]
 
@@ -398,7 +441,7 @@ class House:
             self.room,
             self.last_used,
             Sharing(self.signer, self.settings.public_url),
-            Windows(self.runtime.shared_memory, self.clock),
+            self.windows,
             self.installation,
             self.workshop,
             claim_rules(self.settings),
@@ -416,10 +459,9 @@ class House:
             MetricsPolicy(self.settings.metrics_retention_days, Cache(self.settings.metrics_cache_seconds))
         )
         services.add(self.clock, Clock)
-        credentials = KeyCredentials(self.pool, self.clock, self.last_used)
-        services.add(credentials)
-        services.add(credentials, Credentials)
-        services.add(IdempotencyRows(self.pool, self.clock), IdempotencyStore)
+        services.add(self.credentials)
+        services.add(self.credentials, Credentials)
+        services.add(self.idempotency, IdempotencyStore)
         return services
 
     def _delivery_log(self) -> DeliveryLog:
@@ -463,6 +505,8 @@ class App:
             await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
         self._writing = [asyncio.create_task(house.last_used.run()), *self._counting()]
+        if house.smtp is not None:
+            await house.smtp.open()
 
     def _counting(self) -> list[asyncio.Task[None]]:
         """Figures are written only where somebody asks for them; one process counts what is in the queue."""
@@ -483,10 +527,14 @@ class App:
     def closing(self) -> None:
         """The doors are about to close: let nobody wait for a mail any longer."""
         self.house.capture.arrivals.close()
+        if self.house.smtp is not None:
+            self.house.smtp.close()
 
     async def stop(self, grace: float) -> None:
         """Finish what is on the wire within `grace` seconds and give back the leases."""
         house = self.house
+        if house.smtp is not None:
+            await house.smtp.stop(grace)
         await house.accept.drain()
         for ear in self._ears:
             await ear.stop()
@@ -527,6 +575,11 @@ def timeline_of(clock: Clock, ids: Ids | None = None, publisher: Publisher | Non
     return Timeline(ids, announcer(publisher or Publisher(ids)))
 
 
+def event_bodies() -> Bodies:
+    """Who makes the bodies of events that only refer to a row."""
+    return Bodies({"email": event_data})
+
+
 def endpoint_rules(settings: Settings) -> EndpointRules:
     """Where webhooks of this installation may lead."""
     return EndpointRules(
@@ -546,6 +599,25 @@ def installation(settings: Settings) -> Installation:
         receiving_ownership_proof=OwnershipProof(settings.receiving_ownership_proof),
         most_domains=settings.most_domains,
     )
+
+
+def smtp_manner(settings: Settings) -> Manner:
+    """How the SMTP doors speak."""
+    return Manner(
+        settings.hostname,
+        MOST_OCTETS,
+        offers_login=True,
+        login_needs_tls=settings.smtp_login_needs_tls,
+        folder=str(settings.data),
+    )
+
+
+def smtp_certificate(settings: Settings, clock: Clock) -> Certificate:
+    """The operator's certificate, or one that we make."""
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        return Certificate(settings.tls_cert, settings.tls_key, clock)
+    made = self_made(settings.data, settings.hostname, clock.now())
+    return Certificate(made, made, clock)
 
 
 def claim_rules(settings: Settings) -> ClaimRules:

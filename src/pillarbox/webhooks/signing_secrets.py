@@ -26,9 +26,14 @@ def new_secret() -> str:
     return PREFIX + b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")
 
 
+def key_of(secret: str) -> bytes:
+    """The key that a secret stands for."""
+    return b64decode(secret.removeprefix(PREFIX))
+
+
 def seal(ring: KeyRing, webhook_id: UUID, secret: str) -> bytes:
     """The secret as it lies in the row of that webhook."""
-    return ring.seal(b64decode(secret.removeprefix(PREFIX)), _context(webhook_id))
+    return ring.seal(key_of(secret), _context(webhook_id))
 
 
 def shown(ring: KeyRing, webhook_id: UUID, sealed: bytes) -> str:

@@ -1,0 +1,93 @@
+"""A listener, from its opening to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.secrets import KeyRing
+from pillarbox.webhooks import signing_secrets
+from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Delivery, Endpoint
+from pillarbox.webhooks.listening import queries
+
+FORGET_AFTER = timedelta(hours=1)
+LOOK_EVERY = timedelta(minutes=10)
+MOST_TAKEN = 100
+FAR = float("inf")
+
+
+class Heard(NamedTuple):
+    """An event that reached a listener."""
+
+    event_id: UUID
+    kind: str
+    at: datetime
+    body: bytes
+
+
+class Listener:
+    """An open listener of one team; `secret` signs what it forwards."""
+
+    def __init__(
+        self, db: TeamDb, pool: asyncpg.Pool, clock: Clock, bodies: Bodies, id: UUID, secret: str
+    ) -> None:
+        self._db = db
+        self._pool = pool
+        self._clock = clock
+        self._bodies = bodies
+        self.id = id
+        self.secret = secret
+
+    async def take(self) -> list[Heard]:
+        """The next events, each once, and a sign that somebody reads."""
+        await queries.touch(self._db, self.id, self._clock.now())
+        async with transaction(self._pool) as conn:
+            rows = await queries.take(conn, self._db.team_id, self.id, MOST_TAKEN)
+            bodies = await self._bodies.of(conn, self._db.team_id, [Owed(*row) for row in rows])
+        return [Heard(row.event_id, row.kind, row.at, bodies[row.event_id]) for row in rows]
+
+    def delivery(self, heard: Heard, url: str) -> tuple[Delivery, Endpoint]:
+        """The event as a delivery to a program of the listener's own."""
+        made = Delivery(self._db.team_id, self.id, heard.event_id, SCHEDULED, heard.at, 1, 0, heard.body, FAR)
+        return made, Endpoint(url, [signing_secrets.key_of(self.secret)])
+
+    async def close(self, ids: Ids) -> None:
+        """Remove it with all that waits for it."""
+        await queries.close(self._db, self.id, ids.stamp())
+
+
+async def listen(
+    pool: asyncpg.Pool,
+    team_id: UUID,
+    kinds: Sequence[str],
+    *,
+    clock: Clock,
+    ids: Ids,
+    ring: KeyRing,
+    bodies: Bodies,
+) -> Listener:
+    """A new listener for these kinds of events."""
+    db, stamp, secret = TeamDb(pool, team_id), ids.stamp(), signing_secrets.new_secret()
+    await queries.open_listener(db, stamp, list(kinds), signing_secrets.seal(ring, stamp.id, secret))
+    return Listener(db, pool, clock, bodies, stamp.id, secret)
+
+
+def listener_rounds(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Round]:
+    """Removes listeners that nobody reads any more."""
+
+    async def collect() -> str:
+        found = await queries.forgotten(pool, clock.now() - FORGET_AFTER)
+        for team_id, listener in found:
+            await queries.close(TeamDb(pool, team_id), listener, ids.stamp())
+        return f"{len(found)} listeners"
+
+    return [Round("webhooks.listeners", LOOK_EVERY, collect)]

@@ -1,0 +1,93 @@
+"""SQL of the listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.ids import Stamp
+from pillarbox.webhooks.queries import JOB_REMOVE
+
+OPEN = """
+    INSERT INTO webhooks (team_id, id, created_at, kind, endpoint, events, secrets, secret_ends, seen_at)
+    VALUES ($1, $2, $3, 'listener', '', $4, ARRAY[$5::bytea], ARRAY[NULL::timestamptz], $3)
+"""
+
+TOUCH = """
+    UPDATE webhooks SET seen_at = $3 WHERE team_id = $1 AND id = $2 AND kind = 'listener'
+"""
+
+TAKE = """
+    WITH next AS MATERIALIZED (
+        SELECT ctid AS spot
+          FROM webhook_deliveries
+         WHERE team_id = $1 AND webhook_id = $2
+         ORDER BY event_id
+         LIMIT $3
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM webhook_deliveries d
+     USING next
+     WHERE d.ctid = next.spot AND d.team_id = $1
+    RETURNING d.event_id, d.kind, d.at, d.subject_id, d.position, d.detail
+"""
+
+CLOSE = """
+    WITH gone AS (
+        DELETE FROM webhooks WHERE team_id = $1 AND id = $2 AND kind = 'listener' RETURNING team_id, id
+    )
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
+"""
+
+# Across teams: listeners that nobody reads any more.
+FORGOTTEN = """
+    SELECT team_id, id FROM webhooks WHERE kind = 'listener' AND seen_at < $1 LIMIT 100
+"""
+
+SUBSCRIBERS = """
+    SELECT count(*) FROM webhooks WHERE team_id = $1 AND status = 'enabled' AND $2 = ANY (events)
+"""
+
+
+class TakenRow(NamedTuple):
+    """An event that a listener has taken, with what its body is made of."""
+
+    event_id: UUID
+    kind: str
+    at: datetime
+    subject_id: UUID | None
+    position: int | None
+    detail: str | None
+
+
+async def open_listener(db: TeamDb, stamp: Stamp, events: Sequence[str], sealed: bytes) -> None:
+    await db.run(OPEN, *stamp, events, sealed)
+
+
+async def touch(db: TeamDb, listener: UUID, now: datetime) -> bool:
+    """Say that it is read; False where it is gone."""
+    return await db.run(TOUCH, listener, now) == 1
+
+
+async def close(db: TeamDb, listener: UUID, stamp: Stamp) -> None:
+    """Remove it, and leave the removal of what waits for it to a job."""
+    await db.run(CLOSE, listener, stamp.id, JOB_REMOVE, stamp.at)
+
+
+async def take(conn: Connection, team_id: UUID, listener: UUID, most: int) -> list[TakenRow]:
+    """Take the oldest events out of the queue."""
+    return sorted(TakenRow(*row) for row in await conn.fetch(TAKE, team_id, listener, most))
+
+
+async def forgotten(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:
+    """Team and id of listeners that were last read before then."""
+    return [(row["team_id"], row["id"]) for row in await conn.fetch(FORGOTTEN, before)]
+
+
+async def subscribers(conn: Connection, team_id: UUID, kind: str) -> int:
+    """How many webhooks get an event of this kind, listeners among them."""
+    return int(await conn.fetchval(SUBSCRIBERS, team_id, kind))
