@@ -15,6 +15,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from kit.load import Line
+from kit.process import KEY
+
 WEBHOOKS = {"webhooks_allow_http": "true", "allow_private": "127.0.0.0/8"}
 """Settings with which a receiver on loopback may be called."""
 
@@ -132,3 +135,11 @@ async def resets(arrival: Arrival) -> bytes | None:
     """Ends the connection with a reset."""
     arrival.writer.transport.abort()
     return None
+
+
+async def subscribed(at: tuple[str, int], endpoint: str, *events: str) -> None:
+    """A webhook of the first team, made through the door."""
+    line = Line(*at, KEY)
+    code, said = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
+    line.hang_up()
+    assert code == 201, said

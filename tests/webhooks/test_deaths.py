@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.load import Line
-from kit.process import KEY, connected, first_team, nursery
-from kit.receiver import WEBHOOKS, receiver
+from kit.process import connected, first_team, nursery
+from kit.receiver import WEBHOOKS, receiver, subscribed
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids
@@ -26,13 +25,6 @@ KILLED = {
 
 OPEN = "SELECT count(*) FROM webhook_deliveries"
 ENDED = "SELECT status FROM webhook_outcomes"
-
-
-async def subscribed(at: tuple[str, int], endpoint: str, *events: str) -> None:
-    line = Line(*at, KEY)
-    code, said = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
-    line.hang_up()
-    assert code == 201, said
 
 
 async def publish(url: str, count: int = 1) -> None:
