@@ -32,12 +32,14 @@ ENSURE = """
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """`work` is done once `every` so often; what it returns is logged and stands in the job's row. It works
-    in small transactions of its own: being interrupted must cost nothing."""
+    """`work` is done once `every` so often; what it returns stands in the job's row and is logged, unless the
+    round is `quiet` because it comes too often for that. It works in small transactions of its own: being
+    interrupted must cost nothing."""
 
     kind: str
     every: timedelta
     work: Callable[[], Awaitable[str]]
+    quiet: bool = False
 
 
 def handlers(rounds: Sequence[Round], clock: Clock) -> dict[str, Handler]:
@@ -55,7 +57,8 @@ async def ensure(source: Source, rounds: Sequence[Round], ids: Ids, clock: Clock
 def _handler(found: Round, clock: Clock) -> Handler:
     async def run(_: Job) -> Postponed:
         done = await found.work()
-        log.info("jobs.round", kind=found.kind, done=done)
+        if not found.quiet:
+            log.info("jobs.round", kind=found.kind, done=done)
         return Postponed(clock.now() + found.every, done)
 
     return run

@@ -208,7 +208,10 @@ def metric_rounds(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequ
         forgotten = await forget(pool, oldest_day(now, retention_days)) if retention_days else 0
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
-    return [Round("metrics.fold", FOLD_EVERY, folding), Round("metrics.thin", THIN_EVERY, thinning)]
+    return [
+        Round("metrics.fold", FOLD_EVERY, folding, quiet=True),
+        Round("metrics.thin", THIN_EVERY, thinning),
+    ]
 
 
 def oldest_day(now: datetime, retention_days: int) -> datetime:
