@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -24,6 +25,14 @@ class Receiver(NamedTuple):
 
     team_id: UUID
     domain_id: UUID
+
+
+class Standing(NamedTuple):
+    """What a name means for mail that comes in: the team that receives for it, if one does, and whether it
+    is the host of return paths of a domain that somebody holds."""
+
+    team_id: UUID | None
+    is_return_path: bool
 
 
 async def add(db: TeamDb, name: str, domain_id: UUID) -> None:
@@ -101,6 +110,31 @@ async def receiver(source: Source, name: str, *, require_dns: bool = True) -> Re
         require_dns,
     )
     return None if row is None else Receiver(**row)
+
+
+async def standings(source: Source, names: Sequence[str], *, require_dns: bool = True) -> dict[str, Standing]:
+    """The same for many names at once, and which of them are hosts of return paths; all of them are in the
+    answer."""
+    rows = await source.fetch(
+        """
+        SELECT k.name,
+               (SELECT h.team_id
+                  FROM directory_domains h
+                  JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+                 WHERE h.name = k.name AND d.receiving AND d.claim_id IS NULL AND (d.receiving_ok OR NOT $2)
+                 ORDER BY h.owned DESC, d.receiving_ok DESC, h.domain_id
+                 LIMIT 1) AS team_id,
+               EXISTS (SELECT
+                         FROM directory_domains h
+                         JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+                        WHERE h.name = substring(k.name FROM position('.' IN k.name) + 1)
+                          AND d.return_path = split_part(k.name, '.', 1)) AS is_return_path
+          FROM unnest($1::text[]) AS k (name)
+        """,
+        names,
+        require_dns,
+    )
+    return {row["name"]: Standing(row["team_id"], row["is_return_path"]) for row in rows}
 
 
 async def hold_name(db: TeamDb, name: str) -> None:

@@ -11,12 +11,13 @@ import msgspec
 from pillarbox.delivery import queue
 from pillarbox.emails import parse, queries, share, wire
 from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.shared_page import OtherMail
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.paging import Page, ascending, envelope
 from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotFound, Problem
 from pillarbox.kernel.routing import Access, route
 from pillarbox.timeline import history
@@ -203,7 +204,9 @@ async def cancel(request: Request, db: TeamDb) -> Reply:
 async def share_email(request: Request, db: TeamDb) -> Reply:
     email_id = request.uuid("email_id")
     ttl = share.lifetime(request.json().get("expires_in"))
-    await _must_exist(db, email_id)
+    others = request.use(OtherMail)  # type: ignore[type-abstract]
+    if await queries.get(db, email_id) is None and not await others.exists(db, email_id):
+        raise NotFound("Email")
     url = request.use(share.Sharing).link(db.team_id, email_id, ttl)
     return Reply(wire.SharedLink("email", email_id, url))
 
@@ -221,7 +224,7 @@ async def list_attachments(request: Request, db: TeamDb) -> Reply:
     email_id = request.uuid("email_id")
     await _must_exist(db, email_id)
     rows = await queries.attachments(db, email_id)
-    kept, more = _slice(rows, page)
+    kept, more = ascending(rows, page)
     return Reply({"object": "list", "has_more": more, "data": [_linked(request, db, row) for row in kept]})
 
 
@@ -270,19 +273,3 @@ def _ref(email_id: UUID) -> dict[str, str]:
 def _linked(request: Request, db: TeamDb, row: queries.StoredAttachment) -> dict[str, Any]:
     url, ends = request.use(Files).link("attachment", db.team_id, row.id)
     return wire.attachment(row, url, ends)
-
-
-def _slice(
-    stored: Sequence[queries.StoredAttachment], page: Page
-) -> tuple[Sequence[queries.StoredAttachment], bool]:
-    """One page of a list in the order of the request; the ids ascend with it."""
-    rows = list(stored)
-    if page.after is not None:
-        rows = [row for row in rows if row.id > page.after]
-    elif page.before is not None:
-        rows = [row for row in rows if row.id < page.before]
-    if page.before is not None:
-        kept = rows if page.limit is None else rows[-page.limit :]
-    else:
-        kept = rows if page.limit is None else rows[: page.limit]
-    return kept, len(kept) < len(rows)

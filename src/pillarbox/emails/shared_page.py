@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -57,6 +58,16 @@ class SharedScreens(Protocol):
     def unknown(self) -> Reply: ...
 
 
+class OtherMail(Protocol):
+    """Mail that can be shared and is not this slice's: a higher one gives it."""
+
+    async def exists(self, db: TeamDb, email_id: UUID) -> bool: ...
+
+    async def shared(self, db: TeamDb, email_id: UUID) -> SharedEmail | None:
+        """What the page shows of it."""
+        ...
+
+
 @route("GET", "/shared", needs=Access.PUBLIC, summary="Show a shared email to whoever has its link")
 async def show(request: Request) -> Reply:
     """The page behind a share link."""
@@ -68,12 +79,20 @@ async def show(request: Request) -> Reply:
     except (TokenInvalid, InvalidParameter):
         return screens.unknown()
     db = TeamDb(request.use(asyncpg.Pool), team_id)
+    shared = await _sent(db, request.use(BlobStore), email_id)
+    if shared is None:
+        shared = await request.use(OtherMail).shared(db, email_id)  # type: ignore[type-abstract]
+    if shared is None:
+        return screens.unknown()
+    return await asyncio.to_thread(screens.email, shared)
+
+
+async def _sent(db: TeamDb, blobs: BlobStore, email_id: UUID) -> SharedEmail | None:
     found = await queries.get(db, email_id)
     if found is None:
-        return screens.unknown()
+        return None
     attached = await queries.attachments(db, email_id)
-    pictures = await _pictures(db, request.use(BlobStore), attached)
-    return await asyncio.to_thread(screens.email, _shared(found, attached, pictures))
+    return _shared(found, attached, await _pictures(db, blobs, attached))
 
 
 def _shared(

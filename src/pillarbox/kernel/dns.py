@@ -64,6 +64,14 @@ class Resolver(Protocol):
         """The TXT records, each with its strings joined (RFC 7208, 3.3)."""
         ...
 
+    async def aaaa(self, name: str) -> Answer[str]:
+        """The IPv6 addresses alone, as SPF asks for them."""
+        ...
+
+    async def ptr(self, name: str) -> Answer[str]:
+        """The names at an `in-addr.arpa` or `ip6.arpa` name, lower case, no final dot."""
+        ...
+
 
 class DnsResolver:
     """A resolver for one event loop; `servers` are (IP address, port), the system's when left out."""

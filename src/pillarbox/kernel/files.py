@@ -28,15 +28,20 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z", re.ASCII | re.IGNORECASE)
 _FALLBACK = re.compile(r"[^ !#-\[\]-~]")
 
 
+Read = Callable[[int, int], AsyncIterator[bytes]]
+"""Gives the bytes of a file from a start up to, not including, an end."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file and where its bytes are: in memory or in the blob store."""
+    """A file and where its bytes are: in memory, in the blob store, or behind a function that makes them."""
 
     filename: str
     media: str
     size: int
     data: bytes | None
     blob: str | None
+    read: Read | None = None
 
 
 Opener = Callable[[UUID, UUID], Awaitable[StoredFile | None]]
@@ -87,6 +92,8 @@ class Files:
 
     def bytes_of(self, file: StoredFile, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from `start` up to, not including, `end`."""
+        if file.read is not None:
+            return file.read(start, end)
         if file.blob is not None:
             return self._blobs.stream(file.blob, start, end)
         return _once((file.data or b"")[start:end])

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from pillarbox.kernel.problems import Invalid, InvalidParameter
@@ -87,6 +87,29 @@ def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], Any]) -> dict[s
     if page.before:
         kept.reverse()
     return {"object": "list", "has_more": more, "data": [shape(row) for row in kept]}
+
+
+class HasId(Protocol):
+    """A row with an id."""
+
+    @property
+    def id(self) -> UUID: ...
+
+
+Row = TypeVar("Row", bound=HasId)
+
+
+def ascending(stored: Sequence[Row], page: Page) -> tuple[Sequence[Row], bool]:
+    """One page of a short list whose ids ascend with its order, and whether there is more of it."""
+    rows = list(stored)
+    if page.after is not None:
+        rows = [row for row in rows if row.id > page.after]
+    elif page.before is not None:
+        rows = [row for row in rows if row.id < page.before]
+    if page.limit is None:
+        return rows, False
+    kept = rows[-page.limit :] if page.before is not None else rows[: page.limit]
+    return kept, len(kept) < len(rows)
 
 
 def _cursor(name: str, text: str | None, read: Callable[[str], UUID | None]) -> UUID | None:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 
 class BounceMail(NamedTuple):
-    """A report as it came. `token` is the local part of a return path (its MAC holds), or empty for mail to
-    the feedback address. `sender` is "" for the null sender."""
+    """A report as it came; of a very large one `raw` is the beginning. `token` is the local part of a return
+    path (its MAC holds), or empty for mail to the feedback address. `sender` is "" for the null sender.
+    """
 
     token: str
     recipient: str

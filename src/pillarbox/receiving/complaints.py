@@ -21,6 +21,7 @@ REASONS: Final = {
     "opt-out-list": "The recipient asked for no more mail of this kind.",
 }
 REPORTED: Final = "The recipient reported the mail as spam."
+ARRIVED: Final = "The recipient has reported the mail, so it has arrived."
 
 
 def consequences(
@@ -35,7 +36,13 @@ def consequences(
     if recipient is not None:
         key = (recipient.team_id, recipient.email_id, recipient.position)
         detail = Detail(host=report.reporter, reason=REASONS.get(report.feedback_type, REPORTED))
-        found.entries.append(Entry(*key, Kind.COMPLAINED, at, detail))
+        # Who complains about a mail has got it, whatever we know of that (metrics: complained of delivered).
+        arrived = Detail(reason=ARRIVED)
+        found.entries += [
+            Entry(*key, Kind.SENT, at, arrived),
+            Entry(*key, Kind.DELIVERED, at, arrived),
+            Entry(*key, Kind.COMPLAINED, at, detail),
+        ]
         if may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "complaint", recipient.email_id, at

@@ -70,6 +70,11 @@ async def create_team(
     return MadeTeam(stamp.id, key.token)
 
 
+async def operators_team(source: Source) -> UUID | None:
+    """The team that gets mail for the operator: the oldest, if there is any."""
+    return await queries.first(source)
+
+
 async def list_teams(source: Source) -> Sequence[Team]:
     """Every team, oldest first."""
     return await queries.every(source)

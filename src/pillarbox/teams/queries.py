@@ -3,6 +3,7 @@ operator's commands and the first start alone."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -50,6 +51,18 @@ async def every(source: Source) -> list[Team]:
         "SELECT id, number, name, email, status, rate_limit, created_at FROM teams ORDER BY id"
     )
     return [Team(**row) for row in rows]
+
+
+# Across teams: a number arrives without a team.
+async def numbered(source: Source, numbers: Sequence[int]) -> list[tuple[int, UUID]]:
+    rows = await source.fetch("SELECT number, id FROM teams WHERE number = ANY ($1::bigint[])", numbers)
+    return [(row["number"], row["id"]) for row in rows]
+
+
+# Across teams: the oldest of them is the operator's own.
+async def first(source: Source) -> UUID | None:
+    found: UUID | None = await source.fetchval("SELECT id FROM teams ORDER BY id LIMIT 1")
+    return found
 
 
 # Across teams: is this the first start?

@@ -1,0 +1,183 @@
+"""Which addresses mail is accepted for (receiving.md 5.1, SMTP-16, SMTP-17); everything else is no relay.
+
+What a domain means is asked of the database for all domains that are being asked about at once, and is
+kept for a second; so a change counts at the latest one second later in every process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.directory import domains
+from pillarbox.kernel.clock import Clock
+from pillarbox.mail.address import AddressError, parse_domain, wire_local
+from pillarbox.receiving.return_path import FEEDBACK
+from pillarbox.teams import bootstrap, slugs
+
+KEPT: Final = 1.0
+MOST_KEPT: Final = 10_000
+OPERATORS: Final = frozenset(("postmaster", "abuse"))
+ROUTED: Final = frozenset("%!@")
+"""Characters that once sent a mail on to somewhere else; no local part with one of them is ours."""
+
+
+class Refused(Enum):
+    """Why an address is not accepted."""
+
+    RELAY = "its domain is not ours"
+    UNKNOWN = "there is no such address at a domain of ours"
+
+
+class ForTeam(NamedTuple):
+    """The mail is stored for this team; `address` is the recipient in the form of the wire."""
+
+    team_id: UUID
+    address: str
+
+
+class ForBounces(NamedTuple):
+    """The mail is a report about mail that we sent: by the token, or by itself at the feedback address."""
+
+    token: str
+    address: str
+
+
+Place = ForTeam | ForBounces | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    """The operator's settings. Domains are in lower case."""
+
+    hostname: str
+    inbound_domain: str | None = None
+    require_dns: bool = True
+
+
+class _Meaning(NamedTuple):
+    """What a domain means for all its addresses; `operators` is who else gets mail to postmaster."""
+
+    team_id: UUID | None
+    is_return_path: bool
+    operators: UUID | None
+
+
+class Addresses:
+    """Finds the place of an address. `is_return_path` says whether a local part is a bounce address that we
+    made."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, rules: AddressRules, is_return_path: Callable[[str], bool]
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._rules = rules
+        self._is_return_path = is_return_path
+        self._own = frozenset(name for name in (rules.hostname, rules.inbound_domain) if name)
+        self._kept: dict[str, tuple[float, _Meaning]] = {}
+        self._asked: dict[str, asyncio.Future[_Meaning]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    def at_hand(self, local: str, domain: str) -> Place | None:
+        """The place of `local@domain` as far as it is known now; None where `find` has to ask. A bare
+        `postmaster` has the domain ""."""
+        name = self._named(local, domain)
+        if name is None:
+            return Refused.RELAY
+        kept = self._kept.get(name)
+        if kept is None or kept[0] < self._clock.boottime():
+            return None
+        return self._place(local, name, kept[1])
+
+    async def find(self, local: str, domain: str) -> Place:
+        """The place of `local@domain`; raises what the database raises."""
+        found = self.at_hand(local, domain)
+        if found is not None:
+            return found
+        name = self._named(local, domain) or ""
+        return self._place(local, name, await self._meaning(name))
+
+    def _named(self, local: str, domain: str) -> str | None:
+        """The domain in the form in which it is looked up; None where the address cannot be ours."""
+        if not ROUTED.isdisjoint(local):
+            return None
+        if not domain:
+            return self._rules.hostname
+        name = domain.lower()
+        if name.isascii() and name.replace(".", "").replace("-", "").isalnum() and "xn--" not in name:
+            return name
+        try:
+            return parse_domain(domain)
+        except AddressError:
+            return None
+
+    def _place(self, local: str, name: str, meaning: _Meaning) -> Place:
+        address = f"{wire_local(local)}@{name}"
+        if meaning.is_return_path and self._is_return_path(local):
+            return ForBounces(local, address)
+        if local.lower() == FEEDBACK and (meaning.is_return_path or name in self._own):
+            return ForBounces("", address)
+        if meaning.team_id is not None:
+            return ForTeam(meaning.team_id, address)
+        if name in self._own:
+            operators = meaning.operators if local.lower() in OPERATORS else None
+            return Refused.UNKNOWN if operators is None else ForTeam(operators, address)
+        return Refused.UNKNOWN if meaning.is_return_path else Refused.RELAY
+
+    # Asking ------------------------------------------------------------------------------------------
+
+    async def _meaning(self, name: str) -> _Meaning:
+        asked = self._asked.get(name)
+        if asked is None:
+            asked = self._asked[name] = asyncio.get_running_loop().create_future()
+            if self._asking is None:
+                self._asking = asyncio.create_task(self._ask())
+        return await asyncio.shield(asked)
+
+    async def _ask(self) -> None:
+        """Answer everybody who asks, all who came meanwhile together."""
+        try:
+            while self._asked:
+                asked, self._asked = self._asked, {}
+                try:
+                    found = await self._look_up(list(asked))
+                except Exception as trouble:
+                    for answer in asked.values():
+                        answer.set_exception(trouble)
+                else:
+                    for name, answer in asked.items():
+                        answer.set_result(found[name])
+        finally:
+            self._asking = None
+
+    async def _look_up(self, names: Sequence[str]) -> dict[str, _Meaning]:
+        at = self._clock.boottime()
+        known = await domains.standings(self._pool, names, require_dns=self._rules.require_dns)
+        by_slug = await self._by_slug(names)
+        operators = None
+        if not self._own.isdisjoint(names):
+            operators = await bootstrap.operators_team(self._pool)
+        found = {
+            name: _Meaning(standing.team_id or by_slug.get(name), standing.is_return_path, operators)
+            for name, standing in known.items()
+        }
+        if len(self._kept) + len(found) > MOST_KEPT:
+            self._kept.clear()
+        self._kept.update((name, (at + KEPT, meaning)) for name, meaning in found.items())
+        return found
+
+    async def _by_slug(self, names: Sequence[str]) -> dict[str, UUID]:
+        """The teams that receive at the installation's own domain."""
+        if self._rules.inbound_domain is None:
+            return {}
+        end = f".{self._rules.inbound_domain}"
+        labels = [name.removesuffix(end) for name in names if name.endswith(end)]
+        teams = await slugs.teams_of(self._pool, labels) if labels else {}
+        return {f"{label}{end}": team for label, team in teams.items()}

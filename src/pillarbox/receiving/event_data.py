@@ -1,0 +1,44 @@
+"""The data of `email.received` as webhooks carry it (receiving.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.receiving import queries, wire
+from pillarbox.webhooks.bodies import DataOf, Subject
+
+KIND: Final = "email.received"
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
+    """The data of these events as JSON; of an email that retention has removed, only its id."""
+    db = TeamDb(conn, team_id)
+    ids = {subject.id for subject in subjects}
+    emails = await queries.told(db, ids)
+    parts = await queries.told_parts(db, {email.id for email in emails.values() if email.attachments})
+    return [
+        _encode(wire.told(emails[subject.id], parts.get(subject.id, [])))
+        if subject.id in emails
+        else _encode({"email_id": subject.id})
+        for subject in subjects
+    ]
+
+
+def beside(others: DataOf) -> DataOf:
+    """The data of all `email.*` events, where `others` knows those of mail that was sent."""
+
+    async def data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
+        ours = [subject for subject in subjects if subject.kind == KIND]
+        theirs = [subject for subject in subjects if subject.kind != KIND]
+        found = iter(await event_data(conn, team_id, ours) if ours else ())
+        other = iter(await others(conn, team_id, theirs) if theirs else ())
+        return [next(found) if subject.kind == KIND else next(other) for subject in subjects]
+
+    return data

@@ -1,0 +1,261 @@
+"""SQL of received mail. What stores takes a whole group commit, of several teams at once; each of its rows
+names its own team."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, TeamDb, literal
+from pillarbox.kernel.paging import Page
+
+EMAILS = """
+    team_id id created_at sender to_list cc_list bcc_list reply_to_list subject message_id received_for
+    attachments recipients mail_from client spf dkim dmarc spam_reason size complete
+""".split()  # noqa: SIM905 - read as one
+
+SOURCES = "team_id id trace size data blob parsed".split()  # noqa: SIM905
+
+ATTACHMENTS = """
+    team_id id email_id position filename content_type disposition content_id inline size encoding starts ends
+""".split()  # noqa: SIM905
+
+# What was seen longer ago than $4 is new again.
+CLAIM = """
+    INSERT INTO received_seen AS s (team_id, fingerprint, at)
+    SELECT k.team_id, k.fingerprint, $3
+      FROM unnest($1::text::uuid[], $2::bytea[]) AS k (team_id, fingerprint)
+     ORDER BY k.team_id, k.fingerprint
+    ON CONFLICT (team_id, fingerprint) DO UPDATE SET at = excluded.at WHERE s.at <= $4
+    RETURNING s.team_id, s.fingerprint
+"""
+
+LIST = """
+    SELECT p.id, p.to_list, p.sender, p.created_at, p.subject, p.bcc_list, p.cc_list, p.reply_to_list,
+           p.received_for, p.message_id,
+           CASE WHEN p.attachments = 0 THEN NULL
+                ELSE (SELECT json_agg(json_build_object(
+                                 'id', a.id, 'filename', a.filename, 'content_type', a.content_type,
+                                 'content_disposition', a.disposition, 'content_id', a.content_id,
+                                 'size', a.size) ORDER BY a.position)
+                        FROM received_attachments a
+                       WHERE a.team_id = $1 AND a.email_id = p.id) END AS attachments
+      FROM ((SELECT team_id, id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
+                    received_for, message_id, attachments
+               FROM received_emails WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT team_id, id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
+                    received_for, message_id, attachments
+               FROM received_emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS p
+"""
+
+GET = """
+    SELECT id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list, received_for,
+           message_id, attachments, recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
+           complete
+      FROM received_emails
+     WHERE team_id = $1 AND id = $2
+"""
+
+SOURCE = """
+    SELECT id, trace, size, data, blob, parsed FROM received_sources WHERE team_id = $1 AND id = $2
+"""
+
+PARTS = """
+    SELECT id, email_id, filename, content_type, disposition, content_id, inline, size, encoding, starts, ends
+      FROM received_attachments
+     WHERE team_id = $1 AND email_id = $2
+     ORDER BY position
+"""
+
+PART = """
+    SELECT id, email_id, filename, content_type, disposition, content_id, inline, size, encoding, starts, ends
+      FROM received_attachments
+     WHERE team_id = $1 AND id = $2
+"""
+
+# The octets of one part, cut out by the database where the message lies in the row.
+SPAN = """
+    SELECT substring(data FROM ($3::bigint + 1)::integer FOR ($4::bigint - $3::bigint)::integer) AS data, blob
+      FROM received_sources
+     WHERE team_id = $1 AND id = $2
+"""
+
+TOLD = """
+    SELECT e.id, e.created_at, e.sender, e.to_list, e.bcc_list, e.cc_list, e.received_for, e.message_id,
+           e.subject, e.attachments
+      FROM received_emails e
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
+"""
+
+TOLD_PARTS = """
+    SELECT id, email_id, filename, content_type, disposition, content_id
+      FROM received_attachments
+     WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+     ORDER BY email_id, position
+"""
+
+
+class ListedEmail(NamedTuple):
+    """A row of the list; the `*_list` columns, `received_for` and `attachments` hold the JSON that the wire
+    shows."""
+
+    id: UUID
+    to_list: str
+    sender: str
+    created_at: datetime
+    subject: str
+    bcc_list: str | None
+    cc_list: str | None
+    reply_to_list: str | None
+    received_for: str
+    message_id: str
+    attachments: str | None
+
+
+class StoredEmail(NamedTuple):
+    """One received email without its message; `attachments` is how many there are."""
+
+    id: UUID
+    to_list: str
+    sender: str
+    created_at: datetime
+    subject: str
+    bcc_list: str | None
+    cc_list: str | None
+    reply_to_list: str | None
+    received_for: str
+    message_id: str
+    attachments: int
+    recipients: str
+    mail_from: str
+    client: str
+    spf: str
+    dkim: str
+    dmarc: str
+    spam_reason: str | None
+    size: int
+    complete: bool
+
+
+class Source(NamedTuple):
+    """The message of a received email: our trace fields, and its `size` octets in `data` or in a blob."""
+
+    id: UUID
+    trace: bytes
+    size: int
+    data: bytes | None
+    blob: str | None
+    parsed: str | None
+
+
+class Part(NamedTuple):
+    """An attachment, and where its encoded octets lie in the message."""
+
+    id: UUID
+    email_id: UUID
+    filename: str | None
+    content_type: str
+    disposition: str | None
+    content_id: str | None
+    inline: bool
+    size: int
+    encoding: str
+    starts: int
+    ends: int
+
+
+class Span(NamedTuple):
+    """A piece of a message, or the blob that the message lies in."""
+
+    data: bytes | None
+    blob: str | None
+
+
+class ToldEmail(NamedTuple):
+    """A received email as its event tells of it."""
+
+    id: UUID
+    created_at: datetime
+    sender: str
+    to_list: str
+    bcc_list: str | None
+    cc_list: str | None
+    received_for: str
+    message_id: str
+    subject: str
+    attachments: int
+
+
+class ToldPart(NamedTuple):
+    """An attachment as the event tells of it."""
+
+    id: UUID
+    email_id: UUID
+    filename: str | None
+    content_type: str
+    disposition: str | None
+    content_id: str | None
+
+
+async def claim(
+    conn: Connection, seen: Collection[tuple[UUID, bytes]], at: datetime, expired: datetime
+) -> set[tuple[UUID, bytes]]:
+    """Note these fingerprints of teams; returns those that are new (or older than `expired`)."""
+    teams, fingerprints = zip(*seen, strict=True)
+    rows = await conn.fetch(CLAIM, literal(teams), fingerprints, at, expired)
+    return {(row["team_id"], row["fingerprint"]) for row in rows}
+
+
+async def insert(
+    conn: Connection,
+    emails: Sequence[tuple[Any, ...]],
+    sources: Sequence[tuple[Any, ...]],
+    attachments: Sequence[tuple[Any, ...]],
+) -> None:
+    """Store received emails with their messages."""
+    await conn.copy_records_to_table("received_emails", records=emails, columns=EMAILS)
+    await conn.copy_records_to_table("received_sources", records=sources, columns=SOURCES)
+    if attachments:
+        await conn.copy_records_to_table("received_attachments", records=attachments, columns=ATTACHMENTS)
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
+    return await db.all(ListedEmail, LIST, *page.args)
+
+
+async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
+    return await db.one(StoredEmail, GET, email_id)
+
+
+async def source(db: TeamDb, email_id: UUID) -> Source | None:
+    return await db.one(Source, SOURCE, email_id)
+
+
+async def parts(db: TeamDb, email_id: UUID) -> list[Part]:
+    """The attachments in the order of the message."""
+    return await db.all(Part, PARTS, email_id)
+
+
+async def part(db: TeamDb, attachment_id: UUID) -> Part | None:
+    return await db.one(Part, PART, attachment_id)
+
+
+async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> Span | None:
+    """The octets from `start` up to `end` of a message, where they lie in the row."""
+    return await db.one(Span, SPAN, email_id, start, end)
+
+
+async def told(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
+    """What the event tells of these emails, of those that are still here."""
+    return {email.id: email for email in await db.all(ToldEmail, TOLD, list(ids))}
+
+
+async def told_parts(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[ToldPart]]:
+    """Their attachments."""
+    found: dict[UUID, list[ToldPart]] = {}
+    for part in await db.all(ToldPart, TOLD_PARTS, list(ids)):
+        found.setdefault(part.email_id, []).append(part)
+    return found

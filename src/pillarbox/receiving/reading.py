@@ -1,0 +1,174 @@
+"""Reading a stored message: its text and html, its parts, all of it.
+
+Of a message that lies in the database everything is read anew each time; of one that lies in the blob store
+what was read when it came, and of its parts only those octets that are asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from pillarbox.kernel.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.budget import ByteBudget
+from pillarbox.kernel.db import TeamDb
+from pillarbox.mail import html_cids, message, transfer_decoding
+from pillarbox.mail.message_bodies import Attachment
+from pillarbox.mail.mime_parts import Part as MimePart
+from pillarbox.receiving import queries
+from pillarbox.receiving.queries import Part, Source
+from pillarbox.receiving.rows import Parsed
+
+T = TypeVar("T")
+
+HtmlFormat = Literal["data_uri", "cid"]
+DATA_URI: Final = "data_uri"
+CID: Final = "cid"
+
+IN_PLACE: Final = 64 * 1024
+AT_ONCE: Final = 128 * 1024 * 1024
+"""How many octets of parts may be decoded at once; more waits its turn."""
+BLOCK: Final = 256 * 1024
+
+EMPTY: Final = Parsed(None, None, {})
+"""What is left of a message whose raw copy was removed."""
+
+
+class Reading:
+    """Reads messages. `longest` bounds the html with its images inside."""
+
+    def __init__(self, blobs: BlobStore, threads: Executor, longest: int = html_cids.LONGEST_RESULT) -> None:
+        self._blobs = blobs
+        self._threads = threads
+        self._longest = longest
+        self._budget = ByteBudget(AT_ONCE)
+
+    async def parsed(self, source: Source | None) -> Parsed:
+        """Text, html and headers."""
+        if source is None:
+            return EMPTY
+        if source.parsed is not None:
+            return msgspec.json.decode(source.parsed, type=Parsed)
+        raw = source.data or b""
+        return await self._by_size(len(raw), lambda: Parsed.of(message.parse(raw)))
+
+    async def shown_html(
+        self, html: str, source: Source, parts: Sequence[Part], wanted: HtmlFormat
+    ) -> tuple[str, HtmlFormat]:
+        """The html in the form that is wanted, or in the other where that would be too long."""
+        if wanted == CID:
+            return html, CID
+        images = _shown_images(html, parts)
+        room = sum([image.size for image in images.values()]) // 3 * 4
+        if room > self._longest:
+            return html, CID
+        async with self._budget.of(room if images else 0):
+            octets = {cid: await self._octets(source, image) for cid, image in images.items()}
+            found = await self._by_size(
+                len(html) + room,
+                lambda: html_cids.with_data_uris(
+                    html,
+                    [_as_attachment(part) for part in parts],
+                    lambda attachment: octets[attachment.content_id or ""],
+                    self._longest,
+                ),
+            )
+        return (html, CID) if found is None else (found, DATA_URI)
+
+    async def pictures(
+        self, html: str, source: Source, parts: Sequence[Part], kinds: frozenset[str], room: int
+    ) -> dict[str, tuple[str, bytes]]:
+        """Type and octets of the images of these kinds that the html shows, as many as there is room for."""
+        found: dict[str, tuple[str, bytes]] = {}
+        for cid, image in _shown_images(html, parts).items():
+            if image.content_type in kinds and image.size <= room:
+                room -= image.size
+                found[cid] = image.content_type, await self._octets(source, image)
+        return found
+
+    def part(self, db: TeamDb, part: Part) -> Callable[[int, int], AsyncIterator[bytes]]:
+        """Gives the decoded octets of a part from one place to another."""
+
+        async def read(start: int, end: int) -> AsyncIterator[bytes]:
+            async with self._budget.of(2 * (part.ends - part.starts)):
+                span = await queries.span(db, part.email_id, part.starts, part.ends)
+                if span is None:
+                    return
+                encoded = span.data
+                if encoded is None:
+                    encoded = await self._cut(span.blob or "", part.starts, part.ends)
+                decoded = await self._decoded(encoded, part.encoding)
+                for at in range(start, end, BLOCK):
+                    yield decoded[at : min(at + BLOCK, end)]
+
+        return read
+
+    def whole(self, source: Source) -> Callable[[int, int], AsyncIterator[bytes]]:
+        """Gives the message with our trace fields in front, from one place to another."""
+        head = len(source.trace)
+
+        async def read(start: int, end: int) -> AsyncIterator[bytes]:
+            if start < head:
+                yield source.trace[start : min(end, head)]
+            first, last = max(0, start - head), end - head
+            if last <= first:
+                return
+            if source.blob is None:
+                yield (source.data or b"")[first:last]
+                return
+            async for block in self._blobs.stream(source.blob, first, last):
+                yield block
+
+        return read
+
+    async def _octets(self, source: Source, part: Part) -> bytes:
+        if source.data is not None:
+            encoded = source.data[part.starts : part.ends]
+        else:
+            encoded = await self._cut(source.blob or "", part.starts, part.ends)
+        return await self._decoded(encoded, part.encoding)
+
+    async def _cut(self, blob: str, start: int, end: int) -> bytes:
+        try:
+            return b"".join([block async for block in self._blobs.stream(blob, start, end)])
+        except BlobMissing:
+            return b""
+
+    async def _decoded(self, encoded: bytes, encoding: str) -> bytes:
+        return await self._by_size(
+            len(encoded), lambda: transfer_decoding.decoded(encoded, 0, len(encoded), encoding)
+        )
+
+    async def _by_size(self, octets: int, work: Callable[[], T]) -> T:
+        if octets <= IN_PLACE:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _shown_images(html: str, parts: Sequence[Part]) -> Mapping[str, Part]:
+    """The images that the html shows, by Content-ID; of several with one id the first."""
+    images: dict[str, Part] = {}
+    for part in parts:
+        if part.content_id is not None and part.content_type.startswith("image/"):
+            images.setdefault(part.content_id, part)
+    shown = html_cids.referenced(html, map(_as_attachment, images.values())) if images else frozenset()
+    return {cid: image for cid, image in images.items() if cid in shown}
+
+
+def _as_attachment(part: Part) -> Attachment:
+    place = MimePart(
+        part.content_type,
+        {},
+        part.encoding,
+        part.disposition,
+        part.filename,
+        part.content_id,
+        part.starts,
+        part.starts,
+        part.ends,
+    )
+    return Attachment(part.filename, part.content_type, part.disposition, part.content_id, part.size, place)

@@ -1,0 +1,235 @@
+"""A message on its way in: read, judged, stored with its event, and only then the sender hears 250.
+
+The transaction is shared with other messages that come at the same time (design 2.6). Where anything fails
+nothing is stored and the sender is told to try again; a message that was stored although its sender never
+heard so is recognised when it comes again (decision 27).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Final, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel import faults
+from pillarbox.kernel.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.budget import ByteBudget
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE, transaction
+from pillarbox.kernel.group_commit import GroupCommit
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.log import get
+from pillarbox.kernel.problems import DatabaseGone, Overloaded
+from pillarbox.kernel.room import Room
+from pillarbox.mail import authentication_results, message
+from pillarbox.mail.message import Message
+from pillarbox.mail.smtp_intake import Content
+from pillarbox.receiving import queries, trace
+from pillarbox.receiving.arrival import Arrival, Fate, Outcome
+from pillarbox.receiving.event_data import KIND
+from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.rows import Draft, Drafter
+from pillarbox.webhooks.publish import Publisher, Reference
+
+log = get("receiving")
+
+T = TypeVar("T")
+
+MOST_OCTETS: Final = 40 * 1024 * 1024
+"""The largest message that comes in."""
+MOST_HOPS: Final = 50
+REMEMBERED: Final = timedelta(hours=24)
+
+IN_PLACE: Final = 64 * 1024
+"""Larger messages are read in a thread."""
+LARGE: Final = 512 * 1024
+ROOM_FOR_SMALL: Final = 64 * 1024 * 1024
+ROOM_FOR_LARGE: Final = 96 * 1024 * 1024
+"""How much may be under way at once. Small messages beyond it are put off, large ones wait their turn."""
+EXEMPT: Final = ("postmaster@", "abuse@")
+"""Mail to these is never refused for what it is (SMTP-16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivingRules:
+    """The operator's settings."""
+
+    hostname: str
+    reject_dmarc_fail: bool = False
+
+
+class Receiving:
+    """Takes messages for addresses that were accepted."""
+
+    def __init__(
+        self,
+        *,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        ids: Ids,
+        blobs: BlobStore,
+        room: Room,
+        publisher: Publisher,
+        judge: Judge,
+        threads: Executor,
+        rules: ReceivingRules,
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._ids = ids
+        self._blobs = blobs
+        self._room = room
+        self._publisher = publisher
+        self._judge = judge
+        self._threads = threads
+        self._rules = rules
+        self._small = 0
+        self._large = ByteBudget(ROOM_FOR_LARGE)
+        self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
+            self._flush,
+            kind="receive",
+            weigh=lambda drafts: sum([draft.weight for draft in drafts]),
+            most_waiting=ROOM_FOR_SMALL,
+            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
+        )
+
+    @property
+    def refusal(self) -> Fate | None:
+        """Why no message would be taken right now, if so."""
+        if self._room.is_short:
+            return Fate.NO_ROOM
+        return Fate.BUSY if self._small > ROOM_FOR_SMALL else None
+
+    async def take(self, arrival: Arrival, content: Content) -> Outcome:
+        """Store the message and return when it is stored, or say why not. The caller closes the content."""
+        refusal = self.refusal
+        if refusal is not None:
+            return Outcome(refusal)
+        try:
+            if content.size > LARGE:
+                async with self._large.of(content.size):
+                    return await self._take(arrival, await self._aside(content.read))
+            self._small += content.size
+            try:
+                return await self._take(arrival, content.read())
+            finally:
+                self._small -= content.size
+        except (DatabaseGone, BlobFailed) as trouble:
+            log.warning("receiving.not_stored", trouble=type(trouble).__name__)
+        except Overloaded:
+            return Outcome(Fate.BUSY)
+        except Exception:
+            log.exception("receiving.failed", octets=content.size)
+        return Outcome(Fate.TROUBLE)
+
+    async def drain(self) -> None:
+        """Return when nothing is being committed."""
+        await self._commits.drain()
+
+    async def _take(self, arrival: Arrival, raw: bytes) -> Outcome:
+        read = await self._by_size(raw, lambda: self._read(raw))
+        if sum([header.name.lower() == "received" for header in read.headers]) > MOST_HOPS:
+            return Outcome(Fate.LOOPING)
+        fingerprint = await self._by_size(raw, lambda: _fingerprint(raw, arrival))
+        judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
+        if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):
+            return Outcome(Fate.FORGED)
+        hostname = self._rules.hostname
+        drafter = await self._by_size(raw, lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+        drafts = []
+        for team_id, recipients in _by_team(arrival).items():
+            stamp = self._ids.stamp()
+            fields = trace.fields(arrival, recipients, stamp.id, stamp.at, hostname, judgement.authentication)
+            drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))
+        return await self._store(drafts, read.raw)
+
+    def _read(self, raw: bytes) -> Message:
+        """The message, without the results that it claims are ours (AR-01)."""
+        read = message.parse(raw)
+        if any(header.name.lower() == "authentication-results" for header in read.headers):
+            honest = authentication_results.without_forged(raw, self._rules.hostname)
+            if honest is not raw:
+                return message.parse(honest)
+        return read
+
+    async def _store(self, drafts: list[Draft], raw: bytes) -> Outcome:
+        blobs = [draft.blob for draft in drafts if draft.blob is not None]
+        for blob in blobs:
+            await self._blobs.put(blob, raw)
+        ids = await self._commits.submit(drafts)
+        # Committed is committed: the answer is yes, whatever befalls from here.
+        if blobs and len(ids) < len(drafts):
+            await self._forget([d.blob for d in drafts if d.blob is not None and d.id not in ids])
+        return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
+
+    async def _forget(self, blobs: Sequence[str]) -> None:
+        """Delete blobs that no row names; one that stays is collected as an orphan."""
+        for blob in blobs:
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.warning("receiving.blob_stays", blob=blob, trouble=trouble.reason)
+
+    async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[tuple[UUID, ...]]:
+        try:
+            stored = await self._write([draft for drafts in batch for draft in drafts])
+        except GONE as gone:
+            # What was committed all the same is recognised when its sender tries again.
+            raise DatabaseGone from gone
+        await faults.point("receive.after_commit")
+        return [tuple([draft.id for draft in drafts if draft.id in stored]) for drafts in batch]
+
+    async def _write(self, drafts: Sequence[Draft]) -> set[UUID]:
+        """Store those that are not repetitions, with their events, in one transaction; returns their ids."""
+        now = self._clock.now()
+        wanted: dict[tuple[UUID, bytes], Draft] = {}
+        for draft in drafts:
+            wanted.setdefault((draft.team_id, draft.fingerprint), draft)
+        async with transaction(self._pool) as conn:
+            fresh = await queries.claim(conn, wanted, now, now - REMEMBERED)
+            new = [draft for key, draft in wanted.items() if key in fresh]
+            if new:
+                attachments = [row for draft in new for row in draft.attachments]
+                await queries.insert(
+                    conn, [draft.email for draft in new], [draft.source for draft in new], attachments
+                )
+                await self._publisher.refer(
+                    conn, [Reference(draft.team_id, KIND, draft.at, draft.id) for draft in new]
+                )
+            await faults.point("receive.before_commit")
+        return {draft.id for draft in new}
+
+    async def _by_size(self, raw: bytes, work: Callable[[], T]) -> T:
+        return work() if len(raw) <= IN_PLACE else await self._aside(work)
+
+    async def _aside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _fingerprint(raw: bytes, arrival: Arrival) -> bytes:
+    """What makes two messages the same (decision 27); the Message-ID is part of the message."""
+    digest = sha256(raw)
+    for address in sorted({recipient.address for recipient in arrival.recipients}):
+        digest.update(b"\0" + address.encode("utf-8", "replace"))
+    return digest.digest()
+
+
+def _by_team(arrival: Arrival) -> dict[UUID, list[str]]:
+    """The recipients of each team, each once, in the order of the session (receiving.md 5.3)."""
+    teams: dict[UUID, list[str]] = {}
+    for recipient in arrival.recipients:
+        addresses = teams.setdefault(recipient.team_id, [])
+        if recipient.address not in addresses:
+            addresses.append(recipient.address)
+    return teams
+
+
+def _is_exempt(arrival: Arrival) -> bool:
+    return any(recipient.address.lower().startswith(EXEMPT) for recipient in arrival.recipients)

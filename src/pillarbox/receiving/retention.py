@@ -1,0 +1,121 @@
+"""How long received mail is kept (receiving.md 5.6; DUR-15), and for how long repetitions are recognised.
+
+A message goes with its attachments and its row, so many days after it came. Mails are gone through in the
+order of their ids, a few in each transaction; what somebody has locked is looked at again the next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.collectors import changed, in_batches
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.ids import first_id
+from pillarbox.kernel.log import get
+from pillarbox.kernel.rounds import Round
+from pillarbox.receiving.receive import REMEMBERED
+
+log = get("retention")
+
+BATCH: Final = 200
+FORGOTTEN_AT_ONCE: Final = 5000
+
+# Across teams: each of them is gone through on its own.
+TEAMS = "SELECT id FROM teams ORDER BY id"
+
+OLD = """
+    SELECT id FROM received_emails WHERE team_id = $1 AND id < $2 ORDER BY id LIMIT $3
+       FOR UPDATE SKIP LOCKED
+"""
+
+DROP_SOURCES = """
+    DELETE FROM received_sources WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING blob
+"""
+
+DROP = """
+    WITH parts AS (
+        DELETE FROM received_attachments WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+    )
+    DELETE FROM received_emails WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
+# Across teams: what was seen so long ago is new again.
+FORGET = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, fingerprint FROM received_seen WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM received_seen s
+     USING old
+     WHERE s.team_id = old.team_id AND s.fingerprint = old.fingerprint
+"""
+
+
+class ReceivedRetention:
+    """Removes received mail that is older than `days`; 0 is never."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, *, days: int) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._blobs = blobs
+        self._days = days
+
+    def rounds(self) -> list[Round]:
+        """What comes round for received mail."""
+
+        async def work() -> str:
+            return f"{await self.purge()} received emails, {await self.forget()} fingerprints"
+
+        return [Round("receiving.retention", timedelta(hours=1), work)]
+
+    async def purge(self) -> int:
+        """Remove mail that is over its time; returns how many."""
+        if not self._days:
+            return 0
+        end = first_id(self._clock.now() - timedelta(days=self._days))
+        removed = 0
+        for row in await self._pool.fetch(TEAMS):
+            removed += await self._purge(TeamDb(self._pool, row["id"]), end)
+        return removed
+
+    async def forget(self) -> int:
+        """Forget what came longer ago than repetitions are recognised; returns how many."""
+        before = self._clock.now() - REMEMBERED
+
+        async def some() -> int:
+            return changed(await self._pool.execute(FORGET, before, FORGOTTEN_AT_ONCE))
+
+        return await in_batches(some)
+
+    async def _purge(self, db: TeamDb, end: UUID) -> int:
+        """Rests as long as each turn took, so that the database is at most half busy with it."""
+        removed = 0
+        while True:
+            started = time.monotonic()
+            async with db.transaction() as held:
+                gone = await held.values(OLD, end, BATCH)
+                if not gone:
+                    return removed
+                blobs = await held.values(DROP_SOURCES, gone)
+                await held.run(DROP, gone)
+            await self._delete(blobs)
+            removed += len(gone)
+            await asyncio.sleep(time.monotonic() - started)
+
+    async def _delete(self, blobs: Sequence[str | None]) -> None:
+        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        for blob in blobs:
+            if blob is None:
+                continue
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.warning("retention.blob_stays", blob=blob, trouble=trouble.reason)

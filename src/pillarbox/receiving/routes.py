@@ -1,0 +1,94 @@
+"""The HTTP door of received mail (receiving.md sections 2 and 4)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.files import Files
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.paging import Page, ascending, envelope
+from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.routing import Access, route
+from pillarbox.receiving import files, queries, wire
+from pillarbox.receiving.queries import Part, StoredEmail
+from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, Reading
+
+
+@route(
+    "GET",
+    "/emails/receiving",
+    needs=Access.FULL,
+    query=("limit", "after", "before"),
+    reply=wire.ListItem,
+    summary="List received emails",
+)
+async def list_received(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, default=None)
+    return Reply(envelope(await queries.page(db, page), page, wire.listed))
+
+
+@route(
+    "GET",
+    "/emails/receiving/{email_id}",
+    needs=Access.FULL,
+    query=("html_format",),
+    reply=wire.Email,
+    summary="Retrieve a received email",
+)
+async def retrieve_received(request: Request, db: TeamDb) -> Reply:
+    wanted = cast(HtmlFormat, request.query.choice("html_format", DATA_URI, CID) or DATA_URI)
+    found = await _opened(request, db)
+    source = await queries.source(db, found.id)
+    parts = await queries.parts(db, found.id) if found.attachments else []
+    reading = request.use(Reading)
+    parsed = await reading.parsed(source)
+    html = parsed.html
+    if html is not None and source is not None:
+        html, wanted = await reading.shown_html(html, source, parts, wanted)
+    link = None if source is None else request.use(Files).link(files.RAW, db.team_id, found.id)
+    return Reply(wire.email(found, parsed, html, wanted, link, parts))
+
+
+@route(
+    "GET",
+    "/emails/receiving/{email_id}/attachments",
+    needs=Access.FULL,
+    query=("limit", "after", "before"),
+    reply=wire.AttachmentItem,
+    summary="List the attachments of a received email",
+)
+async def list_received_attachments(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query, default=None)
+    found = await _opened(request, db)
+    kept, more = ascending(await queries.parts(db, found.id), page)
+    return Reply({"object": "list", "has_more": more, "data": [_linked(request, db, part) for part in kept]})
+
+
+@route(
+    "GET",
+    "/emails/receiving/{email_id}/attachments/{attachment_id}",
+    needs=Access.FULL,
+    reply=wire.AttachmentItem,
+    summary="Retrieve an attachment of a received email",
+)
+async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply:
+    wanted = request.uuid("attachment_id")
+    found = await _opened(request, db)
+    part = await queries.part(db, wanted)
+    if part is None or part.email_id != found.id:
+        raise NotFound("Attachment")
+    return Reply({"object": "attachment", **_linked(request, db, part)})
+
+
+async def _opened(request: Request, db: TeamDb) -> StoredEmail:
+    """The email that the path names, for whoever may see its content."""
+    found = await queries.get(db, request.uuid("email_id"))
+    if found is None:
+        raise NotFound("Email")
+    return found
+
+
+def _linked(request: Request, db: TeamDb, part: Part) -> dict[str, Any]:
+    url, ends = request.use(Files).link(files.ATTACHMENT, db.team_id, part.id)
+    return wire.attachment(part, url, ends)

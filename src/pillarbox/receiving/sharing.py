@@ -1,0 +1,53 @@
+"""Received mail on the public page of a shared email (emails.md 5.3)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, PICTURES, SharedEmail
+from pillarbox.kernel.db import TeamDb
+from pillarbox.receiving import queries
+from pillarbox.receiving.queries import StoredEmail
+from pillarbox.receiving.reading import EMPTY, Reading
+
+UNNAMED = "attachment"
+
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class ReceivedMail:
+    """Gives received mail to whoever shows shared mail."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    async def exists(self, db: TeamDb, email_id: UUID) -> bool:
+        return await queries.get(db, email_id) is not None
+
+    async def shared(self, db: TeamDb, email_id: UUID) -> SharedEmail | None:
+        found = await queries.get(db, email_id)
+        return None if found is None else await self._shown(db, found)
+
+    async def _shown(self, db: TeamDb, found: StoredEmail) -> SharedEmail:
+        source = await queries.source(db, found.id)
+        parts = await queries.parts(db, found.id) if found.attachments else []
+        parsed = EMPTY if source is None else await self._reading.parsed(source)
+        pictures: dict[str, str] = {}
+        if parsed.html and source is not None:
+            images = await self._reading.pictures(parsed.html, source, parts, PICTURES, MOST_PICTURE_BYTES)
+            for cid, (kind, octets) in images.items():
+                pictures[cid] = f"data:{kind};base64,{b64encode(octets).decode('ascii')}"
+        return SharedEmail(
+            sender=found.sender,
+            to=_texts(found.to_list),
+            cc=_texts(found.cc_list or "[]"),
+            date=found.created_at,
+            subject=found.subject,
+            html=parsed.html,
+            text=parsed.text,
+            attachments=[p.filename or UNNAMED for p in parts if p.content_id not in pictures],
+            pictures=pictures,
+        )

@@ -1,0 +1,84 @@
+"""Is a received mail spam (INB-05)? rspamd says it where one is configured, else the author's domain does.
+
+A verdict is a reason in words, or None. It is kept and shown; nothing is refused because of it.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Final
+
+import msgspec
+
+from pillarbox.kernel.log import get
+from pillarbox.kernel.outbound import FetchError, Outbound
+from pillarbox.mail.dmarc import Dmarc
+from pillarbox.receiving.arrival import Arrival
+
+log = get("receiving")
+
+EVERYWHERE: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""The operator has named the place, so it may be on this machine."""
+
+SECONDS: Final = 10.0
+MOST_ANSWER: Final = 1024 * 1024
+SPAM_ACTIONS: Final = frozenset(("reject", "quarantine", "discard", "add header", "rewrite subject"))
+POLICIES: Final = frozenset(("reject", "quarantine"))
+
+
+class _Answer(msgspec.Struct):
+    """What we read of rspamd's answer."""
+
+    action: str = "no action"
+    score: float = 0.0
+    required_score: float = 0.0
+
+
+def by_policy(dmarc: Dmarc) -> str | None:
+    """Why the author's domain would have it put aside."""
+    if dmarc.result == "fail" and dmarc.policy in POLICIES:
+        return f"dmarc=fail policy={dmarc.policy}"
+    return None
+
+
+class Rspamd:
+    """An rspamd worker at `url` (its HTTP protocol, `POST /checkv2`)."""
+
+    def __init__(self, outbound: Outbound, url: str) -> None:
+        self._outbound = outbound
+        self._url = f"{url.rstrip('/')}/checkv2"
+
+    async def verdict(self, arrival: Arrival, queue_id: str, raw: bytes) -> tuple[bool, str | None]:
+        """Whether it answered, and why it holds the mail for spam if it does."""
+        try:
+            answer = await self._outbound.fetch(
+                "POST",
+                self._url,
+                max_bytes=MOST_ANSWER,
+                headers=_facts(arrival, queue_id),
+                body=raw,
+                connect_timeout=2.0,
+                total_timeout=SECONDS,
+            )
+            found = msgspec.json.decode(answer.body, type=_Answer) if answer.status == 200 else None
+        except (FetchError, msgspec.DecodeError) as trouble:
+            log.warning("receiving.rspamd_failed", trouble=str(trouble))
+            return False, None
+        if found is None:
+            log.warning("receiving.rspamd_failed", status=answer.status)
+            return False, None
+        if found.action not in SPAM_ACTIONS:
+            return True, None
+        return True, f"rspamd {found.action!r}, {found.score:g} of {found.required_score:g}"
+
+
+def _facts(arrival: Arrival, queue_id: str) -> dict[str, str]:
+    """The session in rspamd's words; what cannot stand in a header of HTTP is left out."""
+    facts = {
+        "Queue-Id": queue_id,
+        "IP": arrival.client,
+        "Helo": arrival.helo,
+        "From": arrival.mail_from,
+        "Rcpt": arrival.recipients[0].address,
+    }
+    return {name: text for name, text in facts.items() if text and text.isascii() and text.isprintable()}

@@ -1,0 +1,54 @@
+"""The fields that are put in front of a received message (SMTP-13): Return-Path, Received,
+Authentication-Results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from ipaddress import ip_address
+from uuid import UUID
+
+from pillarbox.mail import headers
+from pillarbox.mail.authentication import Authentication
+from pillarbox.receiving.arrival import Arrival
+
+
+def fields(
+    arrival: Arrival,
+    recipients: Sequence[str],
+    id: UUID,
+    at: datetime,
+    hostname: str,
+    authentication: Authentication,
+) -> bytes:
+    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of."""
+    named = "\r\n\t".join([f"<{address}>" for address in recipients])
+    received = (
+        f"Return-Path: <{arrival.mail_from}>\r\n"
+        f"Received: from {arrival.helo or 'unknown'}{_client(arrival.client)}\r\n"
+        f"\tby {hostname} with {arrival.protocol}{_tls(arrival.tls)} id {id}\r\n"
+        f"\tfor {named}; {_date(at.replace(microsecond=0))}\r\n"
+    )
+    return received.encode("utf-8", "replace") + authentication.field(hostname)
+
+
+@lru_cache(maxsize=1024)
+def _client(address: str) -> str:
+    """The address literal of the client (RFC 5321, 4.1.3)."""
+    if not address:
+        return ""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    return f" ([{found}])" if found.version == 4 else f" ([IPv6:{found}])"
+
+
+def _tls(tls: tuple[str, str] | None) -> str:
+    return f" ({tls[0]} {tls[1]})" if tls else ""
+
+
+@lru_cache(maxsize=4)
+def _date(at: datetime) -> str:
+    return headers.date("Date", at)[len("Date: ") : -2].decode("ascii")

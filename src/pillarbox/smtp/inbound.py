@@ -1,0 +1,155 @@
+"""The desk for mail from other servers: who may be written to, and what the sender hears (receiving.md 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE
+from pillarbox.kernel.log import get
+from pillarbox.mail import smtp_answers as say
+from pillarbox.mail.address import wire_local
+from pillarbox.mail.smtp_answers import Answer
+from pillarbox.mail.smtp_commands import Mail, Path
+from pillarbox.mail.smtp_desk import Verdict
+from pillarbox.mail.smtp_intake import Content
+from pillarbox.mail.smtp_server import Session
+from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam, Place, Refused
+from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
+from pillarbox.receiving.bounce_mail import BounceMail, Bounces
+from pillarbox.receiving.receive import MOST_OCTETS, Receiving
+from pillarbox.receiving.return_path import TooManyReports
+
+log = get("smtp")
+
+MOST_RECIPIENTS: Final = 100
+MOST_OF_REPORT: Final = 4 * 1024 * 1024
+"""What a report says stands at its beginning; behind it is the mail that came back."""
+
+NO_RELAY = say.answer(550, "5.7.1", "We do not relay for this domain")
+NO_SUCH_ADDRESS = say.answer(550, "5.1.1", "There is no such address here")
+ONE_AT_A_TIME = say.answer(452, "4.5.3", "A report goes to one recipient at a time")
+
+REFUSALS: Final = {Refused.RELAY: NO_RELAY, Refused.UNKNOWN: NO_SUCH_ADDRESS}
+
+ANSWERS: Final = {
+    Fate.REPEATED: say.answer(250, "2.0.0", "Ok, it was stored before"),
+    Fate.LOOPING: say.answer(554, "5.4.6", "The message has passed too many servers"),
+    Fate.FORGED: say.answer(
+        550, "5.7.1", "The message is refused by the DMARC policy of its author's domain"
+    ),
+    Fate.NO_ROOM: say.answer(452, "4.3.1", "There is no room for the message, try again later"),
+    Fate.BUSY: say.LATER,
+    Fate.TROUBLE: say.TROUBLE,
+}
+
+
+class InboundDesk:
+    """Answers sessions that are not logged in. Everything else about them is the listener's."""
+
+    def __init__(self, receiving: Receiving, addresses: Addresses, bounces: Bounces, clock: Clock) -> None:
+        self._receiving = receiving
+        self._addresses = addresses
+        self._bounces = bounces
+        self._clock = clock
+
+    def mail(self, session: Session, mail: Mail) -> Verdict:
+        if mail.size is not None and mail.size > MOST_OCTETS:
+            return say.TOO_BIG
+        refusal = self._receiving.refusal
+        return say.SENDER_OK if refusal is None else ANSWERS[refusal]
+
+    def recipient(self, session: Session, path: Path) -> Verdict:
+        if len(session.recipients) >= MOST_RECIPIENTS:
+            return say.TOO_MANY_RECIPIENTS
+        place = self._addresses.at_hand(path.local, path.domain)
+        return self._find(session, path) if place is None else _noted(session, place)
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        report = session.recipients[0]
+        if isinstance(report, ForBounces):
+            return self._report(session, report, content)
+        return self._store(session, content)
+
+    def login(self, session: Session, user: str, password: str) -> Verdict:
+        return say.BAD_LOGIN
+
+    def ended(self, session: Session) -> None:
+        """Nothing is kept of a transaction."""
+
+    async def _find(self, session: Session, path: Path) -> Answer:
+        try:
+            place = await self._addresses.find(path.local, path.domain)
+        except GONE as trouble:
+            log.warning("smtp.no_directory", trouble=type(trouble).__name__)
+            return say.LATER
+        return _noted(session, place)
+
+    async def _store(self, session: Session, content: Content) -> Answer:
+        if content.size > MOST_OCTETS:
+            return say.TOO_BIG
+        outcome = await self._receiving.take(_arrival(session), content)
+        return _said(outcome)
+
+    async def _report(self, session: Session, report: ForBounces, content: Content) -> Answer:
+        if content.size > MOST_OCTETS:
+            return say.TOO_BIG
+        raw = _beginning(content)
+        try:
+            await self._bounces(
+                BounceMail(report.token, report.address, _sender(session), raw, self._clock.now())
+            )
+        except TooManyReports:
+            return say.LATER
+        except Exception:
+            log.exception("smtp.report_failed", octets=len(raw))
+            return say.TROUBLE
+        return say.OK
+
+
+def _noted(session: Session, place: Place) -> Answer:
+    """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
+    if isinstance(place, Refused):
+        return REFUSALS[place]
+    if session.recipients and (
+        isinstance(place, ForBounces) or isinstance(session.recipients[0], ForBounces)
+    ):
+        return ONE_AT_A_TIME
+    session.recipients.append(place)
+    return say.RECIPIENT_OK
+
+
+def _arrival(session: Session) -> Arrival:
+    places = [place for place in session.recipients if isinstance(place, ForTeam)]
+    return Arrival(
+        session.peer,
+        session.helo or "",
+        session.protocol,
+        session.tls,
+        _sender(session),
+        tuple([Recipient(place.team_id, place.address) for place in places]),
+    )
+
+
+def _sender(session: Session) -> str:
+    sender = None if session.sender is None else session.sender.sender
+    return "" if sender is None or sender.is_null else f"{wire_local(sender.local)}@{sender.domain}"
+
+
+def _beginning(content: Content) -> bytes:
+    """All of a report, unless the mail that it sends back is very large."""
+    if content.in_memory:
+        return content.read()
+    blocks, octets = [], 0
+    for block in content.blocks():
+        blocks.append(block)
+        octets += len(block)
+        if octets >= MOST_OF_REPORT:
+            break
+    return b"".join(blocks)
+
+
+def _said(outcome: Outcome) -> Answer:
+    if outcome.fate is Fate.STORED:
+        return say.answer(250, "2.0.0", f"Ok, stored as {outcome.ids[0]}")
+    return ANSWERS[outcome.fate]

@@ -1,0 +1,150 @@
+"""Mail from outside: a world's inbound door on a free loopback port, and a client that speaks SMTP to it.
+
+async with postman(pillarbox) as post:
+    answer = await post.deliver(raw, to=["help@harbor.example"])
+    assert answer.startswith("250")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from kit.world import Team, World
+from pillarbox.mail.smtp_desk import Desk, Patience
+from pillarbox.mail.smtp_listener import Listener, Manner
+from pillarbox.smtp.inbound import InboundDesk
+
+HOSTNAME = "mx.pillar.example"
+AT_ONCE = Patience(greeting=0.0)
+
+
+class Anybody:
+    """A guard that refuses nobody."""
+
+    def admit(self, peer: str) -> bool:
+        return True
+
+    def left(self, peer: str) -> None: ...
+
+    def may_login(self, peer: str) -> bool:
+        return True
+
+    def login_failed(self, peer: str) -> None: ...
+
+
+class Dialogue:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def begin(cls, port: int, helo: str = "quay.example") -> Dialogue:
+        made = cls(*await asyncio.open_connection("127.0.0.1", port))
+        assert (await made.heard()).startswith("220")
+        assert (await made.say(f"EHLO {helo}")).startswith("250")
+        return made
+
+    async def heard(self) -> str:
+        """One whole reply; several lines are joined by line ends. "" when the connection is gone."""
+        lines = []
+        while line := (await self._reader.readline()).decode("ascii").rstrip("\r\n"):
+            lines.append(line)
+            if line[3:4] != "-":
+                break
+        return "\n".join(lines)
+
+    async def say(self, line: str) -> str:
+        self._writer.write(f"{line}\r\n".encode())
+        return await self.heard()
+
+    async def offer(
+        self, to: Sequence[str], sender: str = "ada@quay.example", options: str = ""
+    ) -> list[str]:
+        """MAIL and RCPT; the answers to RCPT."""
+        first = await self.say(f"MAIL FROM:<{sender}>{options}")
+        assert first.startswith("250"), first
+        return [await self.say(f"RCPT TO:<{address}>") for address in to]
+
+    async def text(self, raw: bytes) -> str:
+        """DATA and a message; the answer to its end."""
+        go_ahead = await self.say("DATA")
+        if not go_ahead.startswith("354"):
+            return go_ahead
+        if not raw.endswith(b"\r\n"):
+            raw += b"\r\n"
+        stuffed = raw.replace(b"\r\n.", b"\r\n..")
+        self._writer.write((b"." if stuffed.startswith(b".") else b"") + stuffed + b".\r\n")
+        return await self.heard()
+
+    async def end(self) -> None:
+        self._writer.close()
+        await asyncio.gather(self._writer.wait_closed(), return_exceptions=True)
+
+
+@dataclass(slots=True)
+class Post:
+    """The door, and one connection to it that is kept."""
+
+    port: int
+    desk: Desk
+    _open: list[Dialogue] = field(default_factory=list)
+
+    async def connect(self, helo: str = "quay.example") -> Dialogue:
+        made = await Dialogue.begin(self.port, helo)
+        self._open.append(made)
+        return made
+
+    async def deliver(
+        self, raw: bytes, to: Sequence[str], sender: str = "ada@quay.example", options: str = ""
+    ) -> str:
+        """The answer to the end of the text, or the first refusal of a recipient."""
+        if not self._open:
+            await self.connect()
+        dialogue = self._open[0]
+        answers = await dialogue.offer(to, sender, options)
+        refused = [answer for answer in answers if not answer.startswith("250")]
+        if refused:
+            await dialogue.say("RSET")
+            return refused[0]
+        return await dialogue.text(raw)
+
+    async def close(self) -> None:
+        for dialogue in self._open:
+            await dialogue.end()
+
+
+@asynccontextmanager
+async def postman(pillarbox: World) -> AsyncIterator[Post]:
+    """The inbound door of a world."""
+    house = pillarbox.app.house
+    desk = InboundDesk(house.receiving, house.addresses, house.return_path.take, house.clock)
+    manner = Manner(HOSTNAME, 52_428_800, patience=AT_ONCE)
+    listener = Listener(desk, manner, Anybody())
+    door = socket.socket()
+    door.bind(("127.0.0.1", 0))
+    await listener.open(door)
+    post = Post(door.getsockname()[1], desk)
+    try:
+        yield post
+    finally:
+        await post.close()
+        await listener.stop(5)
+
+
+async def receiving_domain(team: Team, name: str = "harbor.example") -> str:
+    """A domain of the team that may receive."""
+    domain_id = await team.domain(name)
+    answer = await team.call(
+        "PATCH", f"/domains/{domain_id}", {"capabilities": {"sending": "enabled", "receiving": "enabled"}}
+    )
+    assert answer.status_code == 200, answer.text
+    await team.world.pool.execute(
+        "UPDATE domains SET receiving_ok = true WHERE team_id = $1 AND name = $2", team.id, name
+    )
+    return domain_id
