@@ -43,7 +43,8 @@ async def turn(pillarbox: World) -> int:
 async def another(url: str, folder: Path, clock: ManualClock | None = None) -> AsyncIterator[World]:
     """One more process on the same database, driven by hand."""
     async with world(url, folder, clock=clock, started=False, **WEBHOOKS) as pillarbox:
-        await dispatcher(pillarbox)._claims.enroll("webhooks")
+        process = pillarbox.app.house.runtime.process_id
+        await register.enroll(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
         try:
             yield pillarbox
         finally:

@@ -272,3 +272,15 @@ async def test_five_days_of_failure_of_several_events_disable_it(database_url: s
         await turn(pillarbox)
         assert len(at.arrivals) == count
         assert not await on.owed(), "what was open has left the queue"
+
+
+async def test_the_old_secret_signs_for_a_day(database_url: str, tmp_path: Path) -> None:
+    """Section 1.6: two signatures during the rotation, one afterwards."""
+    clock = ManualClock()
+    async with hooked(database_url, tmp_path, clock) as (pillarbox, on, at):
+        await on.team.post(f"{on.path}/signing-secret/rotate")
+        for wait in (timedelta(hours=24, seconds=-1), timedelta(seconds=2)):
+            clock.advance(wait)
+            await publish(on.team)
+            await turn(pillarbox)
+        assert [arrival.headers["webhook-signature"].count("v1,") for arrival in at.arrivals] == [2, 1]

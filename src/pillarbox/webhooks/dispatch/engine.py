@@ -38,6 +38,8 @@ FRESH_SECONDS = 1.0
 """How long a waiting delivery goes by what its claim read of the webhook."""
 
 RESTS = 60.0
+STOP_SECONDS = 3.0
+"""A stop waits so long for answers: who answers at all does so by then, and what is cut off is repeated."""
 
 
 class Dispatcher:
@@ -114,7 +116,7 @@ class Dispatcher:
             self._drop(delivery)
         await _quietly(self._claims.give_back(waiting))
         if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=grace)
+            await asyncio.wait(tuple(self._tasks), timeout=min(grace, STOP_SECONDS))
         unfinished = list(self._held.values())
         for task in (*self._loops, *self._tasks):
             task.cancel()
