@@ -67,6 +67,7 @@ class Running:
         environment = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
         environment["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'src'}"
         given = {"--data": str(data), "--http": "127.0.0.1:0", "--processes": "2", "--log": "json"}
+        given |= {"--smtp": "off", "--submission": "off"}
         given.update(zip(flags[::2], flags[1::2], strict=True))
         self.data = data
         flat = [text for pair in given.items() for text in pair]

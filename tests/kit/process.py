@@ -63,6 +63,8 @@ class Served:
         given = {
             "data": str(data),
             "http": "127.0.0.1:0",
+            "smtp": "off",
+            "submission": "off",
             "processes": "2",
             "log": "json",
             "rate_limit": "0",

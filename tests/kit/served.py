@@ -40,6 +40,7 @@ def serving(data: Path, **flags: str) -> Iterator[Server]:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
     environment["PYTHONPATH"] = str(TESTS.parent / "src")
     given = {"data": str(data), "http": "127.0.0.1:0", "processes": "2", "rate_limit": "0", "log": "json"}
+    given |= {"smtp": "off", "submission": "off"}
     given |= {"initial_api_key": KEY, **flags}
     options = [text for name, value in given.items() for text in (f"--{name.replace('_', '-')}", value)]
     process = subprocess.Popen(

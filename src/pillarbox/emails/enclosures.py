@@ -42,6 +42,18 @@ UNNAMED_TYPES = {
 }
 """Types by extension that the standard library's own table does not know in every release."""
 
+
+class BlockedFile(InvalidAttachment):
+    """A file of a type that is not sent."""
+
+    def __init__(self, field: str, extension: str) -> None:
+        super().__init__(f"Invalid `{field}.filename` field. Files of type .{extension} are not allowed.")
+
+
+class TooMuchAttached(InvalidAttachment):
+    """More than the attachments of an email may have together."""
+
+
 _types = mimetypes.MimeTypes()
 _UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TOO_MUCH_PADDING = "==="
@@ -63,7 +75,7 @@ def read(value: object) -> list[NewAttachment]:
         attachment = _one(item, index)
         total += encoded_length(len(attachment.data or b""))
         if total > MOST_BASE64:
-            raise InvalidAttachment(
+            raise TooMuchAttached(
                 "Invalid `attachments` field. All of it may have 40 MB after base64 encoding."
             )
         found.append(attachment)
@@ -97,9 +109,7 @@ def _filename(value: object, field: str, index: int) -> str:
         raise InvalidField(f"{field}.filename", f"Use at most {MOST_NAME} characters.")
     extension = _extension(clean_filename(value))
     if extension in BLOCKED:
-        raise InvalidAttachment(
-            f"Invalid `{field}.filename` field. Files of type .{extension} are not allowed."
-        )
+        raise BlockedFile(field, extension)
     return _UNSAFE.sub("_", value)
 
 
@@ -109,6 +119,8 @@ def _extension(filename: str) -> str:
 
 
 def _content(value: object, field: str) -> bytes:
+    if isinstance(value, bytes):
+        return value  # of a message that came by SMTP: JSON has no bytes
     if isinstance(value, str):
         return _from_base64(value, field)
     if isinstance(value, Mapping) and value.get("type") == "Buffer":
@@ -132,7 +144,7 @@ def _from_base64(text: str, field: str) -> bytes:
         raise _bad_base64(field)
     digits = text.encode("ascii").translate(None, _BLANKS)
     if len(digits) > MOST_BASE64 + 4:
-        raise InvalidAttachment(
+        raise TooMuchAttached(
             f"Invalid `{field}.content` field. Attachments may have 40 MB after base64 encoding."
         )
     if digits.endswith(_TOO_MUCH_PADDING.encode()):

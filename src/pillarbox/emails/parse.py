@@ -41,20 +41,28 @@ class MissingBody(Problem):
         super().__init__("Missing `html` or `text` field.")
 
 
-def outgoing(body: object, now: datetime) -> Outgoing:
-    """One send request; raises the contract's problem for the first field that is wrong."""
+class BodiesTooLarge(InvalidField):
+    def __init__(self, field: str) -> None:
+        super().__init__(field, "The bodies may have 10 MB together.")
+
+
+def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoing:
+    """One send request; raises the contract's problem for the first field that is wrong.
+
+    A letter is a whole message, as mail programs write it: it may be without `to`, subject and text.
+    """
     if not isinstance(body, dict):
         raise Invalid("Invalid email. Use an object.")
     template = _template(body.get("template"))
     sender_text, sender = _sender(body.get("from"), template)
     to_texts, to = _mailboxes("to", body.get("to"))
-    if not to:
+    if not to and not is_letter:
         raise MissingField("to")
-    subject = _subject(body.get("subject"), template)
+    subject = _subject(body.get("subject"), template, may_lack=is_letter)
     cc_texts, cc = _mailboxes("cc", body.get("cc"))
     bcc_texts, bcc = _mailboxes("bcc", body.get("bcc"))
     reply_texts, reply_to = _mailboxes("reply_to", body.get("reply_to"))
-    html, text = _bodies(body.get("html"), body.get("text"), template)
+    html, text = _bodies(body.get("html"), body.get("text"), template, may_lack=is_letter)
     headers, reply_header = _headers(body.get("headers"))
     if not reply_to and reply_header is not None:
         reply_texts, reply_to = _mailboxes("headers.Reply-To", reply_header)
@@ -134,8 +142,10 @@ def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailb
     return texts, mailboxes
 
 
-def _subject(value: object, template: str | None) -> str | None:
+def _subject(value: object, template: str | None, *, may_lack: bool) -> str | None:
     if value is None or value == "":
+        if may_lack:
+            return ""
         if template is None:
             raise MissingField("subject")
         return None
@@ -148,7 +158,9 @@ def _subject(value: object, template: str | None) -> str | None:
     return value
 
 
-def _bodies(html: object, text: object, template: str | None) -> tuple[str | None, str | None]:
+def _bodies(
+    html: object, text: object, template: str | None, *, may_lack: bool
+) -> tuple[str | None, str | None]:
     for field, value in (("html", html), ("text", text)):
         if value is not None and not isinstance(value, str):
             raise InvalidField(field, "Use a string.")
@@ -157,10 +169,12 @@ def _bodies(html: object, text: object, template: str | None) -> tuple[str | Non
             raise Invalid("Use either `template` or `html` and `text`, not both.")
         return None, None
     if not html and not text:
+        if may_lack:
+            return None, None
         raise MissingBody
     size = _size(html) + _size(text)
     if size > MOST_BODY:
-        raise InvalidField("html" if html else "text", "The bodies may have 10 MB together.")
+        raise BodiesTooLarge("html" if html else "text")
     if text is None and isinstance(html, str):
         return html, text_of(html) or None
     return (str(html) if html else None), (str(text) if text else None)

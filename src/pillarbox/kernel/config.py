@@ -51,6 +51,10 @@ class Settings:
     http: HostPort
     smtp: HostPort | None
     submission: tuple[SubmissionDoor, ...]
+    smtp_login_needs_tls: bool
+    smtp_sessions: int
+    smtp_client_sessions: int | None
+    smtp_client_rate: int | None
     metrics: HostPort | None
     public_url: str
     hostname: str
@@ -81,6 +85,11 @@ class Settings:
     spf_value: str
     most_domains: int | None
     receiving_ownership_proof: str
+    inbound_domain: str | None
+    inbound_require_dns: bool
+    reject_dmarc_fail: bool
+    rspamd_url: str | None
+    received_retention_days: int
     claim_grace: timedelta | None
     claim_quiet: timedelta | None
     claim_scheduled: bool

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
-from pillarbox.kernel.setting_kinds import HostPort
+from pillarbox.kernel.setting_kinds import HostPort, SubmissionDoor
+
+HTTP, SMTP = "http", "smtp"
 
 
 class DoorError(Exception):
@@ -33,3 +36,14 @@ def bind(name: str, at: HostPort) -> socket.socket:
 def bound_at(door: socket.socket, asked: HostPort) -> HostPort:
     """The address asked for, with the port that the system chose."""
     return HostPort(asked.host, door.getsockname()[1])
+
+
+def submission_names(doors: Sequence[SubmissionDoor]) -> list[str]:
+    """A name for each submission door: `submission`, with implicit TLS `submissions` as in RFC 8314; from
+    the second of a kind on with a number."""
+    names: list[str] = []
+    for door in doors:
+        kind = "submissions" if door.implicit_tls else "submission"
+        number = sum(name.partition("-")[0] == kind for name in names) + 1
+        names.append(kind if number == 1 else f"{kind}-{number}")
+    return names

@@ -63,6 +63,34 @@ class Windows:
             fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
         return Taken(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
 
+    def is_spent(self, key: bytes, limit: int) -> bool:
+        """Whether the window of `key` has no place left; counts nothing."""
+        end, taken = self._read(key)
+        return end > self._clock.boottime() and taken >= limit
+
+    def show(self, key: bytes, number: int, seconds: float) -> None:
+        """Let all processes read `number` under `key` for so long."""
+        offset = (int.from_bytes(key[-8:], "little") % BUCKETS) * BUCKET
+        fcntl.lockf(self._fd, fcntl.LOCK_EX, BUCKET, offset)
+        try:
+            where, _, _ = self._find(offset, key)
+            SLOT.pack_into(self._memory, where, key, self._clock.boottime() + seconds, number)
+        finally:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
+
+    def shown(self, key: bytes) -> int:
+        """The number that some process shows under `key`; 0 where none does."""
+        end, number = self._read(key)
+        return number if end > self._clock.boottime() else 0
+
+    def _read(self, key: bytes) -> tuple[float, int]:
+        offset = (int.from_bytes(key[-8:], "little") % BUCKETS) * BUCKET
+        fcntl.lockf(self._fd, fcntl.LOCK_EX, BUCKET, offset)
+        try:
+            return self._find(offset, key)[1:]
+        finally:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
+
     def _find(self, offset: int, key: bytes) -> tuple[int, float, int]:
         """The key's slot with its end and count, or the slot that a new window may take."""
         where = self._memory.find(key, offset, offset + BUCKET)

@@ -70,6 +70,34 @@ SETTINGS: tuple[Setting, ...] = (
         "SMTP submission with STARTTLS, with the prefix `tls://` implicit TLS; or `off`.",
     ),
     Setting(
+        "smtp_login_needs_tls",
+        kinds.switch,
+        "BOOL",
+        "true",
+        "Whether AUTH is offered under TLS alone; `false` is for tests on loopback, where nobody listens.",
+    ),
+    Setting(
+        "smtp_sessions",
+        kinds.whole_number(1, 1_000_000),
+        "N",
+        "2000",
+        "How many SMTP sessions there may be at once, divided by the processes.",
+    ),
+    Setting(
+        "smtp_client_sessions",
+        kinds.optional(kinds.whole_number(1, 1_000_000)),
+        "N",
+        "20",
+        "How many of them one client may have (an IPv4 address, or 64 bits of IPv6); or `off`.",
+    ),
+    Setting(
+        "smtp_client_rate",
+        kinds.optional(kinds.whole_number(1, 10_000_000)),
+        "N",
+        "600",
+        "How many SMTP connections one client may open in a minute; or `off`.",
+    ),
+    Setting(
         "metrics", kinds.optional(kinds.host_port), "HOST:PORT", "off", "Prometheus figures under `/metrics`."
     ),
     Setting(
@@ -196,8 +224,8 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.readable_file,
         "FILE",
         None,
-        "Certificate chain (PEM) for HTTPS and SMTP; needs `--tls-key`.",
-        "no TLS",
+        "Certificate chain (PEM) for HTTPS and SMTP; needs `--tls-key`. SMTP notices when it is renewed.",
+        "no HTTPS; SMTP shows a self-made one",
     ),
     Setting(
         "tls_key",
@@ -205,7 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
         "FILE",
         None,
         "Private key (PEM) of the certificate; needs `--tls-cert`.",
-        "no TLS",
+        "no HTTPS; SMTP shows a self-made one",
     ),
     Setting(
         "trusted_proxy",
@@ -281,6 +309,43 @@ SETTINGS: tuple[Setting, ...] = (
         "WHEN",
         "auto",
         "Whether a domain must show its DKIM record to receive; `auto`: as soon as there are two teams.",
+    ),
+    Setting(
+        "inbound_domain",
+        kinds.optional(kinds.domain),
+        "DOMAIN",
+        "off",
+        "Domain below which every team receives without one of its own, at the name that "
+        "`pillarbox teams list` shows; its MX is this machine. Or `off`.",
+    ),
+    Setting(
+        "inbound_require_dns",
+        kinds.switch,
+        "BOOL",
+        "true",
+        "Whether a domain receives only after DNS showed its MX; `false` is for closed networks and tests.",
+    ),
+    Setting(
+        "reject_dmarc_fail",
+        kinds.switch,
+        "BOOL",
+        "false",
+        "Refuse mail that fails DMARC where the domain of its author asks for that; else it is kept as spam.",
+    ),
+    Setting(
+        "rspamd_url",
+        kinds.optional(kinds.public_url),
+        "URL",
+        "off",
+        "An rspamd worker that says what is spam, such as `http://127.0.0.1:11333`; "
+        "`off`: DMARC alone says it.",
+    ),
+    Setting(
+        "received_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "0",
+        "For how many days received mail is kept; 0 keeps it.",
     ),
     Setting(
         "claim_grace",

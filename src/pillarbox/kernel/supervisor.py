@@ -30,7 +30,7 @@ from pillarbox.kernel import log, shared_memory
 from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ring_text
 from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.db import Connection
-from pillarbox.kernel.doors import DoorError, bind, bound_at
+from pillarbox.kernel.doors import HTTP, SMTP, DoorError, bind, bound_at, submission_names
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.figures import Figures
 from pillarbox.kernel.migrate import MigrationError, migrate
@@ -149,11 +149,27 @@ class Supervisor:
     def _bind_doors(self) -> None:
         """Take the ports before anything slow begins, so that a taken port is known at once."""
         if Role.API in self._settings.roles:
-            door = bind("http", self._settings.http)
-            self._doors["http"] = door
-            self._settings = self._settings.replacing(http=str(bound_at(door, self._settings.http)))
+            self._settings = self._settings.replacing(http=str(self._bind(HTTP, self._settings.http)))
+        if Role.SMTP in self._settings.roles:
+            self._bind_smtp()
         if self._settings.metrics is not None:
             self._figures = Figures(self._settings.metrics, self._settings.data / RUN_FOLDER / FIGURES_FOLDER)
+
+    def _bind_smtp(self) -> None:
+        settings = self._settings
+        if settings.smtp is not None:
+            self._settings = self._settings.replacing(smtp=str(self._bind(SMTP, settings.smtp)))
+        if settings.submission:
+            names = submission_names(settings.submission)
+            bound = [
+                str(replace(door, at=self._bind(name, door.at)))
+                for name, door in zip(names, settings.submission, strict=True)
+            ]
+            self._settings = self._settings.replacing(submission=",".join(bound))
+
+    def _bind(self, name: str, asked: HostPort) -> HostPort:
+        door = self._doors[name] = bind(name, asked)
+        return bound_at(door, asked)
 
     async def _open_database(self) -> str:
         if self._settings.database_url is not None:
@@ -216,7 +232,12 @@ class Supervisor:
         """What standard output gets once all doors are open; the ready line is the last one."""
         if link := self._capture_link():
             say(f"capture {link}")
-        open_doors = [f"http={self._settings.http}"] if "http" in self._doors else []
+        settings, doors = self._settings, self._doors
+        open_doors = [f"http={settings.http}"] if HTTP in doors else []
+        if SMTP in doors:
+            open_doors.append(f"smtp={settings.smtp}")
+        if settings.submission and Role.SMTP in settings.roles:
+            open_doors.append(f"submission={','.join(map(str, settings.submission))}")
         if self._figures:
             open_doors.append(f"metrics={self._figures.at}")
         say(" ".join(["ready", *open_doors]))
@@ -240,7 +261,10 @@ class Supervisor:
         }
 
     async def _close(self) -> None:
-        """Workers first, then the database they need."""
+        """The doors, then the workers, then the database they need."""
+        # While we held them, callers whom no worker takes any more would wait for nobody.
+        for door in self._doors.values():
+            door.close()
         if self._workers:
             await self._workers.stop(DRAIN_SECONDS)
         if self._keeping_postgres:
@@ -249,8 +273,6 @@ class Supervisor:
             await self._postgres.stop()
         if self._figures:
             self._figures.close()
-        for door in self._doors.values():
-            door.close()
         logger.info("supervisor.stopped")
 
 

@@ -56,18 +56,32 @@ class Content:
 
 
 class Intake:
-    """One message on its way in. `most` is the largest size in octets that is kept."""
+    """One message on its way in. `most` is the largest size in octets that is kept, `folder` is where a
+    large one waits (by default where the system has its temporary files, which may be in memory)."""
 
-    __slots__ = ("_carry", "_file", "_first", "_most", "_parts", "_size", "bare", "normalize", "total")
+    __slots__ = (
+        "_carry",
+        "_file",
+        "_first",
+        "_folder",
+        "_most",
+        "_parts",
+        "_size",
+        "bare",
+        "normalize",
+        "total",
+    )
 
-    def __init__(self, most: int, *, normalize: bool = False) -> None:
+    def __init__(self, most: int, *, normalize: bool = False, folder: str | None = None) -> None:
         self._most = most
+        self._folder = folder
         self._carry = b"\r\n"
         self._first = True
         self._parts: list[bytes] = []
         self._file: IO[bytes] | None = None
         self._size = 0
         self.total = 0
+        """Octets that have come."""
         self.bare = False
         """True once a bare CR, a bare LF or a NUL was seen."""
         self.normalize = normalize
@@ -115,7 +129,7 @@ class Intake:
 
     def _spill(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="pillarbox-")  # noqa: SIM115 - it lives as long as the content
+            self._file = tempfile.TemporaryFile(prefix="pillarbox-", dir=self._folder)  # noqa: SIM115 - kept
         self._file.write(b"".join(self._parts))
         self._parts.clear()
         self._size = 0

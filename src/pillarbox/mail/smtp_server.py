@@ -8,105 +8,55 @@ when it is done. Answers to pipelined commands leave in one write.
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail import smtp_commands as commands
+from pillarbox.mail import smtp_login
 from pillarbox.mail.smtp_answers import Answer
 from pillarbox.mail.smtp_commands import NULL, Mail, Path
+from pillarbox.mail.smtp_desk import Desk, House, Verdict
 from pillarbox.mail.smtp_intake import Content, Intake
+from pillarbox.mail.smtp_lines import Lines
 
-LONGEST_LINE = 2048
-LONGEST_RESPONSE = 12_288
+LONGEST_LINE = 512
+LONGEST_EXTENDED_LINE = 2048
 MOST_PENDING = 64 * 1024
-GREETING_PAUSE = 0.003
-"""Whoever speaks before the greeting does not wait for answers (SMTP-03)."""
+MOST_ANSWERS = 64
+"""Answers that are gathered before they are written."""
 
 SLOW_FROM, CLOSE_FROM = 10, 20
-SLOW = 1.0
+MOST_TOO_LONG = 3
 MOST_LOGIN_FAILURES = 3
-
-COMMAND_SECONDS = 300.0
-DATA_SECONDS = 180.0
-MESSAGE_SECONDS = 1800.0
-
-Verdict = Answer | Awaitable[Answer]
-
-
-class Desk(Protocol):
-    """Who decides. Every method may answer at once or later."""
-
-    def mail(self, session: Session, mail: Mail) -> Verdict:
-        """A sender was named."""
-
-    def recipient(self, session: Session, path: Path) -> Verdict:
-        """A recipient was named; a yes puts it among the session's recipients."""
-
-    def message(self, session: Session, content: Content) -> Verdict:
-        """The text is complete. A yes says that it is stored for good. The session closes the content."""
-
-    def login(self, session: Session, user: str, password: str) -> Verdict:
-        """Credentials were given; a yes makes the session authenticated."""
-
-    def ended(self, session: Session) -> None:
-        """The transaction is over, however it ended."""
-
-
-class House(Protocol):
-    """What the session needs of its listener."""
-
-    desk: Desk
-    hostname: str
-    most_octets: int
-    tls: ssl.SSLContext | None
-    offers_login: bool
-    login_needs_tls: bool
-    needs_login: bool
-    normalize: bool
-    stopping: bool
-
-    def admit(self, session: Session) -> Answer | None:
-        """None, or why the session is refused."""
-
-    def left(self, session: Session) -> None:
-        """The connection is gone."""
-
-    def may_login(self, session: Session) -> bool:
-        """False while its address has failed too often."""
-
-    def login_failed(self, session: Session) -> None:
-        """One more failure of its address."""
 
 
 class Session(asyncio.Protocol):
     """A connection and what was said on it. The desk may keep what it likes in `user` and `notes`."""
 
     __slots__ = (
+        "_at_end",
         "_busy",
-        "_dialog",
         "_errors",
+        "_exchange",
         "_greeted",
         "_greeting",
         "_house",
         "_intake",
+        "_lines",
         "_loop",
         "_out",
-        "_overlong",
         "_paused",
-        "_pending",
-        "_scanned",
         "_task",
+        "_text_since",
+        "_too_long",
         "_transport",
         "_writable",
         "admitted",
         "deadline",
         "extended",
         "helo",
-        "last_deadline",
         "login_failures",
         "notes",
         "peer",
@@ -120,22 +70,22 @@ class Session(asyncio.Protocol):
         self._house = house
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
-        self._pending = bytearray()
-        self._scanned = 0
-        self._overlong = False
+        self._lines = Lines()
         self._out: list[bytes] = []
         self._busy = False
         self._paused = False
         self._writable = True
+        self._at_end = False
         self._greeted = False
         self._greeting: asyncio.TimerHandle | None = None
         self._intake: Intake | None = None
-        self._dialog: Callable[[bytes], None] | None = None
+        self._text_since = 0.0
+        self._exchange: smtp_login.Exchange | None = None
         self._task: asyncio.Task[None] | None = None
         self._errors = 0
+        self._too_long = 0
         self.admitted = False
         self.deadline = 0.0
-        self.last_deadline = 0.0
         self.login_failures = 0
         self.peer = ""
         self.helo: str | None = None
@@ -148,47 +98,43 @@ class Session(asyncio.Protocol):
 
     @property
     def protocol(self) -> str:
-        """How the message came, in the words of RFC 3848."""
-        name = (
-            "UTF8SMTP"
-            if self.sender is not None and self.sender.utf8
-            else "ESMTP"
-            if self.extended
-            else "SMTP"
-        )
-        secured = "S" if self.tls and name != "SMTP" else ""
-        return f"{name}{secured}{'A' if self.user is not None and name != 'SMTP' else ''}"
+        """How the message came, in the words of RFC 3848 and RFC 6531."""
+        if not self.extended:
+            return "SMTP"
+        name = "UTF8SMTP" if self.sender is not None and self.sender.utf8 else "ESMTP"
+        return f"{name}{'S' if self.tls else ''}{'A' if self.user is not None else ''}"
 
     @property
     def is_idle(self) -> bool:
-        """True where nothing is lost when the session ends now."""
-        return self.sender is None and self._intake is None and not self._busy
+        """True where no text is under way and nobody waits for an answer."""
+        return self._intake is None and not self._busy
 
     # The connection ----------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        again = self._transport is not None
+        house = self._house
         self._transport = transport
-        self.tls = _tls_of(transport)
-        if again:
-            return
         peer = transport.get_extra_info("peername")
         self.peer = peer[0] if peer else ""
-        self.deadline = self._loop.time() + COMMAND_SECONDS
-        refusal = say.STOPPING if self._house.stopping else self._house.admit(self)
-        if refusal is not None:
-            self.close(refusal)
-            return
-        self._greeting = self._loop.call_later(GREETING_PAUSE, self._greet)
+        self._wait(house.patience.command)
+        self.tls = _tls_of(transport)
+        if house.stopping:
+            self.close(say.STOPPING)
+        elif not self.admitted and not house.admit(self):
+            self.close(say.TOO_MANY_SESSIONS)
+        else:
+            self._greeting = self._loop.call_later(house.patience.greeting, self._greet)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._greeting is not None:
             self._greeting.cancel()
+            self._greeting = None
         if self._intake is not None:
             self._intake.close()
             self._intake = None
         if not self._busy:
             self._forget()
+        self._lines.clear()
         self._transport = None
         self._house.left(self)
 
@@ -200,32 +146,45 @@ class Session(asyncio.Protocol):
         self._work()
 
     def eof_received(self) -> bool:
-        return False
+        """Whoever has said all still hears the answers to it."""
+        self._at_end = True
+        return self._busy and self.tls is None
 
     def data_received(self, data: bytes) -> None:
         if not self._greeted:
             self.close(say.EARLY_TALKER)
             return
-        if self._intake is not None and not self._busy and not self._pending:
+        if self._intake is not None and not self._busy and not self._lines:
             self._take(data)
         else:
-            self._pending += data
-            if len(self._pending) > MOST_PENDING and (self._busy or not self._writable):
+            self._lines.add(data)
+            if len(self._lines) > MOST_PENDING and (self._busy or not self._writable):
                 self._pause()
         self._work()
 
     def close(self, last: Answer) -> None:
         """Say a last word and hang up."""
-        if self._transport is None or self._transport.is_closing():
+        if not self._is_open():
             return
         self._out.append(last.wire)
-        self._flush()
-        self._transport.close()
+        self._hang_up()
 
     def expire(self, now: float) -> None:
-        """Called now and then: ends the session when it was silent for too long."""
-        if now >= self.deadline and not self._busy:
+        """Called now and then: ends the session when it was silent, or too slow, for too long."""
+        if self._transport is None:
+            return
+        if self._transport.is_closing():
+            if now >= self.deadline:
+                self._transport.abort()
+        elif not self._busy and (now >= self.deadline or self._is_too_slow(now)):
             self.close(say.TIMED_OUT)
+
+    def _is_too_slow(self, now: float) -> bool:
+        if self._intake is None:
+            return False
+        patience, since = self._house.patience, now - self._text_since
+        least = since * patience.octets_per_second if since > patience.free else 0
+        return since > patience.message or self._intake.total < least
 
     def _greet(self) -> None:
         self._greeting = None
@@ -233,88 +192,92 @@ class Session(asyncio.Protocol):
         self._answer(say.answer(220, None, f"{self._house.hostname} ESMTP ready"))
         self._flush()
 
+    def _hang_up(self) -> None:
+        self._flush()
+        self._wait(self._house.patience.last_word)
+        self._transport.close()
+
+    def _wait(self, seconds: float) -> None:
+        self.deadline = self._loop.time() + seconds
+
     def _pause(self) -> None:
-        if not self._paused and self._transport is not None and not self._transport.is_closing():
+        if not self._paused and self._is_open():
             self._paused = True
             self._transport.pause_reading()
 
     def _resume(self) -> None:
-        if self._paused and self._transport is not None and not self._transport.is_closing():
+        if self._paused and self._is_open():
             self._paused = False
             self._transport.resume_reading()
-
-    # Commands ----------------------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        """Do what has come, until something is missing."""
-        while not self._busy and self._pending and self._writable and self._is_open():
-            if self._intake is not None:
-                data = bytes(self._pending)
-                self._clear()
-                self._take(data)
-                continue
-            line = self._line()
-            if line is None:
-                break
-            self._heed(line)
-        if not self._busy and len(self._pending) <= MOST_PENDING:
-            self._resume()
-        self._flush()
 
     def _is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    def _clear(self) -> None:
-        self._pending.clear()
-        self._scanned = 0
+    # Commands and answers ----------------------------------------------------------------------------
 
-    def _line(self) -> bytes | None:
-        """The next line without its end; None while it is not complete. What is too long is thrown away."""
-        end = self._pending.find(b"\r\n", self._scanned)
-        most = LONGEST_RESPONSE if self._dialog is not None else LONGEST_LINE
-        if end < 0:
-            if len(self._pending) > most:
-                self._overlong = True
-                del self._pending[:-1]
-            self._scanned = max(0, len(self._pending) - 1)
-            return None
-        line = bytes(self._pending[:end])
-        del self._pending[: end + 2]
-        self._scanned = 0
-        if self._overlong or len(line) > most:
-            self._overlong = False
-            self._error(say.RESPONSE_TOO_LONG if self._dialog is not None else say.TOO_LONG)
-            self._dialog = None
-            return self._line()
-        return line
+    def _work(self) -> None:
+        """Do what has come, until something is missing."""
+        lines = self._lines
+        while lines and not self._busy and self._writable and self._is_open():
+            if self._intake is not None:
+                self._take(lines.rest())
+                continue
+            line = lines.next(self._longest())
+            if line is None:
+                break
+            self._heed(line)
+            if len(self._out) >= MOST_ANSWERS:
+                self._flush()
+        self._flush()
+        if not self._busy:
+            if len(lines) <= MOST_PENDING:
+                self._resume()
+            if self._at_end and self._is_open():
+                self._transport.close()
+
+    def _longest(self) -> int:
+        if self._exchange is not None or self._lines.begins_with(b"AUTH "):
+            return smtp_login.LONGEST_RESPONSE
+        return LONGEST_EXTENDED_LINE if self.extended else LONGEST_LINE
 
     def _heed(self, line: bytes) -> None:
-        self.deadline = self._loop.time() + COMMAND_SECONDS
-        if self._house.stopping and self._intake is None:
+        self._wait(self._house.patience.command)
+        if self._house.stopping:
             self.close(say.STOPPING)
-        elif self._dialog is not None:
-            self._dialog(line)
+        elif self._lines.was_too_long:
+            self._heed_too_long()
+        elif self._exchange is not None:
+            self._go_on(smtp_login.heard(self._exchange, line))
         elif b"\n" in line or b"\r" in line or b"\0" in line:
             self._error(say.BAD_LINE)
         else:
             verb, rest = commands.split(line)
             _COMMANDS.get(verb, Session._unknown)(self, rest)
 
+    def _heed_too_long(self) -> None:
+        self._too_long += 1
+        said = say.TOO_LONG if self._exchange is None else say.RESPONSE_TOO_LONG
+        self._exchange = None
+        self._error(said if self._too_long < MOST_TOO_LONG else said._replace(closes=True))
+
     def _answer(self, said: Answer) -> None:
         self._out.append(said.wire)
-        if said.closes and self._transport is not None:
-            self._flush()
-            self._transport.close()
+        if said.closes and self._is_open():
+            self._hang_up()
 
     def _error(self, said: Answer) -> None:
         """A no that counts: who makes many mistakes is answered slowly, then not at all."""
         self._errors += 1
-        if self._errors >= CLOSE_FROM:
-            self._answer(say.TOO_MANY_ERRORS)
-        elif self._errors > SLOW_FROM:
-            self._await(_slowly(said), self._answer)
-        else:
+        if said.closes or self._errors < SLOW_FROM:
             self._answer(said)
+        elif self._errors >= CLOSE_FROM:
+            self._answer(say.TOO_MANY_ERRORS)
+        else:
+            self._await(self._slowly(said), self._answer)
+
+    async def _slowly(self, said: Answer) -> Answer:
+        await asyncio.sleep(self._house.patience.slow)
+        return said
 
     def _flush(self) -> None:
         if self._out and self._transport is not None:
@@ -337,25 +300,23 @@ class Session(asyncio.Protocol):
         try:
             said = await verdict
         except Exception as trouble:
-            self._loop.call_exception_handler(
-                {"message": "an SMTP command failed", "exception": trouble, "protocol": self}
-            )
+            self._loop.call_exception_handler({"message": "an SMTP command failed", "exception": trouble})
             said = say.TROUBLE
         self._busy = False
         self._task = None
-        self.deadline = self._loop.time() + COMMAND_SECONDS
+        self._wait(self._house.patience.command)
         then(said)
         if self._transport is None:
             self._forget()
-            return
-        self._work()
+        else:
+            self._work()
 
     def _forget(self) -> None:
         """The end of a transaction."""
         if self.sender is not None:
+            self._house.desk.ended(self)
             self.sender = None
             self.recipients = []
-            self._house.desk.ended(self)
 
     # Each command ------------------------------------------------------------------------------------
 
@@ -393,7 +354,10 @@ class Session(asyncio.Protocol):
     def _noop(self, _: bytes) -> None:
         self._answer(say.OK)
 
-    def _rset(self, _: bytes) -> None:
+    def _rset(self, rest: bytes) -> None:
+        if rest.strip():
+            self._error(say.BAD_ARGUMENT)
+            return
         self._forget()
         self._answer(say.OK)
 
@@ -404,7 +368,7 @@ class Session(asyncio.Protocol):
             self._error(say.BAD_ARGUMENT)
 
     def _help(self, _: bytes) -> None:
-        self._answer(say.lines(214, ["EHLO HELO MAIL RCPT DATA RSET NOOP QUIT VRFY HELP STARTTLS AUTH"]))
+        self._answer(say.HELP)
 
     def _quit(self, _: bytes) -> None:
         self._forget()
@@ -443,7 +407,8 @@ class Session(asyncio.Protocol):
             self._settle(self._house.desk.recipient(self, path), self._say)
 
     def _say(self, said: Answer) -> None:
-        if said.is_yes:
+        """What the desk said; a no for now is nobody's mistake."""
+        if said.code < 500:
             self._answer(said)
         else:
             self._error(said)
@@ -455,23 +420,24 @@ class Session(asyncio.Protocol):
             self._error(say.OUT_OF_ORDER)
         elif not self.recipients:
             self._error(say.NO_RECIPIENTS)
-        elif self._pending:
+        elif self._lines:
             self._answer(say.EARLY_TALKER)
         else:
-            self._intake = Intake(self._house.most_octets, normalize=self._house.normalize)
-            self.deadline = self._loop.time() + DATA_SECONDS
-            self.last_deadline = self._loop.time() + MESSAGE_SECONDS
+            house = self._house
+            self._intake = Intake(house.most_octets, normalize=house.normalize, folder=house.folder)
+            self._text_since = self._loop.time()
+            self._wait(house.patience.text)
             self._answer(say.GO_AHEAD)
 
     def _take(self, data: bytes) -> None:
         """More of a message's text."""
         intake = self._intake
         assert intake is not None
-        self.deadline = min(self._loop.time() + DATA_SECONDS, self.last_deadline)
+        self._wait(self._house.patience.text)
         after = intake.feed(data)
         if after is None:
             return
-        self._pending += after
+        self._lines.add(after)
         self._intake = None
         refusal = say.TOO_BIG if intake.too_big else say.BARE_LINE_ENDS if intake.bare else None
         if refusal is not None:
@@ -487,7 +453,11 @@ class Session(asyncio.Protocol):
 
     def _done(self, said: Answer) -> None:
         self._forget()
-        self._answer(said)
+        if said.is_yes:
+            self._errors = 0
+        self._say(said)
+        if self._house.stopping:
+            self.close(say.STOPPING)
 
     # TLS ---------------------------------------------------------------------------------------------
 
@@ -497,24 +467,33 @@ class Session(asyncio.Protocol):
             self._error(say.BAD_ARGUMENT)
         elif context is None or self.tls is not None:
             self._error(say.NOT_IMPLEMENTED)
-        elif self._pending:
+        elif self._lines:
+            # What follows in the clear would be taken for encrypted (SMTP-08).
             self._answer(say.EARLY_TALKER)
         else:
-            self._busy = True
-            self._pause()
             self._out.append(say.START_TLS.wire)
             self._flush()
+            self._pause()
+            self._busy = True
             self._task = self._loop.create_task(self._upgrade(context))
 
     async def _upgrade(self, context: ssl.SSLContext) -> None:
-        try:
-            transport = await self._loop.start_tls(
-                self._transport, self, context, server_side=True, ssl_handshake_timeout=30
-            )
-        except (OSError, TimeoutError, ssl.SSLError):
-            transport = None
+        transport: Any = None
+        if self._is_open():
+            try:
+                transport = await self._loop.start_tls(
+                    self._transport,
+                    self,
+                    context,
+                    server_side=True,
+                    ssl_handshake_timeout=self._house.patience.handshake,
+                )
+            except Exception:
+                # Whatever a stranger's handshake fails of, it is the end of this session and of no other.
+                transport = None
         self._task = None
-        if transport is None:
+        self._busy = False
+        if transport is None or self._lines or self._transport is None:
             if self._transport is not None:
                 self._transport.abort()
             return
@@ -522,9 +501,8 @@ class Session(asyncio.Protocol):
         self._transport = transport
         self._paused = False
         self._forget()
-        self.helo, self.extended, self.user = None, False, None
+        self.helo, self.extended, self.user, self._exchange = None, False, None, None
         self.tls = _tls_of(transport)
-        self._busy = False
         self._work()
 
     # AUTH --------------------------------------------------------------------------------------------
@@ -536,7 +514,7 @@ class Session(asyncio.Protocol):
         elif not house.offers_login:
             self._error(say.NOT_IMPLEMENTED)
         elif self.tls is None and house.login_needs_tls:
-            self._error(say.TLS_FOR_LOGIN)
+            self._error(say.NEEDS_TLS)
         elif self.user is not None:
             self._error(say.ALREADY_IN)
         elif self.sender is not None:
@@ -547,77 +525,33 @@ class Session(asyncio.Protocol):
             self._begin_login(*commands.split(rest))
 
     def _begin_login(self, mechanism: bytes, initial: bytes) -> None:
-        initial = initial.strip()
-        if mechanism == b"PLAIN":
-            if initial:
-                self._plain(initial)
-            else:
-                self._prompt(b"", self._plain)
-        elif mechanism == b"LOGIN":
-            if initial:
-                self._login_name(initial)
-            else:
-                self._prompt(b"Username:", self._login_name)
-        else:
+        kind = smtp_login.MECHANISMS.get(mechanism)
+        if kind is None:
             self._error(say.NO_MECHANISM)
-
-    def _prompt(self, text: bytes, then: Callable[[bytes], None]) -> None:
-        self._dialog = then
-        self._out.append(b"334 " + base64.b64encode(text) + b"\r\n")
-
-    def _response(self, line: bytes) -> bytes | None:
-        """What a client answered, or None when it was told what is wrong with it."""
-        self._dialog = None
-        if line == b"*":
-            self._error(say.CANCELED)
-            return None
-        try:
-            return b"" if line == b"=" else base64.b64decode(line, validate=True)
-        except (binascii.Error, ValueError):
-            self._error(say.BAD_RESPONSE)
-            return None
-
-    def _plain(self, line: bytes) -> None:
-        found = self._response(line)
-        if found is None:
             return
-        parts = found.split(b"\0")
-        if len(parts) != 3:
-            self._error(say.BAD_RESPONSE)
+        exchange = kind()
+        initial = initial.strip()
+        self._exchange = exchange
+        self._go_on(smtp_login.heard(exchange, initial) if initial else exchange.begin())
+
+    def _go_on(self, step: smtp_login.Step) -> None:
+        if isinstance(step, smtp_login.Prompt):
+            self._out.append(step.wire)
+            return
+        self._exchange = None
+        if isinstance(step, Answer):
+            self._error(step)
         else:
-            self._check(parts[1], parts[2])
-
-    def _login_name(self, line: bytes) -> None:
-        name = self._response(line)
-        if name is not None:
-            self._prompt(b"Password:", lambda password: self._login_password(name, password))
-
-    def _login_password(self, name: bytes, line: bytes) -> None:
-        password = self._response(line)
-        if password is not None:
-            self._check(name, password)
-
-    def _check(self, name: bytes, password: bytes) -> None:
-        verdict = self._house.desk.login(
-            self, name.decode("utf-8", "replace"), password.decode("utf-8", "replace")
-        )
-        self._settle(verdict, self._checked)
+            self._settle(self._house.desk.login(self, step.user, step.password), self._checked)
 
     def _checked(self, said: Answer) -> None:
-        if said.is_yes:
-            self._answer(said)
-            return
-        self.user = None
-        self.login_failures += 1
-        self._house.login_failed(self)
-        if self.login_failures >= MOST_LOGIN_FAILURES:
-            said = said._replace(closes=True)
+        if said.code == say.BAD_LOGIN.code:
+            self.user = None
+            self.login_failures += 1
+            self._house.login_failed(self)
+            if self.login_failures >= MOST_LOGIN_FAILURES:
+                said = said._replace(closes=True)
         self._answer(said)
-
-
-async def _slowly(said: Answer) -> Answer:
-    await asyncio.sleep(SLOW)
-    return said
 
 
 def _tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:
@@ -648,4 +582,4 @@ _COMMANDS: dict[bytes, Callable[[Session, bytes], None]] = {
     b"BDAT": Session._not_implemented,
 }
 
-__all__ = ["NULL", "Content", "Desk", "House", "Mail", "Path", "Session"]
+__all__ = ["NULL", "Content", "Desk", "House", "Mail", "Path", "Session", "Verdict"]

@@ -1,0 +1,121 @@
+"""How much one client may take of the SMTP doors (SMTP-10, SMTP-21).
+
+A client is an IPv4 address or an IPv6 network of 64 bits, at all doors together. Its new connections and
+failed logins are counted in the memory that the processes of this host share. Its open sessions each
+process counts by itself and shows to the others; what a dead process showed is forgotten in seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ratelimit import Windows, key_for
+
+MINUTE = 60.0
+MOST_LOGIN_FAILURES = 5
+FAILURE_WINDOW = 600.0
+SHOWN_SECONDS = 10.0
+SHOW_EVERY = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one client may have; None is no limit. `sessions` of all clients are this process's share."""
+
+    sessions: int
+    per_client: int | None
+    new_per_minute: int | None
+
+
+class Clients:
+    """Counts the sessions of this process by client."""
+
+    def __init__(
+        self, windows: Windows, clock: Clock, allowance: Allowance, *, index: int = 0, count: int = 1
+    ) -> None:
+        self._windows = windows
+        self._clock = clock
+        self._allowance = allowance
+        self._index = index
+        self._count = count
+        self._held: Counter[str] = Counter()
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """Sessions of this process."""
+        return self._total
+
+    def admit(self, peer: str) -> bool:
+        """Take one more session of this client, or refuse it."""
+        client = client_of(peer)
+        rate = self._allowance.new_per_minute
+        if rate is not None and not self._windows.take(key_for(f"smtp new {client}"), rate, MINUTE).allowed:
+            return False
+        if self._total >= self._allowance.sessions:
+            return False
+        most = self._allowance.per_client
+        if most is not None and self._held[client] + self._elsewhere(client) >= most:
+            return False
+        self._total += 1
+        self._change(client, 1)
+        return True
+
+    def left(self, peer: str) -> None:
+        """A session that was admitted is over."""
+        self._total -= 1
+        self._change(client_of(peer), -1)
+
+    def may_login(self, peer: str) -> bool:
+        """False while this client has failed too often."""
+        return not self._windows.is_spent(_failures(peer), MOST_LOGIN_FAILURES)
+
+    def login_failed(self, peer: str) -> None:
+        """One more failure of this client."""
+        self._windows.take(_failures(peer), MOST_LOGIN_FAILURES, FAILURE_WINDOW)
+
+    async def keep_showing(self) -> None:
+        """Say again and again how many there are, for ever."""
+        while True:
+            await self._clock.sleep(SHOW_EVERY)
+            for client in tuple(self._held):
+                self._show(client)
+                await asyncio.sleep(0)
+
+    def _change(self, client: str, by: int) -> None:
+        self._held[client] += by
+        self._show(client)
+        if not self._held[client]:
+            del self._held[client]
+
+    def _show(self, client: str) -> None:
+        if self._count > 1 and self._allowance.per_client is not None:
+            self._windows.show(_sessions(client, self._index), self._held[client], SHOWN_SECONDS)
+
+    def _elsewhere(self, client: str) -> int:
+        others = (index for index in range(self._count) if index != self._index)
+        return sum(self._windows.shown(_sessions(client, index)) for index in others)
+
+
+def client_of(peer: str) -> str:
+    """Who counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if address.version == 4:
+        return peer
+    mapped = address.ipv4_mapped
+    return str(mapped) if mapped is not None else address.exploded[:19]
+
+
+def _failures(peer: str) -> bytes:
+    return key_for(f"smtp login {client_of(peer)}")
+
+
+def _sessions(client: str, index: int) -> bytes:
+    return key_for(f"smtp sessions {index} {client}")

@@ -1,0 +1,80 @@
+"""The SMTP doors of one process, from the first greeting to the last word."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from socket import socket
+
+from pillarbox.kernel.certificates import Certificate
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.doors import SMTP, submission_names
+from pillarbox.kernel.setting_kinds import SubmissionDoor
+from pillarbox.mail.smtp_desk import Desk
+from pillarbox.mail.smtp_listener import Listener, Manner
+from pillarbox.smtp import figures
+from pillarbox.smtp.clients import Clients
+from pillarbox.smtp.front import INBOUND, SUBMISSION, Counted, Front
+
+MOST_OCTETS = 52_428_800
+
+
+class SmtpDoors:
+    """Opens a listener for every SMTP door that this process was given, and ends them all."""
+
+    def __init__(
+        self,
+        *,
+        doors: Mapping[str, int],
+        submission: Desk,
+        inbound: Desk | None,
+        manner: Manner,
+        asked: tuple[SubmissionDoor, ...],
+        certificate: Certificate,
+        clients: Clients,
+        clock: Clock,
+    ) -> None:
+        self._doors = doors
+        self._certificate = certificate
+        self._clients = clients
+        self._clock = clock
+        self._tasks: list[asyncio.Task[None]] = []
+        submitted = Counted(SUBMISSION, submission)
+        both = submitted if inbound is None else Front(submitted, Counted(INBOUND, inbound))
+        self._listeners: dict[str, Listener] = {}
+        if SMTP in doors:
+            self._add(SMTP, both, replace(manner, needs_login=inbound is None))
+        for name, door in zip(submission_names(asked), asked, strict=True):
+            if name in doors:
+                own = replace(manner, needs_login=True, implicit_tls=door.implicit_tls)
+                self._add(name, submitted, own)
+
+    def _add(self, name: str, desk: Desk, manner: Manner) -> None:
+        self._listeners[name] = Listener(desk, manner, self._clients, self._certificate)
+
+    async def open(self) -> None:
+        """Return when connections are accepted."""
+        for name, listener in self._listeners.items():
+            await listener.open(socket(fileno=self._doors[name]))
+        self._tasks = [
+            asyncio.create_task(self._certificate.watch()),
+            asyncio.create_task(self._clients.keep_showing()),
+        ]
+        figures.SESSIONS.read = lambda: {(): self._clients.total}
+        figures.CERTIFICATE.read = self._validity
+
+    def close(self) -> None:
+        """Accept nothing more; sessions in which nothing is under way end now."""
+        for listener in self._listeners.values():
+            listener.close()
+
+    async def stop(self, grace: float) -> None:
+        """Close; what is under way may end within `grace` seconds."""
+        await asyncio.gather(*[listener.stop(grace) for listener in self._listeners.values()])
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _validity(self) -> dict[tuple[str, ...], float]:
+        return {(): (self._certificate.expires_at - self._clock.now()).total_seconds()}

@@ -1,0 +1,50 @@
+"""What a problem is in SMTP: the code of emails.md section 10 with the same text as in the API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pillarbox.emails.enclosures import BlockedFile, TooMuchAttached
+from pillarbox.emails.parse import BodiesTooLarge
+from pillarbox.kernel.auth import InactiveApiKey, InvalidApiKey, SuspendedApiKey, TeamBlocked
+from pillarbox.kernel.problems import (
+    ConcurrentIdempotentRequest,
+    Forbidden,
+    IdempotencyMismatch,
+    Overloaded,
+    Problem,
+    RateLimited,
+    ResourceLocked,
+)
+from pillarbox.mail.smtp_answers import Answer, answer
+
+KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked)
+
+TABLE: Final[tuple[tuple[tuple[type[Problem], ...], int, str], ...]] = (
+    (KEY_REFUSED, 550, "5.7.1"),
+    ((BlockedFile,), 554, "5.7.1"),
+    ((TooMuchAttached, BodiesTooLarge), 552, "5.3.4"),
+    ((Forbidden,), 550, "5.7.1"),
+    ((IdempotencyMismatch,), 554, "5.7.0"),
+    ((ConcurrentIdempotentRequest, ResourceLocked, Overloaded), 451, "4.3.0"),
+    ((RateLimited,), 451, "4.7.1"),
+)
+"""The first row that fits."""
+
+QUOTAS: Final = frozenset(("daily_quota_exceeded", "monthly_quota_exceeded"))
+REFUSED: Final = (550, "5.6.0")
+TROUBLE: Final = (451, "4.3.0")
+
+
+def reply(problem: Problem) -> Answer:
+    """The answer to a message that is not accepted."""
+    return answer(*_code(problem), problem.message)
+
+
+def _code(problem: Problem) -> tuple[int, str]:
+    if problem.name in QUOTAS:
+        return 452, "4.7.1"
+    for kinds, code, enhanced in TABLE:
+        if isinstance(problem, kinds):
+            return code, enhanced
+    return REFUSED if 400 <= problem.status < 500 else TROUBLE

@@ -1,0 +1,201 @@
+"""Submission (emails.md section 10): a program logs in with an API key and hands over messages.
+
+Each message is what a `POST /emails` would be: the same rules, rate limit, idempotency and answers, through
+the one `emails.accept`. `250` is said when it is committed, and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.emails import parse
+from pillarbox.emails.accept import Accept
+from pillarbox.emails.parse import MOST_RECIPIENTS
+from pillarbox.kernel.auth import Caller, Credentials, InvalidApiKey, usable
+from pillarbox.kernel.budget import ByteBudget
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.failures import problem_for
+from pillarbox.kernel.idempotency import (
+    AlreadyAnswered,
+    Idempotency,
+    IdempotencyStore,
+    Running,
+    fingerprint,
+    key_of,
+    same,
+)
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.json_body import refuse_nul
+from pillarbox.kernel.problems import ConcurrentIdempotentRequest
+from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.secrets import hash_api_key
+from pillarbox.mail import smtp_answers as say
+from pillarbox.mail.address import AddressError, Mailbox
+from pillarbox.mail.message import Message
+from pillarbox.mail.message import parse as parse_message
+from pillarbox.mail.smtp_answers import Answer, answer
+from pillarbox.mail.smtp_server import Content, Mail, Path, Session
+from pillarbox.smtp import figures, letter
+from pillarbox.smtp.replies import KEY_REFUSED, reply
+
+USERS = frozenset(("resend", "pillarbox"))
+SCOPE = "SMTP"
+MOST_ENVELOPE = MOST_RECIPIENTS * len(letter.CLASSES)
+MOST_HOPS = 50
+LARGE = 1024 * 1024
+MOST_LARGE = 64 * 1024 * 1024
+"""Messages over a megabyte that one process works on at once; the next one waits in its file."""
+
+RATE_EXCEEDED = answer(451, "4.7.1", "Too many requests. Please slow down.")
+LOGIN_LATER = answer(454, "4.7.0", "The credentials cannot be checked right now, try again later")
+LOOP = answer(554, "5.4.6", f"The message has passed more than {MOST_HOPS} servers; this is a loop")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a session is logged in with; the key is looked up again for every message."""
+
+    token_hash: bytes
+    caller: Caller
+
+
+class SubmissionDesk:
+    """Decides nothing of its own: asks who may, and hands over."""
+
+    def __init__(
+        self,
+        *,
+        accept: Accept,
+        credentials: Credentials,
+        idempotency: IdempotencyStore,
+        windows: Windows,
+        rate_limit: int,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._accept = accept
+        self._credentials = credentials
+        self._answers = idempotency
+        self._windows = windows
+        self._rate_limit = rate_limit
+        self._clock = clock
+        self._ids = ids
+        self._running = Running()
+        self._large = ByteBudget(MOST_LARGE)
+
+    # Who is there ------------------------------------------------------------------------------------
+
+    async def login(self, session: Session, user: str, password: str) -> Answer:
+        """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
+        token_hash = hash_api_key(password)
+        try:
+            caller = await self._caller(token_hash)
+        except KEY_REFUSED:
+            caller = None
+        except Exception as failure:
+            problem_for(failure, self._ids.new())
+            return self._logged_in(LOGIN_LATER)
+        if caller is None or user.lower() not in USERS:
+            return self._logged_in(say.BAD_LOGIN)
+        self._credentials.used(caller)
+        session.user = Login(token_hash, caller)
+        return self._logged_in(say.AUTHENTICATED)
+
+    def _logged_in(self, said: Answer) -> Answer:
+        figures.LOGINS.add(1, (str(said.code),))
+        return said
+
+    async def _caller(self, token_hash: bytes) -> Caller:
+        found = await self._credentials.find(token_hash)
+        if found is None:
+            raise InvalidApiKey
+        return usable(found)
+
+    # The envelope ------------------------------------------------------------------------------------
+
+    def mail(self, session: Session, mail: Mail) -> Answer:
+        """The sender of the envelope is ours to write; here the message is counted for the rate limit."""
+        caller = session.user.caller
+        limit = self._rate_limit if caller.rate_limit is None else caller.rate_limit
+        if limit and not self._windows.take(caller.team_id.bytes, limit).allowed:
+            return RATE_EXCEEDED
+        return say.SENDER_OK
+
+    def recipient(self, session: Session, path: Path) -> Answer:
+        if len(session.recipients) >= MOST_ENVELOPE:
+            return say.TOO_MANY_RECIPIENTS
+        try:
+            session.recipients.append(letter.recipient(path))
+        except AddressError as wrong:
+            return answer(553, "5.1.3", wrong.reason)
+        return say.RECIPIENT_OK
+
+    def ended(self, session: Session) -> None:
+        """Nothing is kept between messages."""
+
+    # The message -------------------------------------------------------------------------------------
+
+    async def message(self, session: Session, content: Content) -> Answer:
+        try:
+            async with self._large.of(content.size if content.size > LARGE else 0):
+                return await self._submitted(session.user, session.recipients, content)
+        except Exception as failure:
+            return reply(problem_for(failure, self._ids.new()))
+
+    async def _submitted(self, login: Login, envelope: Sequence[Mailbox], content: Content) -> Answer:
+        caller = await self._caller(login.token_hash)
+        self._credentials.used(caller)
+        if content.size > LARGE:
+            message, body = await asyncio.to_thread(_read, content, envelope)
+        else:
+            message, body = _read(content, envelope)
+        if letter.hops(message) > MOST_HOPS:
+            return LOOP
+        if any(len(body[role]) > MOST_RECIPIENTS for role in letter.CLASSES):
+            return say.TOO_MANY_RECIPIENTS
+        key = key_of(letter.idempotency_key(message))
+        del message
+        if key is None:
+            return _queued(await self._stored(caller, body, None))
+        return _queued(await self._stored_once(caller, body, Idempotency(SCOPE, key, fingerprint(body))))
+
+    async def _stored_once(self, caller: Caller, body: dict[str, Any], wanted: Idempotency) -> bytes:
+        """Store it, unless the key has been answered; then the first answer once more."""
+        team = caller.team_id
+        with self._running.hold(team, wanted):
+            stored = await self._answers.find(team, wanted.scope, wanted.key)
+            if stored is None:
+                try:
+                    return await self._stored(caller, body, wanted)
+                except AlreadyAnswered:
+                    stored = await self._answers.find(team, wanted.scope, wanted.key)
+            if stored is None:
+                raise ConcurrentIdempotentRequest
+            return same(stored, wanted).body
+
+    async def _stored(self, caller: Caller, body: dict[str, Any], key: Idempotency | None) -> bytes:
+        outgoing = parse.outgoing(body, self._clock.now(), is_letter=True)
+        checked = await self._accept.check(caller, outgoing)
+        return await self._accept.store(caller, [checked], idempotency=key, answer=_body)
+
+
+def _read(content: Content, envelope: Sequence[Mailbox]) -> tuple[Message, dict[str, Any]]:
+    message = parse_message(content.read())
+    body = letter.fields(message, envelope)
+    refuse_nul({"text": body["text"], "html": body["html"]})
+    return message, body
+
+
+def _body(ids: Sequence[UUID]) -> bytes:
+    """What is kept for an idempotency key: the API's answer."""
+    return b'{"id":"%s"}' % str(ids[0]).encode("ascii")
+
+
+def _queued(body: bytes) -> Answer:
+    return answer(250, "2.0.0", f"Ok: queued as {msgspec.json.decode(body)['id']}")
