@@ -66,7 +66,7 @@ from pillarbox.emails.parcels import Parcels
 from pillarbox.emails.retention import Retention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.share import Sharing
-from pillarbox.emails.shared_page import SharedScreens
+from pillarbox.emails.shared_page import OtherMail, SharedScreens
 from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel import files as file_routes
 from pillarbox.kernel import health as health_routes
@@ -108,9 +108,22 @@ from pillarbox.mail.verp import VerpSigner
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.receiving import routes as received_routes
+from pillarbox.receiving.addresses import Addresses, AddressRules
+from pillarbox.receiving.event_data import beside
+from pillarbox.receiving.files import ATTACHMENT as RECEIVED_ATTACHMENT
+from pillarbox.receiving.files import RAW as RECEIVED_RAW
+from pillarbox.receiving.files import ReceivedFiles
+from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.receiving.return_path import ReturnPath
+from pillarbox.receiving.sharing import ReceivedMail
+from pillarbox.receiving.spam import EVERYWHERE, Rspamd
 from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
+from pillarbox.smtp.inbound import InboundDesk
 from pillarbox.smtp.submission import SubmissionDesk
 from pillarbox.timeline.announcing import announcer
 from pillarbox.timeline.record import Timeline
@@ -132,6 +145,7 @@ from pillarbox.webhooks.retention import WebhookRetention
 
 ROUTES: list[Route] = collect(
     metric_routes,
+    received_routes,
     email_routes,
     shared_page,
     api_key_routes,
@@ -149,6 +163,7 @@ CAPTURE_ROUTES: list[Route] = collect(capture_routes, capture_json_routes)
 CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
 SIGNING_THREADS = 2
+READING_THREADS = 2
 DELIVERY_CHANNEL = "pillarbox_delivery"
 WEBHOOK_CHANNEL = "pillarbox_webhooks"
 
@@ -232,6 +247,11 @@ class House:
         self.credentials = KeyCredentials(pool, seams.clock, self.last_used)
         self.idempotency = IdempotencyRows(pool, seams.clock)
         self.windows = Windows(runtime.shared_memory, seams.clock)
+        self.reading_threads = ThreadPoolExecutor(READING_THREADS, "pillarbox-read")
+        self.reading = Reading(self.blobs, self.reading_threads)
+        self.addresses = self._addresses()
+        self.rspamd_client: Outbound | None = None
+        self.receiving = self._receiving(seams)
         self.smtp = self._smtp_doors()
         self.rounds = self._rounds()
         checking = self._checking(seams)
@@ -244,6 +264,9 @@ class House:
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
+        received = ReceivedFiles(pool, self.reading)
+        self.files.register(RECEIVED_RAW, received.raw)
+        self.files.register(RECEIVED_ATTACHMENT, received.attachment)
 
     def _engine(self, seams: Seams) -> Engine:
         sealer = Sealer(self.ring, self.parcels.read, self.threads)
@@ -350,6 +373,29 @@ class House:
             wake=self.bell.ring,
         )
 
+    def _addresses(self) -> Addresses:
+        settings = self.settings
+        rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
+        return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows)
+
+    def _receiving(self, seams: Seams) -> Receiving:
+        settings = self.settings
+        rspamd = None
+        if settings.rspamd_url is not None:
+            self.rspamd_client = Outbound(DnsAddresses(seams.resolver), EVERYWHERE)
+            rspamd = Rspamd(self.rspamd_client, settings.rspamd_url)
+        return Receiving(
+            pool=self.pools.engine,
+            clock=self.clock,
+            ids=self.ids,
+            blobs=self.blobs,
+            room=self.room,
+            publisher=self.publisher,
+            judge=Judge(seams.resolver, self.clock, settings.hostname, rspamd),
+            threads=self.reading_threads,
+            rules=ReceivingRules(settings.hostname, settings.reject_dmarc_fail),
+        )
+
     def _smtp_doors(self) -> SmtpDoors | None:
         """The listeners of the SMTP doors, where this process has any."""
         settings, runtime = self.settings, self.runtime
@@ -372,7 +418,7 @@ class House:
         return SmtpDoors(
             doors=runtime.doors,
             submission=desk,
-            inbound=None,
+            inbound=InboundDesk(self.receiving, self.addresses, self.return_path.take, self.clock),
             manner=smtp_manner(settings),
             asked=settings.submission,
             certificate=smtp_certificate(settings, self.clock),
@@ -422,7 +468,10 @@ class House:
         webhooks = self._webhook_retention().rounds()
         webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
-        return [*email_rounds(kept, orphans), *own, *counted, *webhooks]
+        received = ReceivedRetention(
+            self.pool, self.clock, self.blobs, days=settings.received_retention_days
+        ).rounds()
+        return [*email_rounds(kept, orphans), *received, *own, *counted, *webhooks]
 
     def _webhook_retention(self) -> WebhookRetention:
         return WebhookRetention(self.pool, self.clock, days=self.settings.webhooks_retention_days)
@@ -454,6 +503,8 @@ class House:
             services.add(Reader(self.pool, self.blobs))
             services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
         services.add(SharedPages(), SharedScreens)
+        services.add(self.reading)
+        services.add(ReceivedMail(self.reading), OtherMail)
         services.add(self.pool, asyncpg.Pool)
         services.add(
             MetricsPolicy(self.settings.metrics_retention_days, Cache(self.settings.metrics_cache_seconds))
@@ -536,6 +587,7 @@ class App:
         if house.smtp is not None:
             await house.smtp.stop(grace)
         await house.accept.drain()
+        await house.receiving.drain()
         for ear in self._ears:
             await ear.stop()
         await house.capture.stop()
@@ -549,7 +601,10 @@ class App:
         await asyncio.gather(*self._writing, return_exceptions=True)
         await house.outbound.close()
         await house.blobs.close()
+        if house.rspamd_client is not None:
+            await house.rspamd_client.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
+        house.reading_threads.shutdown(wait=False, cancel_futures=True)
         await house.pools.close()
 
 
@@ -577,7 +632,7 @@ def timeline_of(clock: Clock, ids: Ids | None = None, publisher: Publisher | Non
 
 def event_bodies() -> Bodies:
     """Who makes the bodies of events that only refer to a row."""
-    return Bodies({"email": event_data})
+    return Bodies({"email": beside(event_data)})
 
 
 def endpoint_rules(settings: Settings) -> EndpointRules:

@@ -23,6 +23,8 @@ from pillarbox.domains.claims.policy import Status
 from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.kernel.paging import well_formed
 from pillarbox.kernel.routing import Access, Route
+from pillarbox.mail.smtp_intake import Content
+from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 from pillarbox.webhooks.publish import Event
 
 MARK = "belongs-to-harbor"
@@ -85,6 +87,36 @@ async def an_event(team: Team, made: Made) -> str:
         await house.publisher.publish(inner.connection, [event])
     return str((await team.get(f"/webhooks/{made['webhook_id']}/events")).json()["data"][0]["id"])
 
+
+async def a_received_email(team: Team, made: Made) -> str:
+    """With an attachment."""
+    lines = (
+        f"From: {MARK}@quay.example",
+        f"Subject: {MARK}",
+        f"Content-Disposition: attachment; filename={MARK}.txt",
+        "Content-Type: text/x-mark",
+        "",
+        f"hi {uuid4()}",
+    )
+    raw = "\r\n".join(lines).encode()
+    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, f"{MARK}@harbor.example"),))
+    outcome = await team.world.app.house.receiving.take(arrival, Content(raw, None, len(raw)))
+    assert outcome.fate is Fate.STORED
+    return str(outcome.ids[0])
+
+
+async def a_received_attachment(team: Team, made: Made) -> str:
+    listed = (await team.get(f"/emails/receiving/{made['email_id']}/attachments")).json()
+    return str(listed["data"][0]["id"])
+
+
+RECEIVED = "/emails/receiving"
+
+RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
+    "email_id": a_received_email,
+    "attachment_id": a_received_attachment,
+}
+"""The same for paths below `RECEIVED`, where the names mean other things."""
 
 BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "email_id": an_email,
@@ -173,6 +205,7 @@ async def test_lists_show_nothing_of_another_team(database_url: str, tmp_path: P
         made: Made = {}
         for name, build in BUILDERS.items():
             made[name] = await build(harbor, made)
+        made["received"] = await a_received_email(harbor, {})
         own = await quay.send(subject="mine")
         lists = [entry for entry in GUARDED if entry.method == "GET" and not entry.parameters]
         assert lists
@@ -234,7 +267,8 @@ async def two_teams(pillarbox: World) -> tuple[Team, Team]:
 async def made_for(team: Team, entry: Route) -> Made:
     made: Made = {}
     for name in entry.parameters:
-        made[name] = await BUILDERS[name](team, made)
+        builders = RECEIVED_BUILDERS if entry.path.startswith(RECEIVED) else BUILDERS
+        made[name] = await builders[name](team, made)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,10 +20,12 @@ from kit.clock import ManualClock
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails import shared_page
 from pillarbox.emails.share import DEFAULT, Sharing
-from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, SharedScreens
+from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedScreens
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.kernel.tokens import Signer
+from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.sharing import ReceivedMail
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -111,6 +114,7 @@ async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
         opened.services.add(sharing)
         opened.services.add(blobs)
         opened.services.add(SharedPages(), SharedScreens)
+        opened.services.add(ReceivedMail(Reading(blobs, ThreadPoolExecutor(1))), OtherMail)
         team = await opened.team()
         yield Shared(client, opened.pool, clock, sharing, team.id, blobs)
         await blobs.close()

@@ -291,6 +291,7 @@ async def test_a_metric_that_was_not_counted_right_is_named(made_harbor: Install
 
 def test_every_kind_of_gap_has_its_story() -> None:
     told = {name for row in DAMAGE for name in row[3]} | {"answer_without_email", "captured_without_bytes"}
+    told |= {"received_without_message", "received_attachments_differ"}
     assert {invariant.name for invariant in INVARIANTS} <= told
 
 
@@ -301,6 +302,22 @@ def test_a_captured_mail_without_bytes_or_with_a_lost_blob_is_named(harbor: Inst
     harbor.sql(f"{columns}, blob) {values}, 'captured/lost' FROM emails WHERE subject = 'mixed'")
     found = harbor.json("verify", status=1)
     assert gaps(found) == {"captured_without_bytes", "captured_blob_missing"}
+
+
+def test_received_mail_that_lost_its_message_an_attachment_or_its_blob_is_named(harbor: Installation) -> None:
+    columns = "team_id, id, created_at, sender, to_list, subject, message_id, received_for, attachments"
+    more = "recipients, mail_from, client, spf, dkim, dmarc, size, complete"
+    values = (
+        "team_id, id, created_at, '', '[]', '', '', '[]', 1, '[]', '', '', 'none', 'none', 'none', 2, true"
+    )
+    harbor.sql(f"INSERT INTO received_emails ({columns}, {more}) SELECT {values} FROM emails")
+    harbor.sql(
+        "INSERT INTO received_sources (team_id, id, trace, size, blob, parsed)"
+        " SELECT team_id, id, '', 2, 'received/lost', '{}' FROM emails WHERE subject = 'plain'"
+    )
+    found = harbor.json("verify", status=1)
+    lost = {"received_without_message", "received_attachments_differ", "received_sources_blob_missing"}
+    assert gaps(found) == lost
 
 
 def test_a_lost_blob_is_named(harbor: Installation) -> None:

@@ -54,6 +54,9 @@ RAISED = {
 DISPATCHING = {"webhooks.claimed", "webhooks.before_send", "webhooks.after_answer", "webhooks.in_settle"}
 """Tried in tests/webhooks/test_deaths.py."""
 
+RECEIVING = {"receive.before_commit", "receive.after_commit"}
+"""Tried in tests/receiving/test_durable.py."""
+
 UNACKNOWLEDGED = {"accept.before_commit", "timeline.events@1"}
 
 
@@ -63,7 +66,7 @@ def fault(point: str, deed: str) -> str:
 
 
 def test_every_point_is_tried() -> None:
-    assert {point.partition("@")[0] for point in KILLED} | DISPATCHING == set(POINTS)
+    assert {point.partition("@")[0] for point in KILLED} | DISPATCHING | RECEIVING == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 
 

@@ -28,7 +28,7 @@ AT_ONCE = 16
 OLD = timedelta(hours=24)
 NIL = UUID(int=0)
 
-FOLDERS = ("attachments", "captured")
+FOLDERS = ("attachments", "captured", "received")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 
@@ -62,6 +62,16 @@ TABLES = (
         """,
         "SELECT blob FROM captured WHERE team_id = $1 AND id = $2",
     ),
+    Table(
+        "received_sources",
+        """
+        SELECT team_id, id, blob, size FROM received_sources
+         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
+         ORDER BY team_id, id
+         LIMIT $3
+        """,
+        "SELECT blob FROM received_sources WHERE team_id = $1 AND id = $2",
+    ),
 )
 
 LISTED = "CREATE TEMPORARY TABLE listed_blobs (key text NOT NULL)"
@@ -75,6 +85,8 @@ FORGET_NAMED = """
             UNION ALL
             SELECT blob FROM captured WHERE blob IS NOT NULL
             UNION ALL
+            SELECT blob FROM received_sources WHERE blob IS NOT NULL
+            UNION ALL
             SELECT 'attachments/' || id::text FROM attachments WHERE size IS NULL) AS named
      WHERE l.key = named.key
 """
@@ -85,6 +97,7 @@ UNNAMED = "SELECT key FROM listed_blobs"
 NAMED = """
     SELECT (SELECT count(*) FROM attachments WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM captured WHERE blob IS NOT NULL)
+         + (SELECT count(*) FROM received_sources WHERE blob IS NOT NULL)
 """
 
 
