@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from pillarbox.delivery.engine import Carrier, Engine
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.network import Network
 from pillarbox.delivery.pausing import Pauses
+from pillarbox.delivery.policies import Policies, policy_rounds
 from pillarbox.delivery.sealing import Sealer
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
@@ -177,6 +179,9 @@ class Seams:
     chance: Callable[[], float]
     shuffle: Callable[[list[str]], None]
     asks: Asks
+    trust: ssl.SSLContext | None = None
+    """Whose certificates count where they are checked; the system's authorities."""
+    https_port: int = 443
 
     @classmethod
     def real(cls, settings: Settings) -> Seams:
@@ -233,7 +238,8 @@ class House:
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.capture = Capture(pool, seams.clock, self.ids, self.blobs, settings.capture_limit)
         self.bell = Bell(pool, DELIVERY_CHANNEL)
-        self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private)
+        self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private, tls=seams.trust)
+        self.policies = Policies(pools.engine, seams.clock, seams.resolver, self.outbound, seams.https_port)
         self.parcels = Parcels(
             Senders(pools.engine, seams.clock), self.blobs, domain_required=settings.verified_domain_required
         )
@@ -326,8 +332,9 @@ class House:
             greeting = Greeting(hello, relay_login(route.relay))
         else:
             reach = Reach(self.settings.allow_private, frozenset({hello}))
-            way = DirectWay(seams.resolver, reach, seams.shuffle, self.settings.remote_smtp_port)
-            greeting = Greeting(hello)
+            policies = self.policies if self.settings.mta_sts else None
+            way = DirectWay(seams.resolver, reach, seams.shuffle, self.settings.remote_smtp_port, policies)
+            greeting = Greeting(hello, trust=seams.trust)
         network = Network(
             clock=seams.clock,
             way=way,
@@ -468,6 +475,7 @@ class House:
         webhooks = self._webhook_retention().rounds()
         webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
+        own += policy_rounds(self.pool, self.clock)
         received = ReceivedRetention(
             self.pool, self.clock, self.blobs, days=settings.received_retention_days
         ).rounds()
@@ -599,6 +607,7 @@ class App:
         for task in self._writing:
             task.cancel()
         await asyncio.gather(*self._writing, return_exceptions=True)
+        await house.policies.close()
         await house.outbound.close()
         await house.blobs.close()
         if house.rspamd_client is not None:

@@ -37,6 +37,9 @@ STATEMENT = re.compile(
 
 CROSS_TEAM: dict[str, str] = {
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
+    "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
+    "delivery.KEEP_POLICY": "as above",
+    "delivery.EXPIRED_POLICIES": "as above",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "dispatch.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -165,6 +166,8 @@ async def world(
     zone: Zone | None = None,
     asks: Asks | None = None,
     chance: float = 0.5,
+    trust: ssl.SSLContext | None = None,
+    https_port: int = 443,
     started: bool = True,
     **settings: str,
 ) -> AsyncIterator[World]:
@@ -182,7 +185,15 @@ async def world(
     memory = shared_memory.create()
     runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token")
     known = zone or Zone()
-    seams = Seams(clock or SystemClock(), known, lambda: chance, lambda names: names.sort(), asks or known)
+    seams = Seams(
+        clock or SystemClock(),
+        known,
+        lambda: chance,
+        lambda names: names.sort(),
+        asks or known,
+        trust,
+        https_port,
+    )
     app = await build(settings_of(texts), runtime, seams)
     if started:
         await app.start()

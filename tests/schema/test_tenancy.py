@@ -15,6 +15,7 @@ GLOBAL = {
     "directory_keys": "which team a key means",
     "directory_domains": "which teams hold a name",
     "processes": "who may hold leases",
+    "mta_sts_policies": "what other domains ask of senders",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

@@ -24,6 +24,11 @@ LEASES_RECOVERED = Counter(
     "pillarbox_delivery_leases_recovered", "Work items taken from processes that ended or went silent."
 )
 QUARANTINED = Counter("pillarbox_delivery_quarantined", "Work items put aside because they end processes.")
+MTA_STS = Counter(
+    "pillarbox_delivery_mta_sts",
+    "What came of MTA-STS policies: `policy` (fetched, not fetched), and sessions by the policy's mode.",
+    ("mode", "result"),
+)
 HELD = Gauge("pillarbox_delivery_items_in_memory", "Work items in the memory of the processes.")
 QUEUE = Gauge(
     "pillarbox_queue_items",

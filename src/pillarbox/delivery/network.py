@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from pillarbox.delivery import figures
 from pillarbox.delivery.connections import Address, Connections
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.lanes import Site
@@ -15,9 +16,19 @@ from pillarbox.delivery.sealing import Sealer
 from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.log import get
+from pillarbox.mail.mta_sts import Policy
 from pillarbox.mail.mx import Host, Hosts, NoHosts
 from pillarbox.mail.replies import Outcome, Verdict, classify
-from pillarbox.mail.smtp_client import ConnectFailed, Connection, Reply, Stage, TlsMode, Transaction
+from pillarbox.mail.smtp_client import (
+    ConnectFailed,
+    Connection,
+    Reply,
+    Stage,
+    TlsInfo,
+    TlsMode,
+    Transaction,
+)
+from pillarbox.mail.smtp_reply import our_reply
 from pillarbox.timeline.rules import Bounce, Detail, Kind
 
 log = get("delivery")
@@ -25,7 +36,10 @@ log = get("delivery")
 MOST_SESSIONS = 2
 """Servers that one attempt talks to; what the second says of now is said of the domain."""
 
-CLEAR_REMEMBERED = 3 * 24 * 3600.0
+BROKEN_REMEMBERED = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
+"""For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
+
+MOST_BROKEN = 10_000
 
 POINTS = {
     Stage.RCPT: "delivery.after_mail",
@@ -47,6 +61,8 @@ class Way(Protocol):
     def site(self, destination: str) -> Site: ...
 
     async def hosts(self, destination: str) -> Hosts | NoHosts: ...
+
+    async def policy(self, destination: str) -> Policy | None: ...
 
     def port(self) -> int: ...
 
@@ -78,6 +94,7 @@ class _Attempt:
     sessions: int = 0
     used: list[tuple[Address, Connection]] = field(default_factory=list)
     signal: Signal = Signal.SILENT
+    policy: Policy | None = None
 
 
 class Network:
@@ -97,7 +114,7 @@ class Network:
         self._sealer = sealer
         self._connections = connections
         self._return_path = return_path
-        self._clear: dict[str, float] = {}
+        self._broken: dict[tuple[str, TlsMode], float] = {}
 
     def site(self, destination: str) -> Site:
         return self._way.site(destination)
@@ -115,6 +132,7 @@ class Network:
             if isinstance(found, NoHosts):
                 self._nowhere(attempt, found)
             else:
+                attempt.policy = await self._way.policy(item.destination)
                 await self._try_hosts(attempt, found.hosts)
         except BaseException:
             self._let_go(attempt, settled=False)
@@ -148,6 +166,8 @@ class Network:
 
     async def _try_hosts(self, attempt: _Attempt, hosts: Sequence[Host]) -> None:
         for host in hosts:
+            if attempt.policy is not None and not self._may_reach(attempt, attempt.policy, host.name):
+                continue
             for ip in host.addresses:
                 if not attempt.left or attempt.abandoned or attempt.sessions >= MOST_SESSIONS:
                     return
@@ -157,42 +177,82 @@ class Network:
 
     async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
         """One server; False when it could not be reached, so that its next address is worth a try."""
-        mode = self._mode(attempt.item, host.name)
-        address = Address(host.name, ip, self._way.port(), mode)
-        connection = await self._connections.get(address)
-        if (
-            isinstance(connection, ConnectFailed)
-            and connection.stage is Stage.TLS
-            and mode is TlsMode.OPPORTUNISTIC
-        ):
-            # A handshake that fails must not stop mail that would have gone in clear (TLS-01).
-            self._clear[host.name] = self._clock.boottime() + CLEAR_REMEMBERED
-            address = address._replace(tls=TlsMode.NONE)
+        for mode in self._modes(attempt, host.name):
+            address = Address(host.name, ip, self._way.port(), mode)
             connection = await self._connections.get(address)
+            if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
+                break
+            self._remember_broken(attempt, host.name, mode)
         if isinstance(connection, ConnectFailed):
-            self._unreached(attempt, connection, required=mode is TlsMode.REQUIRED)
+            self._unreached(attempt, connection, mode)
             return connection.stage is not Stage.CONNECT
+        if attempt.policy is not None and mode is TlsMode.VERIFIED and attempt.policy.allows(host.name):
+            figures.MTA_STS.add(1, (attempt.policy.mode, "kept"))
         attempt.sessions += 1
         await self._offer(attempt, address, connection)
         return True
 
-    def _mode(self, item: Item, host: str) -> TlsMode:
-        mode = self._way.tls(required=item.parcel.tls_required)
-        if mode is TlsMode.OPPORTUNISTIC and self._clear.get(host, 0.0) > self._clock.boottime():
-            return TlsMode.NONE
-        return mode
+    def _modes(self, attempt: _Attempt, host: str) -> Sequence[TlsMode]:
+        """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
+        mode = self._way.tls(required=attempt.item.parcel.tls_required)
+        modes = [mode, TlsMode.NONE] if mode is TlsMode.OPPORTUNISTIC else [mode]
+        policy = attempt.policy.mode if attempt.policy is not None else "none"
+        if policy == "enforce":
+            return [TlsMode.VERIFIED]
+        if policy == "testing":
+            modes.insert(0, TlsMode.VERIFIED)
+        now = self._clock.boottime()
+        return [m for m in modes[:-1] if self._broken.get((host, m), 0.0) <= now] + modes[-1:]
 
-    def _unreached(self, attempt: _Attempt, failed: ConnectFailed, *, required: bool) -> None:
+    def _remember_broken(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
+        """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
+        if attempt.policy is not None and mode is TlsMode.VERIFIED:
+            self._failed_policy(attempt, attempt.policy, host, "no valid certificate")
+        if mode in BROKEN_REMEMBERED:
+            if len(self._broken) >= MOST_BROKEN:
+                self._broken.clear()
+            self._broken[host, mode] = self._clock.boottime() + BROKEN_REMEMBERED[mode]
+
+    def _may_reach(self, attempt: _Attempt, policy: Policy, host: str) -> bool:
+        """Whether the policy lets the mail go to this server; under `testing` it only says what it thinks."""
+        if policy.mode == "none" or policy.allows(host):
+            return True
+        self._failed_policy(attempt, policy, host, "not listed")
+        if policy.mode == "testing":
+            return True
+        reply = our_reply(
+            451, "4.7.5", f"the MTA-STS policy of {attempt.item.destination} does not name {host}"
+        )
+        self._refused(attempt, host, reply)
+        return False
+
+    def _failed_policy(self, attempt: _Attempt, policy: Policy, host: str, result: str) -> None:
+        figures.MTA_STS.add(1, (policy.mode, result))
+        log.warning(
+            "delivery.mta_sts",
+            destination=attempt.item.destination,
+            host=host,
+            mode=policy.mode,
+            result=result,
+        )
+
+    def _refused(self, attempt: _Attempt, host: str, reply: Reply) -> None:
+        """We do not talk to this server for now, and say why."""
+        verdict = classify(reply, Stage.TLS)
+        for position in attempt.left:
+            attempt.said[position] = _Said(host, Stage.TLS, reply, verdict, tls_missing=True)
+
+    def _unreached(self, attempt: _Attempt, failed: ConnectFailed, mode: TlsMode) -> None:
+        if failed.stage is Stage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
+            self._refused(attempt, failed.host, _asked_by(attempt, failed.reply))
+            return
         verdict = classify(failed.reply, failed.stage)
-        missing = required and failed.stage is Stage.TLS
         if failed.stage is Stage.CONNECT:
             attempt.signal = Signal.UNREACHABLE
         elif verdict.slow_down or failed.stage is Stage.BANNER:
             attempt.signal = Signal.CROWDED
         for position in attempt.left:
-            attempt.said[position] = _Said(
-                failed.host, failed.stage, failed.reply, verdict, tls_missing=missing
-            )
+            attempt.said[position] = _Said(failed.host, failed.stage, failed.reply, verdict)
 
     async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
         attempt.used.append((address, connection))
@@ -202,7 +262,7 @@ class Network:
             connection.abort()
             again = await self._connections.get(address, fresh=True)
             if isinstance(again, ConnectFailed):
-                self._unreached(attempt, again, required=address.tls is TlsMode.REQUIRED)
+                self._unreached(attempt, again, address.tls)
                 return
             connection = again
             attempt.used.append((address, connection))
@@ -223,7 +283,7 @@ class Network:
         )
 
     def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
-        tls = f"{connection.tls.version} {connection.tls.cipher}" if connection.tls else None
+        tls = _in_words(connection.tls)
         attempt.signal = Signal.CLEAN
         for position, answer in zip(list(attempt.left), done.answers, strict=True):
             verdict = classify(answer.reply, answer.stage)
@@ -244,6 +304,25 @@ class Network:
             code=done.answers[0].reply.code,
             tls=tls,
         )
+
+
+def _in_words(tls: TlsInfo | None) -> str | None:
+    """What an attempt records of its encryption (TLS-06)."""
+    if tls is None:
+        return None
+    return f"{tls.version} {tls.cipher} {'verified' if tls.verified else 'unverified'}"
+
+
+def _is_enforced(attempt: _Attempt) -> bool:
+    return attempt.policy is not None and attempt.policy.mode == "enforce"
+
+
+def _asked_by(attempt: _Attempt, reply: Reply) -> Reply:
+    """The same answer, with the policy because of which TLS must succeed."""
+    if not _is_enforced(attempt):
+        return reply
+    text = f"{reply.text} (the MTA-STS policy of {attempt.item.destination} asks for it)"
+    return our_reply(reply.code, reply.enhanced or "4.7.5", text)
 
 
 async def _pass_point(stage: Stage) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pillarbox.delivery.connections import Address
 from pillarbox.delivery.lanes import Site
 from pillarbox.delivery.pace import Limits
+from pillarbox.delivery.policies import Policies
+from pillarbox.mail.mta_sts import Policy
 from pillarbox.mail.mx import Host, Hosts, Lookup, NoHosts, Reach, hosts_for
 from pillarbox.mail.smtp_client import ConnectFailed, Connection, Timeouts, TlsMode
 
@@ -30,6 +33,9 @@ class RelayWay:
     async def hosts(self, destination: str) -> Hosts | NoHosts:
         return Hosts((Host(self.host, (self.host,)),))
 
+    async def policy(self, destination: str) -> Policy | None:
+        return None
+
     def port(self) -> int:
         return self.relay_port
 
@@ -45,6 +51,7 @@ class DirectWay:
     reach: Reach
     shuffle: Callable[[list[str]], None]
     remote_port: int
+    policies: Policies | None = None
     sites: dict[str, str] = field(default_factory=dict)
 
     def site(self, destination: str) -> Site:
@@ -55,6 +62,9 @@ class DirectWay:
         if isinstance(found, Hosts):
             self._learn(destination, found)
         return found
+
+    async def policy(self, destination: str) -> Policy | None:
+        return await self.policies.of(destination) if self.policies is not None else None
 
     def _learn(self, destination: str, found: Hosts) -> None:
         """Destinations with the same servers share one site from the next item on."""
@@ -71,11 +81,13 @@ class DirectWay:
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """How sessions are opened: our name, and the relay's user when there is one."""
+    """How sessions are opened: our name, the relay's user when there is one, and whose certificates count
+    where they are checked (the system's, when it is not said)."""
 
     hello: str
     login: tuple[str, str] | None = None
     timeouts: Timeouts | None = None
+    trust: ssl.SSLContext | None = None
 
     async def open(self, address: Address) -> Connection | ConnectFailed:
         return await Connection.open(
@@ -85,4 +97,5 @@ class Greeting:
             tls=address.tls,
             timeouts=self.timeouts,
             login=self.login,
+            trust=self.trust,
         )

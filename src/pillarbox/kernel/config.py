@@ -61,6 +61,7 @@ class Settings:
     route: Route
     dns: tuple[HostPort, ...]
     remote_smtp_port: int
+    mta_sts: bool
     allow_private: tuple[Network, ...]
     roles: tuple[Role, ...]
     processes: int

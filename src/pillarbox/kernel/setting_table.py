@@ -136,6 +136,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Port that the route `direct` connects to (for tests).",
     ),
     Setting(
+        "mta_sts",
+        kinds.switch,
+        "BOOL",
+        "true",
+        "Whether the route `direct` follows the MTA-STS policies of recipients' domains.",
+    ),
+    Setting(
         "allow_private",
         kinds.networks,
         "CIDR[,…]",

@@ -478,6 +478,17 @@ CREATE TABLE processes (
     seen_at    timestamptz NOT NULL
 );
 
+-- Policies of MTA-STS by the recipients' domain, each until it expires (RFC 8461). Global: they are nobody's.
+CREATE TABLE mta_sts_policies (
+    domain     text        NOT NULL PRIMARY KEY,
+    id         text        NOT NULL,
+    mode       text        NOT NULL CHECK (mode IN ('enforce', 'testing', 'none')),
+    hosts      text[]      NOT NULL,
+    max_age    integer     NOT NULL,
+    fetched_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+
 -- One answer per key for 24 hours; the row is in the same commit as the effects it answers for.
 CREATE TABLE idempotency_keys (
     team_id     uuid        NOT NULL,
