@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from kit.histories import History, Sender, generate, instant
 from kit.mailroom import still
 from kit.oracle import Asked
 from kit.world import Team, World
+from pillarbox.emails.reconcile import reconcile
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import rebuilding, rollups
 from pillarbox.timeline.rebuilding import Difference
@@ -123,9 +124,13 @@ async def test_rollups_beyond_retention_go_and_those_of_broadcasts_stay(
         assert [row[0] for row in left] == [UUID(int=5)]
 
 
-async def rebuilt(pillarbox: World, team: Team, *, mend: bool) -> list[Difference]:
+async def rebuilt(
+    pillarbox: World, team: Team, *, mend: bool, since: datetime | None = None
+) -> list[Difference]:
     ids = Ids(pillarbox.clock)
-    return [lack async for lack in rebuilding.rebuild(pillarbox.pool, ids, team.id, NOW, mend=mend)]
+    return [
+        lack async for lack in rebuilding.rebuild(pillarbox.pool, ids, team.id, NOW, mend=mend, since=since)
+    ]
 
 
 async def test_a_history_that_fits_has_no_differences(database_url: str, tmp_path: Path) -> None:
@@ -159,3 +164,16 @@ async def test_what_differs_is_named_and_set_right_at_every_level(database_url: 
         assert {name: answer.json()["totals"][name] for name in ("received", "sent", "bounced")} == {
             name: expected[name] for name in ("received", "sent", "bounced")
         }
+
+
+async def test_what_retention_let_go_is_no_gap(database_url: str, tmp_path: Path) -> None:
+    """`verify` and `metrics rebuild` speak of the time whose rollups are kept."""
+    async with room(database_url, tmp_path) as (pillarbox, team):
+        await history(pillarbox, team, 1)
+        await rollups.fold(pillarbox.pool, NOW)
+        oldest = rollups.oldest_day(NOW, 2)
+        assert await rollups.forget(pillarbox.pool, oldest) > 0
+        await pillarbox.pool.execute("DELETE FROM rollups WHERE start < $1", oldest)
+        gaps = (await reconcile(pillarbox.pool, 10)).gaps
+        assert [gap for gap in gaps if gap.name == "metric_differs_from_history"] == []
+        assert await rebuilt(pillarbox, team, mend=False, since=oldest) == []

@@ -19,7 +19,7 @@ from pillarbox.kernel.query import Query
 from pillarbox.metrics import question, read, wire
 from pillarbox.timeline import rebuilding
 from pillarbox.timeline.rebuilding import Difference
-from pillarbox.timeline.rollups import NOBODY
+from pillarbox.timeline.rollups import NOBODY, oldest_day
 
 group = typer.Typer(
     invoke_without_command=True, help="Show what became of the mail of the last days; count it anew."
@@ -102,9 +102,13 @@ async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> i
 
 async def _rebuild(reach: Reach, wanted: str | None, *, mend: bool, json: bool) -> int:
     clock = SystemClock()
+    days = reach.settings.metrics_retention_days
+    since = oldest_day(clock.now(), days) if days else None
     found: list[tuple[str, Difference]] = []
     for team in await chosen_teams(reach, wanted):
-        async for lack in rebuilding.rebuild(reach.pool, Ids(clock), team.id, clock.now(), mend=mend):
+        async for lack in rebuilding.rebuild(
+            reach.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
+        ):
             found.append((team.name, lack))
     if json:
         show_json(

@@ -369,6 +369,10 @@ INVARIANTS: tuple[Invariant, ...] = (
          WHERE coalesce(pair.written, 0) <> coalesce(pair.counted, 0)
            AND start >= ALL (SELECT p.before FROM purges p
                               WHERE p.team_id IN (written.team_id, happened.team_id, accepted.team_id))
+           AND start >= ALL (SELECT min(o.start) FROM rollups o
+                              WHERE o.team_id IN (written.team_id, happened.team_id, accepted.team_id)
+                                AND o.level = 3
+                             HAVING min(o.start) IS NOT NULL)
          ORDER BY team_id, start
          LIMIT $1
         """,

@@ -123,13 +123,14 @@ class Difference(NamedTuple):
 
 
 async def rebuild(
-    pool: asyncpg.Pool, ids: Ids, team_id: UUID, now: datetime, *, mend: bool
+    pool: asyncpg.Pool, ids: Ids, team_id: UUID, now: datetime, *, mend: bool, since: datetime | None = None
 ) -> AsyncIterator[Difference]:
-    """The differences of a team, day by day; with `mend` each day's are set right before they are told."""
+    """The differences of a team, day by day; with `mend` each day's are set right before they are told.
+    Nothing is said of the time before `since`, whose rollups are not kept."""
     first, purged = await _span(pool, team_id)
     if first is None:
         return
-    day = _day(first)
+    day = _day(first if since is None else max(first, since))
     if purged is not None:
         day = max(day, _day(purged) + DAY)
     while day <= now:
