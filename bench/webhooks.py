@@ -227,7 +227,8 @@ def a_million(report: Report) -> None:
 async def statements(report: Report, server: Server, when: str) -> None:
     conn = await server.connect()
     try:
-        place = tuple(await conn.fetchrow("SELECT team_id, id FROM webhooks"))
+        (row,) = await conn.fetch("SELECT team_id, id FROM webhooks")
+        place = (row["team_id"], row["id"])
         now, owner = datetime.now(UTC), uuid4()
         until, most, nil = now + LEASE, MOST_CLAIMED, UUID(int=0)
         worst = 0.0
