@@ -81,4 +81,4 @@ async def came_back(pillarbox: World, token: str, raw: bytes, *, seconds: float 
 
 
 def _lines(text: str) -> bytes:
-    return text.replace("\n", "\r\n").encode()
+    return text.replace("\r\n", "\n").replace("\n", "\r\n").encode()

@@ -168,6 +168,7 @@ async def world(
     chance: float = 0.5,
     trust: ssl.SSLContext | None = None,
     https_port: int = 443,
+    doors: dict[str, int] | None = None,
     started: bool = True,
     **settings: str,
 ) -> AsyncIterator[World]:
@@ -183,7 +184,7 @@ async def world(
         **settings,
     }
     memory = shared_memory.create()
-    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token")
+    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", doors or {})
     known = zone or Zone()
     seams = Seams(
         clock or SystemClock(),
