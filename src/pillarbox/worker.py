@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
 import uvicorn
 import uvloop
 
@@ -66,9 +65,8 @@ def main() -> int:
     given = read_hand_over(channel, factory)
     if given is None:
         return 0
-    log.configure(given.settings.log)
+    log.configure(given.settings.log, always={"worker": os.getpid()})
     faults.arm(os.environ.get(faults.VARIABLE))
-    structlog.contextvars.bind_contextvars(worker=os.getpid())
     try:
         uvloop.run(work(given, channel))
     except Exception:

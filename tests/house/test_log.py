@@ -57,6 +57,18 @@ def test_json_lines_hold_their_fields(written: Callable[[str], Read]) -> None:
     )
 
 
+@pytest.mark.parametrize("odd", ["caf\u00e9", "half \ud83d", "\x7f", 1 << 70, {1, 2}, None, float("inf")])
+def test_any_value_can_be_a_field(odd: object, written: Callable[[str], Read]) -> None:
+    read = written("json")
+    log.get("delivery").warning("delivery.odd", value=odd, worker=7)
+    lines = read()
+    assert len(lines) == 1
+    assert lines[0].isascii()
+    fact = json.loads(lines[0])
+    assert list(fact)[:4] == ["time", "level", "event", "part"]
+    assert (fact["level"], fact["worker"]) == ("warning", 7)
+
+
 def test_secrets_are_hidden(written: Callable[[str], Read]) -> None:
     read = written("json")
     log.get("auth").info("auth.failed", token="re_secret", authorization="Bearer re_secret")

@@ -8,21 +8,28 @@ not written.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime
 
+import msgspec
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger
 
 STDERR = 2
 SECRET_FIELDS = frozenset({"password", "secret", "token", "api_key", "authorization", "secret_key", "cookie"})
 HIDDEN = "[hidden]"
+LEVELS = {"exception": "error", "warn": "warning"}
+"""Levels of methods that do not bear the name of theirs."""
+
 PLAIN = re.compile(r"[!#-<>-\[\]-~]+")
 LIBRARIES = {"uvicorn": logging.WARNING, "asyncio": logging.WARNING, "aiohttp": logging.WARNING}
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 def get(name: str) -> FilteringBoundLogger:
@@ -31,17 +38,18 @@ def get(name: str) -> FilteringBoundLogger:
     return logger
 
 
-def configure(form: str, *, level: int = logging.INFO, descriptor: int = STDERR) -> None:
-    """Send this process's log to `descriptor` as `json` or `text`, the libraries' log included."""
+def configure(
+    form: str,
+    *,
+    level: int = logging.INFO,
+    descriptor: int = STDERR,
+    always: Mapping[str, object] | None = None,
+) -> None:
+    """Send this process's log to `descriptor` as `json` or `text`, the libraries' log included; `always` are
+    fields of every line."""
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            structlog.processors.format_exc_info,
-            hide_secrets,
-            json_line if form == "json" else text_line,
-        ],
+        # Few and simple: the engine writes a line for each attempt.
+        processors=[Facts(always or {}), json_line if form == "json" else text_line],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *args: LineWriter(descriptor),
         cache_logger_on_first_use=True,
@@ -83,29 +91,44 @@ class Bridge(logging.Handler):
         logger.log(record.levelno, "library", message=message, exc_info=record.exc_info or None)
 
 
-def hide_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """A net under the rule that secrets are not logged."""
-    for name in SECRET_FIELDS & event.keys():
-        event[name] = HIDDEN
-    return event
+class Facts:
+    """Completes an event: time, level and event first, then its fields, then those of every line."""
+
+    def __init__(self, always: Mapping[str, object]) -> None:
+        self._always = dict(always)
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, event)
+        time = datetime.now(UTC).isoformat(timespec="microseconds")
+        facts: EventDict = {
+            "time": f"{time[:-6]}Z",
+            "level": LEVELS.get(method, method),
+            "event": event.pop("event", ""),
+            **event,
+            **self._always,
+        }
+        # A net under the rule that secrets are not logged.
+        if not SECRET_FIELDS.isdisjoint(facts):
+            for name in SECRET_FIELDS & facts.keys():
+                facts[name] = HIDDEN
+        return facts
 
 
 def json_line(logger: WrappedLogger, method: str, event: EventDict) -> str:
     """One JSON object in ASCII."""
-    return json.dumps(in_order(event), default=str, separators=(",", ":")).replace("\x7f", "\\u007f")
+    with contextlib.suppress(ValueError, OverflowError):
+        line = _encode(event)
+        if line.isascii() and b"\x7f" not in line:
+            return line.decode("ascii")
+    return json.dumps(event, default=str, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def text_line(logger: WrappedLogger, method: str, event: EventDict) -> str:
     """`time level event name=value …`; a value that is not one plain word is quoted as JSON."""
-    fields = in_order(event)
+    fields = dict(event)
     head = f"{fields.pop('time')} {fields.pop('level'):7} {quoted(fields.pop('event'))}"
     return " ".join([head, *(f"{quoted(name)}={quoted(value)}" for name, value in fields.items())])
-
-
-def in_order(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Time, level and event first; the rest as it was given."""
-    first = {name: event.get(name, "") for name in ("time", "level", "event")}
-    return {**first, **{str(name): value for name, value in event.items() if name not in first}}
 
 
 def quoted(value: object) -> str:
