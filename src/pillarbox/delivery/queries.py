@@ -156,6 +156,23 @@ PUT_ASIDE = """
 """
 
 # Locks are taken in key order before anything changes: canceling takes those of one email in that order.
+FINISH = """
+    WITH held AS MATERIALIZED (
+        SELECT d.team_id, d.email_id, d.grp, k.attempt
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text::integer[])
+               AS k (team_id, email_id, grp, attempt)
+          JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
+         ORDER BY d.team_id, d.email_id, d.grp
+           FOR UPDATE OF d
+    )
+    DELETE FROM deliveries d
+     USING held
+     WHERE d.team_id = held.team_id AND d.email_id = held.email_id AND d.grp = held.grp
+    RETURNING d.team_id, d.email_id, d.grp,
+              d.owner IS NOT NULL AND (d.owner <> $5 OR d.attempt <> held.attempt) AS contested
+"""
+
+# The same for ends and retries together.
 SETTLE = """
     WITH held AS MATERIALIZED (
         SELECT d.team_id, d.email_id, d.grp
@@ -340,9 +357,13 @@ async def settle(
 
     True: somebody else has the item by now, so it may be going out once more at this moment.
     """
-    *finished, attempts = list(zip(*sorted(done), strict=True)) or [()] * 4
-    again = list(zip(*sorted(retries), strict=True)) or [()] * 9
-    rows: list[Any] = await conn.fetch(SETTLE, *finished, *again, owner, attempts)
+    rows: list[Any]
+    if retries:
+        *finished, attempts = list(zip(*sorted(done), strict=True)) or [()] * 4
+        again = list(zip(*sorted(retries), strict=True))
+        rows = await conn.fetch(SETTLE, *finished, *again, owner, attempts)
+    else:
+        rows = await conn.fetch(FINISH, *map(literal, zip(*sorted(done), strict=True)), owner)
     return {(row["team_id"], row["email_id"], row["grp"]): row["contested"] for row in rows}
 
 

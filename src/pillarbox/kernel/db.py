@@ -59,9 +59,15 @@ def literal(values: Iterable[object]) -> str:
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
-BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+BY_KEY = {
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
 """For connections whose statements all go from keys to rows. A plan that was made while the tables were
-small, and is kept, would read all of them for ever after: until their first analysis at least."""
+small, and is kept, would read all of them for ever after: until their first analysis at least. And there is
+one plan for each statement, so none is made again for other values: that costs more than running it."""
 
 
 async def open_pool(

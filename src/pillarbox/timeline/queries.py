@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from pillarbox.kernel.db import Connection, literal
 from pillarbox.timeline.rules import Fate
 
@@ -29,7 +31,9 @@ METRICS = (
     "complained",
     "unsubscribed",
 )
-"""The columns of `metric_increments`, in the order in which `append` takes them."""
+"""The columns of `metric_increments` that count, in the order in which `append` takes them."""
+
+COLUMNS = ("team_id", "id", "start", "domain_id", "domain_name", "broadcast_id", *METRICS)
 
 LOCK = """
     SELECT e.team_id, e.id AS email_id, r.position, r.state, r.sent_at, r.delayed_at, r.bounce_type,
@@ -70,8 +74,8 @@ WRITE_FIRST = """
     WITH heads AS (
         UPDATE emails e
            SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text[],
-                      $5::text::timestamptz[], $6::text::timestamptz[], $7::text[], $8::text[],
+          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text::text[],
+                      $5::text::timestamptz[], $6::text::timestamptz[], $7::text::text[], $8::text::text[],
                       $9::text::timestamptz[], $10::text::timestamptz[], $11::text::timestamptz[])
                AS k (team_id, id, position, state, sent_at, delayed_at, bounce_type, last_event,
                      last_event_at, email_sent_at, since)
@@ -93,13 +97,13 @@ WRITE_FIRST = """
     SELECT NULL, NULL, NULL, NULL, NULL, count(*) FROM heads
 """
 
+# The increments of a batch are few and have many columns: as one text they cost less than as 21 arrays.
 APPEND = """
     WITH history AS (
         INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
         SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
           FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[], $4::text::timestamptz[],
-                      $5::text[], $6::text::smallint[],
-                      $7::text[])
+                      $5::text::text[], $6::text::smallint[], $7::text[])
                AS k (team_id, id, email_id, at, kind, position, detail)
     ), counts AS (
         INSERT INTO metric_increments
@@ -108,20 +112,15 @@ APPEND = """
                 bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
                 unsubscribed)
         SELECT k.*
-          FROM unnest($8::text::uuid[], $9::text::uuid[], $10::text::timestamptz[], $11::text::uuid[],
-                      $12::text[], $13::text::uuid[],
-                      $14::text::integer[], $15::text::integer[], $16::text::integer[], $17::text::integer[],
-                      $18::text::integer[],
-                      $19::text::integer[], $20::text::integer[], $21::text::integer[], $22::text::integer[],
-                      $23::text::integer[],
-                      $24::text::integer[], $25::text::integer[], $26::text::integer[], $27::text::integer[],
-                      $28::text::integer[])
-               AS k (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
-                     delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
-                     bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
-                     unsubscribed)
+          FROM json_to_recordset($8::text::json)
+               AS k (team_id uuid, id uuid, start timestamptz, domain_id uuid, domain_name text,
+                     broadcast_id uuid, received integer, sent integer, delivered integer,
+                     delivery_delayed integer, failed integer, suppressed integer,
+                     bounced_transient integer, bounced_permanent integer, bounced_undetermined integer,
+                     opened integer, clicked integer, unique_opened integer, unique_clicked integer,
+                     complained integer, unsubscribed integer)
     )
-    SELECT team_id, events FROM webhooks WHERE team_id = ANY ($29::uuid[]) AND status = 'enabled'
+    SELECT team_id, events FROM webhooks WHERE team_id = ANY ($9::uuid[]) AND status = 'enabled'
 """
 
 MOVE_EMAIL = """
@@ -158,6 +157,9 @@ async def write(
     await conn.execute(WRITE, *columns, *heads)
 
 
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
 class First(NamedTuple):
     """What the first events of an email with one recipient in them make of both; `since` is the earliest."""
 
@@ -181,10 +183,7 @@ async def write_first(conn: Connection, firsts: Sequence[First]) -> dict[tuple[U
     Raises `Crossed` where the transaction must be rolled back.
     """
     rows = [(*f[:3], f.fate.state.value, *f.fate[1:4], *f[4:]) for f in sorted(firsts)]
-    columns: list[Any] = list(zip(*rows, strict=True))
-    for at in (0, 1, 2, 4, 5, 8, 9, 10):
-        columns[at] = literal(columns[at])
-    *found, last = await conn.fetch(WRITE_FIRST, *columns)
+    *found, last = await conn.fetch(WRITE_FIRST, *map(literal, zip(*rows, strict=True)))
     if last["met"] != len(found):
         raise Crossed
     return {(row["team_id"], row["email_id"]): row for row in found}
@@ -199,14 +198,11 @@ async def append(
 ) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
     history: list[Any] = list(zip(*lines, strict=True)) or [()] * 7
-    counts: list[Any] = list(zip(*increments, strict=True)) or [()] * (6 + len(METRICS))
-    history[:4] = map(literal, history[:4])
-    history[5] = literal(history[5])
-    counts[:4] = map(literal, counts[:4])
-    counts[5:] = map(literal, counts[5:])
+    history[:6] = map(literal, history[:6])
+    counts = _encode([dict(zip(COLUMNS, row, strict=True)) for row in increments]).decode()
     teams = list({line[0] for line in lines})
     wanted: dict[UUID, set[str]] = {}
-    for row in await conn.fetch(APPEND, *history, *counts, teams):
+    for row in await conn.fetch(APPEND, *history, counts, teams):
         wanted.setdefault(row["team_id"], set()).update(row["events"])
     return wanted
 
