@@ -401,6 +401,7 @@ class House:
             judge=Judge(seams.resolver, self.clock, settings.hostname, rspamd),
             threads=self.reading_threads,
             rules=ReceivingRules(settings.hostname, settings.reject_dmarc_fail),
+            announce=self.capture.arrivals.announce if settings.route.kind is RouteKind.CAPTURE else None,
         )
 
     def _smtp_doors(self) -> SmtpDoors | None:

@@ -42,12 +42,15 @@ INSERT = """
     RETURNING c.id
 """
 
-# $4 to $7 are patterns of which one must match, or null; $8 is the lowest id of interest.
-SEARCH = """
-    SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size
-      FROM ((SELECT c.team_id, c.id, c.email_id, c.at, c.mail_from, c.recipients, c.sender, c.subject, c.size
+# Towards older mails, from $1 down, or towards newer ones, from $2 up; the other one is null. $4 to $7 are
+# patterns of which one must match, or null; $8 is the lowest id of interest. Mail that was received stands
+# among mail that would have left.
+OLDER = """
+    SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size, inbound
+      FROM ((SELECT c.team_id, c.id, c.email_id, c.at, c.mail_from, c.recipients, c.sender, c.subject, c.size,
+                    false AS inbound
                FROM captured c
-              WHERE c.id < $1 AND c.id >= $8
+              WHERE c.id < $1 AND $2::uuid IS NULL AND c.id >= $8
                 AND ($4::text[] IS NULL OR c.sender ILIKE ANY ($4) OR c.subject ILIKE ANY ($4)
                      OR EXISTS (SELECT 1 FROM unnest(c.recipients) AS r WHERE r ILIKE ANY ($4)))
                 AND ($5::text[] IS NULL
@@ -56,26 +59,76 @@ SEARCH = """
                 AND ($7::text[] IS NULL OR c.subject ILIKE ANY ($7))
               ORDER BY c.id DESC LIMIT $3)
             UNION ALL
-            (SELECT c.team_id, c.id, c.email_id, c.at, c.mail_from, c.recipients, c.sender, c.subject, c.size
+            (SELECT found.*
+               FROM teams t
+              CROSS JOIN LATERAL (
+                    SELECT e.team_id, e.id, e.id AS email_id, e.created_at AS at, e.mail_from, k.recipients,
+                           e.sender, e.subject, e.size, true AS inbound
+                      FROM received_emails e
+                     CROSS JOIN LATERAL (
+                           SELECT ARRAY(SELECT json_array_elements_text(e.recipients)) AS recipients) AS k
+                     WHERE e.team_id = t.id AND e.id < $1 AND $2::uuid IS NULL AND e.id >= $8
+                       AND ($4::text[] IS NULL OR e.sender ILIKE ANY ($4) OR e.subject ILIKE ANY ($4)
+                            OR EXISTS (SELECT 1 FROM unnest(k.recipients) AS r WHERE r ILIKE ANY ($4)))
+                       AND ($5::text[] IS NULL
+                            OR EXISTS (SELECT 1 FROM unnest(k.recipients) AS r WHERE r ILIKE ANY ($5)))
+                       AND ($6::text[] IS NULL OR e.sender ILIKE ANY ($6))
+                       AND ($7::text[] IS NULL OR e.subject ILIKE ANY ($7))
+                     ORDER BY e.id DESC LIMIT $3) AS found)) AS page
+     ORDER BY id DESC
+     LIMIT $3
+"""
+
+NEWER = """
+    SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size, inbound
+      FROM ((SELECT c.team_id, c.id, c.email_id, c.at, c.mail_from, c.recipients, c.sender, c.subject, c.size,
+                    false AS inbound
                FROM captured c
-              WHERE c.id > $2 AND c.id >= $8
+              WHERE c.id > $2 AND $1::uuid IS NULL AND c.id >= $8
                 AND ($4::text[] IS NULL OR c.sender ILIKE ANY ($4) OR c.subject ILIKE ANY ($4)
                      OR EXISTS (SELECT 1 FROM unnest(c.recipients) AS r WHERE r ILIKE ANY ($4)))
                 AND ($5::text[] IS NULL
                      OR EXISTS (SELECT 1 FROM unnest(c.recipients) AS r WHERE r ILIKE ANY ($5)))
                 AND ($6::text[] IS NULL OR c.sender ILIKE ANY ($6))
                 AND ($7::text[] IS NULL OR c.subject ILIKE ANY ($7))
-              ORDER BY c.id LIMIT $3)) AS page
+              ORDER BY c.id LIMIT $3)
+            UNION ALL
+            (SELECT found.*
+               FROM teams t
+              CROSS JOIN LATERAL (
+                    SELECT e.team_id, e.id, e.id AS email_id, e.created_at AS at, e.mail_from, k.recipients,
+                           e.sender, e.subject, e.size, true AS inbound
+                      FROM received_emails e
+                     CROSS JOIN LATERAL (
+                           SELECT ARRAY(SELECT json_array_elements_text(e.recipients)) AS recipients) AS k
+                     WHERE e.team_id = t.id AND e.id > $2 AND $1::uuid IS NULL AND e.id >= $8
+                       AND ($4::text[] IS NULL OR e.sender ILIKE ANY ($4) OR e.subject ILIKE ANY ($4)
+                            OR EXISTS (SELECT 1 FROM unnest(k.recipients) AS r WHERE r ILIKE ANY ($4)))
+                       AND ($5::text[] IS NULL
+                            OR EXISTS (SELECT 1 FROM unnest(k.recipients) AS r WHERE r ILIKE ANY ($5)))
+                       AND ($6::text[] IS NULL OR e.sender ILIKE ANY ($6))
+                       AND ($7::text[] IS NULL OR e.subject ILIKE ANY ($7))
+                     ORDER BY e.id LIMIT $3) AS found)) AS page
+     ORDER BY id
+     LIMIT $3
 """
 
 GET = """
-    SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size
-      FROM captured WHERE id = $1
+    SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size, inbound
+      FROM (SELECT team_id, id, email_id, at, mail_from, recipients, sender, subject, size, false AS inbound
+              FROM captured WHERE id = $1
+            UNION ALL
+            SELECT e.team_id, e.id, e.id, e.created_at, e.mail_from,
+                   ARRAY(SELECT json_array_elements_text(e.recipients)), e.sender, e.subject, e.size, true
+              FROM teams t
+              JOIN received_emails e ON e.team_id = t.id AND e.id = $1) AS one
      ORDER BY team_id LIMIT 1
 """
 
 BYTES = """
     SELECT data, blob FROM captured WHERE team_id = $1 AND id = $2
+    UNION ALL
+    SELECT data, blob FROM received_sources WHERE team_id = $1 AND id = $2
 """
 
 COUNT = """
@@ -108,7 +161,8 @@ CLEAR = """
 
 
 class CapturedRow(NamedTuple):
-    """A kept mail without its bytes. `recipients` is the envelope, `sender` the From of the header."""
+    """A kept mail without its bytes. `recipients` is the envelope, `sender` the From of the header;
+    `inbound` is mail that was received."""
 
     team_id: UUID
     id: UUID
@@ -119,6 +173,7 @@ class CapturedRow(NamedTuple):
     sender: str
     subject: str
     size: int
+    inbound: bool
 
 
 class RawMail(NamedTuple):
@@ -150,7 +205,8 @@ async def search(
     db: Source, page: Page, patterns: Sequence[Sequence[str] | None], lowest: UUID
 ) -> list[CapturedRow]:
     """A page of mails; `patterns` are of anything, recipient, sender, subject."""
-    return [CapturedRow(**row) for row in await db.fetch(SEARCH, *page.args, *patterns, lowest)]
+    sql = NEWER if page.before else OLDER
+    return [CapturedRow(**row) for row in await db.fetch(sql, *page.args, *patterns, lowest)]
 
 
 async def get(db: Source, captured_id: UUID) -> CapturedRow | None:

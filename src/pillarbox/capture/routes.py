@@ -133,7 +133,7 @@ async def show_mail(request: Request) -> Reply:
     reader = request.use(Reader)
     message = await reader.message(row)
     found_links = await asyncio.to_thread(links, message.html) if message.html else []
-    tabs = tabs_of(message, len(found_links))
+    tabs = tabs_of(message, len(found_links), has_history=not row.inbound)
     asked = request.query.text("view")
     view = asked if asked in {tab.name for tab in tabs} else tabs[0].name
     shown = await _cleaned(row, message, request) if view == "html" else None
@@ -208,7 +208,7 @@ async def clear(request: Request) -> Reply:
     return Reply.html("", 303, {"location": "/capture"})
 
 
-def tabs_of(message: Message, link_count: int) -> list[Tab]:
+def tabs_of(message: Message, link_count: int, *, has_history: bool) -> list[Tab]:
     """The views that this mail has, the best one first."""
     tabs = [Tab("html", "HTML")] if message.html is not None else []
     if message.text is not None:
@@ -218,7 +218,7 @@ def tabs_of(message: Message, link_count: int) -> list[Tab]:
         tabs.append(Tab("attachments", "Attachments", len(message.parts)))
     if link_count:
         tabs.append(Tab("links", "Links", link_count))
-    return [*tabs, Tab("events", "Events")]
+    return [*tabs, Tab("events", "Events")] if has_history else tabs
 
 
 def _turned(search: str, direction: str, captured_id: UUID) -> str:

@@ -32,7 +32,8 @@ class AttachmentOut(Struct):
 
 
 class Captured(Struct):
-    """One mail. `to` holds the recipients of the envelope, `from` the From of the header."""
+    """One mail. `to` holds the recipients of the envelope, `from` the From of the header; `inbound` is mail
+    that was received."""
 
     id: UUID
     email_id: UUID
@@ -41,6 +42,7 @@ class Captured(Struct):
     to: Sequence[str]
     subject: str
     size: int
+    inbound: bool
     html: str | None
     text: str | None
     headers: list[HeaderOut]
@@ -69,6 +71,7 @@ def captured(row: CapturedRow, message: Message, origin: str) -> Captured:
         row.recipients,
         row.subject,
         row.size,
+        row.inbound,
         message.html,
         message.text,
         [HeaderOut(header.name, header.value) for header in message.headers],

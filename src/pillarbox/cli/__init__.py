@@ -10,7 +10,7 @@ import typer
 from pillarbox.kernel.config import ConfigError
 from pillarbox.kernel.supervisor import SENTENCES
 
-COMMANDS = ("serve", "send", "verify", "doctor", "version")
+COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
 
 GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks")

@@ -24,6 +24,7 @@ from pillarbox.cli.answers import (
 from pillarbox.cli.choosing import TeamOption, one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
 from pillarbox.cli.queue import item_shape, team_names, when
+from pillarbox.cli.received import show_received
 from pillarbox.cli.words import attempts, reason_in_words, why
 from pillarbox.delivery import overview as queue
 from pillarbox.delivery.overview import WaitingItem
@@ -45,7 +46,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many."
 
 @group.command("show")
 def show(email: EmailId, json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
-    """Show an email: each recipient's state, every step, what waits and why."""
+    """Show an email: each recipient's state, every step, what waits and why; or one that was received."""
     perform(lambda reach: show_one(reach, email, json=json), data=data, database_url=database_url)
 
 
@@ -65,6 +66,8 @@ async def show_one(reach: Reach, wanted: str, *, json: bool) -> int:
     email_id = as_id(wanted, "an email")
     team_id = await overview.owner_of(reach.pool, email_id)
     if team_id is None:
+        if await show_received(reach, email_id, json=json):
+            return 0
         raise Refused(f"There is no email {email_id}.")
     db = TeamDb(reach.pool, team_id)
     email = await overview.get(db, email_id)

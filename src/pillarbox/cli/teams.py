@@ -14,6 +14,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.teams import bootstrap
 from pillarbox.teams.bootstrap import TeamStatus
 from pillarbox.teams.queries import Team
+from pillarbox.teams.slugs import slug
 
 group = typer.Typer(no_args_is_help=True, help="Make, list, block and unblock teams.")
 
@@ -75,9 +76,18 @@ async def show_all(reach: Reach, *, json: bool) -> int:
         show_json({"object": "list", "data": [shape(team) for team in teams]})
         return 0
     show_table(
-        ("Id", "Number", "Name", "Email", "Status", "Requests/s", "Created"),
+        ("Id", "Number", "Name", "Slug", "Email", "Status", "Requests/s", "Created"),
         [
-            (team.id, team.number, team.name, team.email, team.status, limit_of(team), team.created_at)
+            (
+                team.id,
+                team.number,
+                team.name,
+                slug(team.number),
+                team.email,
+                team.status,
+                limit_of(team),
+                team.created_at,
+            )
             for team in teams
         ],
     )
@@ -99,6 +109,7 @@ def shape(team: Team) -> dict[str, object]:
         "id": team.id,
         "number": team.number,
         "name": team.name,
+        "slug": slug(team.number),
         "email": team.email,
         "status": team.status,
         "rate_limit": team.rate_limit,

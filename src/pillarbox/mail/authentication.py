@@ -51,21 +51,26 @@ async def authenticate(
     seconds: int,
     receiver: str = "",
     limit: float = SECONDS,
+    is_signed: bool = True,
 ) -> Authentication:
-    """The results, at the latest after `limit` seconds; what DNS did not answer by then is a temperror."""
+    """The results, at the latest after `limit` seconds; what DNS did not answer by then is a temperror.
+
+    `is_signed` false says that the mail is known to have no DKIM signature.
+    """
     try:
         async with asyncio.timeout(limit):
-            spf, dkim = await asyncio.gather(
-                spf_check.check(
-                    envelope.client_ip,
-                    envelope.helo,
-                    envelope.mail_from,
-                    lookup,
-                    receiver=receiver,
-                    seconds=seconds,
-                ),
-                dkim_verify.verify(raw, lookup, seconds=seconds),
+            sender = spf_check.check(
+                envelope.client_ip,
+                envelope.helo,
+                envelope.mail_from,
+                lookup,
+                receiver=receiver,
+                seconds=seconds,
             )
+            if is_signed:
+                spf, dkim = await asyncio.gather(sender, dkim_verify.verify(raw, lookup, seconds=seconds))
+            else:
+                spf, dkim = await sender, ()
             return Authentication(spf, dkim, await dmarc.evaluate(authors, spf, dkim, lookup))
     except TimeoutError:
         return _unknown(authors, envelope)

@@ -91,7 +91,7 @@ class _Wrong(Exception):  # noqa: N818 - a result for the mail, not a mistake of
 
 async def verify(raw: bytes, lookup: Lookup, *, seconds: int) -> tuple[Dkim, ...]:
     """The results of the first ten signatures, from the top; `seconds` is the time now."""
-    if _BARE_LF.search(raw):
+    if raw.count(b"\n") != raw.count(b"\r\n"):
         raw = _BARE_LF.sub(b"\r\n", raw)
     message = _Message(raw)
     places = [at for at, (name, _) in enumerate(message.fields) if name == b"dkim-signature"]

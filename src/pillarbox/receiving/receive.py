@@ -66,7 +66,7 @@ class ReceivingRules:
 
 
 class Receiving:
-    """Takes messages for addresses that were accepted."""
+    """Takes messages for addresses that were accepted. `announce` is called after commits that stored some."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Receiving:
         judge: Judge,
         threads: Executor,
         rules: ReceivingRules,
+        announce: Callable[[], None] | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -90,11 +91,13 @@ class Receiving:
         self._judge = judge
         self._threads = threads
         self._rules = rules
+        self._announce = announce
         self._small = 0
         self._large = ByteBudget(ROOM_FOR_LARGE)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
             self._flush,
             kind="receive",
+            flushers=1,
             weigh=lambda drafts: sum([draft.weight for draft in drafts]),
             most_waiting=ROOM_FOR_SMALL,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
@@ -183,6 +186,8 @@ class Receiving:
         except GONE as gone:
             # What was committed all the same is recognised when its sender tries again.
             raise DatabaseGone from gone
+        if stored and self._announce is not None:
+            self._announce()
         await faults.point("receive.after_commit")
         return [tuple([draft.id for draft in drafts if draft.id in stored]) for drafts in batch]
 
