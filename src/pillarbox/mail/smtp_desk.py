@@ -11,6 +11,7 @@ from pillarbox.mail.smtp_answers import Answer
 
 if TYPE_CHECKING:
     from pillarbox.mail.smtp_commands import Mail, Path
+    from pillarbox.mail.smtp_conversation import Conversation
     from pillarbox.mail.smtp_intake import Content
     from pillarbox.mail.smtp_server import Session
 
@@ -100,10 +101,10 @@ class House(Protocol):
     def tls(self) -> ssl.SSLContext | None:
         """For the next handshake; None where there is no certificate."""
 
-    def admit(self, session: Session) -> bool:
+    def admit(self, session: Conversation) -> bool:
         """Take the session in, or refuse it."""
 
-    def left(self, session: Session) -> None:
+    def left(self, session: Conversation) -> None:
         """The connection is gone."""
 
     def may_login(self, session: Session) -> bool:

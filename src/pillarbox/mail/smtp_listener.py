@@ -10,6 +10,7 @@ from socket import socket
 from typing import Any
 
 from pillarbox.mail import smtp_answers as say
+from pillarbox.mail.smtp_conversation import Conversation
 from pillarbox.mail.smtp_desk import Desk, Guard, Patience, Shown
 from pillarbox.mail.smtp_server import Session
 
@@ -53,7 +54,7 @@ class Listener:
         self._guard = guard
         self._certificate = certificate
         self._implicit_tls = manner.implicit_tls
-        self._sessions: set[Session] = set()
+        self._sessions: set[Conversation] = set()
         self._server: asyncio.Server | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -150,7 +151,7 @@ class Listener:
     def tls(self) -> ssl.SSLContext | None:
         return None if self._certificate is None else self._certificate.context
 
-    def admit(self, session: Session) -> bool:
+    def admit(self, session: Conversation) -> bool:
         if not self._guard.admit(session.peer):
             self.refused += 1
             return False
@@ -159,7 +160,7 @@ class Listener:
         self._empty.clear()
         return True
 
-    def left(self, session: Session) -> None:
+    def left(self, session: Conversation) -> None:
         if not session.admitted:
             return
         session.admitted = False

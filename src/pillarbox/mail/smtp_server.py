@@ -7,9 +7,8 @@ when it is done. Answers to pipelined commands leave in one write.
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from pillarbox.mail import smtp_answers as say
@@ -17,80 +16,38 @@ from pillarbox.mail import smtp_commands as commands
 from pillarbox.mail import smtp_login
 from pillarbox.mail.smtp_answers import Answer
 from pillarbox.mail.smtp_commands import NULL, Mail, Path
+from pillarbox.mail.smtp_conversation import Conversation, tls_of
 from pillarbox.mail.smtp_desk import Desk, House, Verdict
 from pillarbox.mail.smtp_intake import Content, Intake
-from pillarbox.mail.smtp_lines import Lines
 
 LONGEST_LINE = 512
 LONGEST_EXTENDED_LINE = 2048
-MOST_PENDING = 64 * 1024
-MOST_ANSWERS = 64
-"""Answers that are gathered before they are written."""
-
-SLOW_FROM, CLOSE_FROM = 10, 20
 MOST_TOO_LONG = 3
 MOST_LOGIN_FAILURES = 3
 
 
-class Session(asyncio.Protocol):
-    """A connection and what was said on it. The desk may keep what it likes in `user` and `notes`."""
+class Session(Conversation):
+    """What was said on a connection. The desk may keep what it likes in `user` and `notes`."""
 
     __slots__ = (
-        "_at_end",
-        "_busy",
-        "_errors",
         "_exchange",
-        "_greeted",
-        "_greeting",
-        "_house",
-        "_intake",
-        "_lines",
-        "_loop",
-        "_out",
-        "_paused",
-        "_task",
-        "_text_since",
         "_too_long",
-        "_transport",
-        "_writable",
-        "admitted",
-        "deadline",
         "extended",
         "helo",
         "login_failures",
         "notes",
-        "peer",
         "recipients",
         "sender",
-        "tls",
         "user",
     )
 
     def __init__(self, house: House) -> None:
-        self._house = house
-        self._loop = asyncio.get_running_loop()
-        self._transport: Any = None
-        self._lines = Lines()
-        self._out: list[bytes] = []
-        self._busy = False
-        self._paused = False
-        self._writable = True
-        self._at_end = False
-        self._greeted = False
-        self._greeting: asyncio.TimerHandle | None = None
-        self._intake: Intake | None = None
-        self._text_since = 0.0
+        super().__init__(house)
         self._exchange: smtp_login.Exchange | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._errors = 0
         self._too_long = 0
-        self.admitted = False
-        self.deadline = 0.0
         self.login_failures = 0
-        self.peer = ""
         self.helo: str | None = None
         self.extended = False
-        self.tls: tuple[str, str] | None = None
         self.user: Any = None
         self.notes: Any = None
         self.sender: Mail | None = None
@@ -103,137 +60,6 @@ class Session(asyncio.Protocol):
             return "SMTP"
         name = "UTF8SMTP" if self.sender is not None and self.sender.utf8 else "ESMTP"
         return f"{name}{'S' if self.tls else ''}{'A' if self.user is not None else ''}"
-
-    @property
-    def is_idle(self) -> bool:
-        """True where no text is under way and nobody waits for an answer."""
-        return self._intake is None and not self._busy
-
-    # The connection ----------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        house = self._house
-        self._transport = transport
-        peer = transport.get_extra_info("peername")
-        self.peer = peer[0] if peer else ""
-        self._wait(house.patience.command)
-        self.tls = _tls_of(transport)
-        if house.stopping:
-            self.close(say.STOPPING)
-        elif not self.admitted and not house.admit(self):
-            self.close(say.TOO_MANY_SESSIONS)
-        else:
-            self._greeting = self._loop.call_later(house.patience.greeting, self._greet)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
-            self._greeting = None
-        if self._intake is not None:
-            self._intake.close()
-            self._intake = None
-        if not self._busy:
-            self._forget()
-        self._lines.clear()
-        self._transport = None
-        self._house.left(self)
-
-    def pause_writing(self) -> None:
-        self._writable = False
-
-    def resume_writing(self) -> None:
-        self._writable = True
-        self._work()
-
-    def eof_received(self) -> bool:
-        """Whoever has said all still hears the answers to it."""
-        self._at_end = True
-        return self._busy and self.tls is None
-
-    def data_received(self, data: bytes) -> None:
-        if not self._greeted:
-            self.close(say.EARLY_TALKER)
-            return
-        if self._intake is not None and not self._busy and not self._lines:
-            self._take(data)
-        else:
-            self._lines.add(data)
-            if len(self._lines) > MOST_PENDING and (self._busy or not self._writable):
-                self._pause()
-        self._work()
-
-    def close(self, last: Answer) -> None:
-        """Say a last word and hang up."""
-        if not self._is_open():
-            return
-        self._out.append(last.wire)
-        self._hang_up()
-
-    def expire(self, now: float) -> None:
-        """Called now and then: ends the session when it was silent, or too slow, for too long."""
-        if self._transport is None:
-            return
-        if self._transport.is_closing():
-            if now >= self.deadline:
-                self._transport.abort()
-        elif not self._busy and (now >= self.deadline or self._is_too_slow(now)):
-            self.close(say.TIMED_OUT)
-
-    def _is_too_slow(self, now: float) -> bool:
-        if self._intake is None:
-            return False
-        patience, since = self._house.patience, now - self._text_since
-        least = since * patience.octets_per_second if since > patience.free else 0
-        return since > patience.message or self._intake.total < least
-
-    def _greet(self) -> None:
-        self._greeting = None
-        self._greeted = True
-        self._answer(say.answer(220, None, f"{self._house.hostname} ESMTP ready"))
-        self._flush()
-
-    def _hang_up(self) -> None:
-        self._flush()
-        self._wait(self._house.patience.last_word)
-        self._transport.close()
-
-    def _wait(self, seconds: float) -> None:
-        self.deadline = self._loop.time() + seconds
-
-    def _pause(self) -> None:
-        if not self._paused and self._is_open():
-            self._paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._paused and self._is_open():
-            self._paused = False
-            self._transport.resume_reading()
-
-    def _is_open(self) -> bool:
-        return self._transport is not None and not self._transport.is_closing()
-
-    # Commands and answers ----------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        """Do what has come, until something is missing."""
-        lines = self._lines
-        while lines and not self._busy and self._writable and self._is_open():
-            if self._intake is not None:
-                self._take(lines.rest())
-                continue
-            line = lines.next(self._longest())
-            if line is None:
-                break
-            self._heed(line)
-            if len(self._out) >= MOST_ANSWERS:
-                self._flush()
-        self._flush()
-        if not self._busy:
-            if len(lines) <= MOST_PENDING:
-                self._resume()
-            if self._at_end and self._is_open():
-                self._transport.close()
 
     def _longest(self) -> int:
         if self._exchange is not None or self._lines.begins_with(b"AUTH "):
@@ -259,57 +85,6 @@ class Session(asyncio.Protocol):
         said = say.TOO_LONG if self._exchange is None else say.RESPONSE_TOO_LONG
         self._exchange = None
         self._error(said if self._too_long < MOST_TOO_LONG else said._replace(closes=True))
-
-    def _answer(self, said: Answer) -> None:
-        self._out.append(said.wire)
-        if said.closes and self._is_open():
-            self._hang_up()
-
-    def _error(self, said: Answer) -> None:
-        """A no that counts: who makes many mistakes is answered slowly, then not at all."""
-        self._errors += 1
-        if said.closes or self._errors < SLOW_FROM:
-            self._answer(said)
-        elif self._errors >= CLOSE_FROM:
-            self._answer(say.TOO_MANY_ERRORS)
-        else:
-            self._await(self._slowly(said), self._answer)
-
-    async def _slowly(self, said: Answer) -> Answer:
-        await asyncio.sleep(self._house.patience.slow)
-        return said
-
-    def _flush(self) -> None:
-        if self._out and self._transport is not None:
-            self._transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
-            self._out.clear()
-
-    def _settle(self, verdict: Verdict, then: Callable[[Answer], None]) -> None:
-        """Go on with the answer, now or when it is there."""
-        if isinstance(verdict, Answer):
-            then(verdict)
-        else:
-            self._await(verdict, then)
-
-    def _await(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
-        self._busy = True
-        self._flush()
-        self._task = self._loop.create_task(self._awaited(verdict, then))
-
-    async def _awaited(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
-        try:
-            said = await verdict
-        except Exception as trouble:
-            self._loop.call_exception_handler({"message": "an SMTP command failed", "exception": trouble})
-            said = say.TROUBLE
-        self._busy = False
-        self._task = None
-        self._wait(self._house.patience.command)
-        then(said)
-        if self._transport is None:
-            self._forget()
-        else:
-            self._work()
 
     def _forget(self) -> None:
         """The end of a transaction."""
@@ -389,7 +164,7 @@ class Session(asyncio.Protocol):
             elif wanted.size is not None and wanted.size > self._house.most_octets:
                 self._answer(say.TOO_BIG)
             else:
-                self._settle(self._house.desk.mail(self, wanted), lambda said: self._begun(wanted, said))
+                self._ask(lambda said: self._begun(wanted, said), self._house.desk.mail, wanted)
 
     def _begun(self, wanted: Mail, said: Answer) -> None:
         if said.is_yes:
@@ -404,7 +179,7 @@ class Session(asyncio.Protocol):
         if isinstance(path, Answer):
             self._error(path)
         else:
-            self._settle(self._house.desk.recipient(self, path), self._say)
+            self._ask(self._say, self._house.desk.recipient, path)
 
     def _say(self, said: Answer) -> None:
         """What the desk said; a no for now is nobody's mistake."""
@@ -445,7 +220,7 @@ class Session(asyncio.Protocol):
             self._done(refusal)
             return
         content = intake.content()
-        self._settle(self._house.desk.message(self, content), lambda said: self._stored(content, said))
+        self._ask(lambda said: self._stored(content, said), self._house.desk.message, content)
 
     def _stored(self, content: Content, said: Answer) -> None:
         content.close()
@@ -471,6 +246,9 @@ class Session(asyncio.Protocol):
             # What follows in the clear would be taken for encrypted (SMTP-08).
             self._answer(say.EARLY_TALKER)
         else:
+            # All that was learnt in the clear is forgotten (RFC 3207, 4.2).
+            self._forget()
+            self.helo, self.extended, self.user = None, False, None
             self._out.append(say.START_TLS.wire)
             self._flush()
             self._pause()
@@ -493,16 +271,14 @@ class Session(asyncio.Protocol):
                 transport = None
         self._task = None
         self._busy = False
-        if transport is None or self._lines or self._transport is None:
+        if transport is None or self._transport is None:
             if self._transport is not None:
                 self._transport.abort()
+                self.connection_lost(None)  # not every loop says so after a handshake that failed
             return
-        # All that was learnt in the clear is forgotten (RFC 3207, 4.2).
         self._transport = transport
         self._paused = False
-        self._forget()
-        self.helo, self.extended, self.user, self._exchange = None, False, None, None
-        self.tls = _tls_of(transport)
+        self.tls = tls_of(transport)
         self._work()
 
     # AUTH --------------------------------------------------------------------------------------------
@@ -542,7 +318,7 @@ class Session(asyncio.Protocol):
         if isinstance(step, Answer):
             self._error(step)
         else:
-            self._settle(self._house.desk.login(self, step.user, step.password), self._checked)
+            self._ask(self._checked, self._house.desk.login, step.user, step.password)
 
     def _checked(self, said: Answer) -> None:
         if said.code == say.BAD_LOGIN.code:
@@ -552,15 +328,6 @@ class Session(asyncio.Protocol):
             if self.login_failures >= MOST_LOGIN_FAILURES:
                 said = said._replace(closes=True)
         self._answer(said)
-
-
-def _tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:
-    """Version and cipher, where the connection is encrypted."""
-    found = transport.get_extra_info("ssl_object")
-    if found is None:
-        return None
-    cipher = found.cipher()
-    return found.version() or "TLS", cipher[0] if cipher else ""
 
 
 _COMMANDS: dict[bytes, Callable[[Session, bytes], None]] = {
