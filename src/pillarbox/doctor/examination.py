@@ -15,6 +15,7 @@ from pillarbox.doctor.doors import listening, way_back
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, Outside
 from pillarbox.doctor.outward import outgoing
+from pillarbox.doctor.standing import standing
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.room import Space, disks_of, space_of
 from pillarbox.kernel.setting_kinds import HostPort
@@ -53,6 +54,7 @@ async def examined(patient: Patient, outside: Outside) -> list[Check]:
         *names,
         back,
         *doors,
+        *await standing(patient.pool, outside.clock.now()),
         await machine.clock(patient.pool, outside.clock),
         *machine.disk(disks_of(settings.data, settings.blobs), patient.measure),
         *await machine.database(patient.pool, patient.connections),
