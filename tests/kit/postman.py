@@ -94,6 +94,7 @@ class Post:
     port: int
     desk: Desk
     _open: list[Dialogue] = field(default_factory=list)
+    _own: Dialogue | None = None
 
     async def connect(self, helo: str = "quay.example") -> Dialogue:
         made = await Dialogue.begin(self.port, helo)
@@ -104,9 +105,7 @@ class Post:
         self, raw: bytes, to: Sequence[str], sender: str = "ada@quay.example", options: str = ""
     ) -> str:
         """The answer to the end of the text, or the first refusal of a recipient."""
-        if not self._open:
-            await self.connect()
-        dialogue = self._open[0]
+        dialogue = self._own = self._own or await self.connect()
         answers = await dialogue.offer(to, sender, options)
         refused = [answer for answer in answers if not answer.startswith("250")]
         if refused:

@@ -66,7 +66,7 @@ class ReceivingRules:
 
 
 class Receiving:
-    """Takes messages for addresses that were accepted. `announce` is called after commits that stored some."""
+    """Takes messages for addresses that were accepted. `announce` is called when some were stored."""
 
     def __init__(
         self,
