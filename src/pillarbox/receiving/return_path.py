@@ -53,7 +53,7 @@ LONGEST_READ: Final = 1024 * 1024
 LARGE: Final = 64 * 1024
 """From here on a report is read in a thread."""
 
-REPORTS_PER_ADDRESS: Final = 100
+REPORTS_PER_ADDRESS: Final = 200
 FEEDBACK_PER_SECOND: Final = 50
 HOUR: Final = 3600.0
 
