@@ -20,7 +20,7 @@ REPLY_KEPT = 2000
 
 PLAIN = {
     "internal_error": "An error of our own; the server's log tells which.",
-    "tls_required": "The mail may leave only with the encryption that its domain or the recipient's asks for.",
+    "tls_required": "The mail may only leave with the encryption that its domain or the recipient's wants.",
 }
 """Words of the contract that may be why an item waits; other reasons are sentences already."""
 
