@@ -82,7 +82,7 @@ class CaptureStore:
             offered=True,
             results=[Result(target.position, Kind.DELIVERED, kept) for target in item.targets],
             host="capture",
-            captured=wire,
+            captured=wire.octets,
             mail_from=self._return_path(item),
         )
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox
+from pillarbox.mail.smtp_content import Content
 
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """`due_at` of work that waits for a file to be fetched; nothing claims it."""
@@ -81,7 +82,7 @@ class Parcel:
     tls_required: bool
     signing: Signing | None
     refusal: str | None = None
-    wire: asyncio.Future[bytes] | None = None
+    wire: asyncio.Future[Content] | None = None
     weight: int = field(init=False)
     """Bytes that this parcel holds in memory, roughly."""
 

@@ -22,6 +22,7 @@ from pillarbox.mail.replies import Outcome, Verdict, classify
 from pillarbox.mail.smtp_client import (
     ConnectFailed,
     Connection,
+    Content,
     Reply,
     Stage,
     TlsInfo,
@@ -84,7 +85,7 @@ class _Said(NamedTuple):
 @dataclass(slots=True)
 class _Attempt:
     item: Item
-    wire: bytes
+    wire: Content
     mail_from: str
     fence: Callable[[], bool]
     left: dict[int, Target]

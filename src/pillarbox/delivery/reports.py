@@ -76,7 +76,9 @@ def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], f
     entries: list[Entry] = []
     causes: list[Cause] = []
     reached = item.reached or report.offered
-    due = next_attempt(item.tries + 1, item.first_attempt_at, report.ended_at, window, chance)
+    due = None
+    if any(result.kind is Kind.DELIVERY_DELAYED for result in report.results):
+        due = next_attempt(item.tries + 1, item.first_attempt_at, report.ended_at, window, chance)
     waiting: Result | None = None
     by_position = {target.position: target for target in item.targets}
     if report.offered and not item.reached:

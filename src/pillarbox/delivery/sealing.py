@@ -20,6 +20,7 @@ from pillarbox.delivery.items import Enclosure, Parcel, ReadEnclosure, Signing
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.mail import dkim
 from pillarbox.mail.compose import Attachment, Message, compose
+from pillarbox.mail.smtp_content import Content
 
 KEYS_KEPT = 1024
 MOST_BYTES = 48 * 1024 * 1024
@@ -47,7 +48,7 @@ class _Order(NamedTuple):
     parcel: Parcel
     attachments: Sequence[Attachment]
     key: RSAPrivateKey | None
-    done: asyncio.Future[bytes]
+    done: asyncio.Future[Content]
 
 
 class Sealer:
@@ -63,7 +64,7 @@ class Sealer:
         self._flights = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
-    async def wire(self, parcel: Parcel) -> bytes:
+    async def wire(self, parcel: Parcel) -> Content:
         """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
         done = parcel.wire
         if done is None:
@@ -82,7 +83,7 @@ class Sealer:
             parcel.wire = None
             raise
 
-    async def _prepare(self, parcel: Parcel, done: asyncio.Future[bytes]) -> None:
+    async def _prepare(self, parcel: Parcel, done: asyncio.Future[Content]) -> None:
         """Fetch the attachments; they count against the budget until the message is made."""
         try:
             async with self._budget.of(sum(enclosure.size for enclosure in parcel.enclosures)):
@@ -98,7 +99,9 @@ class Sealer:
         data = enclosure.data if enclosure.data is not None else await self._read(enclosure)
         return Attachment(enclosure.filename, enclosure.content_type, data, enclosure.cid)
 
-    def _order(self, parcel: Parcel, attachments: Sequence[Attachment], done: asyncio.Future[bytes]) -> None:
+    def _order(
+        self, parcel: Parcel, attachments: Sequence[Attachment], done: asyncio.Future[Content]
+    ) -> None:
         try:
             key = self._key(parcel.signing) if parcel.signing else None
         except Exception as trouble:
@@ -138,7 +141,7 @@ class Sealer:
             orders.append(self._waiting.popleft())
         return orders
 
-    def _land(self, orders: Sequence[_Order], landed: asyncio.Future[list[bytes | Exception]]) -> None:
+    def _land(self, orders: Sequence[_Order], landed: asyncio.Future[list[Content | Exception]]) -> None:
         # The next flight leaves first, so that its thread works while these mails are sent.
         self._fly()
         trouble = asyncio.CancelledError() if landed.cancelled() else landed.exception()
@@ -159,7 +162,7 @@ class Sealer:
         return key
 
 
-def _fail(done: asyncio.Future[bytes], trouble: BaseException) -> None:
+def _fail(done: asyncio.Future[Content], trouble: BaseException) -> None:
     if done.done():
         return
     if isinstance(trouble, asyncio.CancelledError):
@@ -168,19 +171,19 @@ def _fail(done: asyncio.Future[bytes], trouble: BaseException) -> None:
         done.set_exception(trouble)
 
 
-def _seal_all(orders: Sequence[_Order]) -> list[bytes | Exception]:
+def _seal_all(orders: Sequence[_Order]) -> list[Content | Exception]:
     """Each order's message, or what befell it."""
     return [_sealed(order) for order in orders]
 
 
-def _sealed(order: _Order) -> bytes | Exception:
+def _sealed(order: _Order) -> Content | Exception:
     try:
         return _seal(order.parcel, order.attachments, order.key)
     except Exception as trouble:
         return trouble
 
 
-def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> bytes:
+def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> Content:
     message = Message(
         sender=parcel.sender,
         to=parcel.to,
@@ -200,8 +203,8 @@ def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey 
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
     if key is None or parcel.signing is None:
-        return raw
+        return Content(raw)
     signature = dkim.sign(
         raw, domain=parcel.signing.domain, selector=parcel.signing.selector, key=key, at=parcel.date
     )
-    return signature + raw
+    return Content(signature + raw)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 
+from .smtp_content import Content
 from .smtp_opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
 from .smtp_reply import Reply, Stage
 from .smtp_tls import TlsInfo, TlsMode
@@ -23,6 +24,7 @@ __all__ = [
     "Connect",
     "ConnectFailed",
     "Connection",
+    "Content",
     "Extensions",
     "Fence",
     "Observe",
@@ -88,7 +90,7 @@ class Connection:
         self,
         mail_from: str,
         recipients: Sequence[str],
-        content: bytes,
+        content: bytes | Content,
         *,
         smtputf8: bool = False,
         before_final_dot: Fence | None = None,
@@ -103,7 +105,13 @@ class Connection:
             raise RuntimeError("the connection is in use")
         envelope = Envelope(mail_from, recipients, smtputf8)
         exchange = Exchange(
-            self._wire, self.extensions, self._timeouts, envelope, content, before_final_dot, observe
+            self._wire,
+            self.extensions,
+            self._timeouts,
+            envelope,
+            content if isinstance(content, Content) else Content(content),
+            before_final_dot,
+            observe,
         )
         self._is_busy = True
         try:

@@ -2,6 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+AHEAD: Final = 128 * 1024
+"""Up to this size a message is made ready in full; a larger one only when it is sent."""
+
+
+class Content:
+    """A message that may be written: clean CRLF, no NUL. Made once, where that costs the least (a thread
+    of its own, say), and used for as many transactions as there are."""
+
+    __slots__ = ("_stuffed", "is_ascii", "octets", "size")
+
+    def __init__(self, octets: bytes) -> None:
+        """Raises ValueError for what is not clean (TRAP-08)."""
+        assert_clean(octets)
+        self.octets = octets
+        self.is_ascii = octets.isascii()
+        self.size = len(octets) + (0 if octets.endswith(b"\r\n") else 2)
+        """As the server counts it (RFC 1870, 6.3): without the dots that stuffing adds."""
+        self._stuffed = dot_stuffed(octets) if len(octets) <= AHEAD else None
+
+    def stuffed(self) -> bytes:
+        """As it goes on the wire, without the final dot."""
+        return dot_stuffed(self.octets) if self._stuffed is None else self._stuffed
+
 
 def assert_clean(content: bytes) -> None:
     """Raise ValueError unless every CR and LF is part of a CRLF and there is no NUL (TRAP-08).

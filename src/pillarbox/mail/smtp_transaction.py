@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from .smtp_content import assert_clean, dot_stuffed
+from .smtp_content import Content
 from .smtp_opening import Extensions
 from .smtp_reply import Reply, Stage, our_reply
 from .smtp_wire import Timeouts, Wire
@@ -98,18 +98,17 @@ class Exchange:
         extensions: Extensions,
         timeouts: Timeouts,
         envelope: Envelope,
-        content: bytes,
+        content: Content,
         fence: Fence | None,
         observe: Observe | None = None,
     ) -> None:
         envelope.assert_sound()
-        assert_clean(content)
         self._wire = wire
         self._extensions = extensions
         self._timeouts = timeouts
         self._envelope = envelope
         self._content = content
-        self._size = len(content) + (0 if content.endswith(b"\r\n") else 2)
+        self._size = content.size
         self._fence = fence
         self._observe = observe
         self._pipelined = "PIPELINING" in extensions
@@ -137,7 +136,7 @@ class Exchange:
         limit = self._extensions.size_limit
         if limit is not None and self._size > limit:
             self._decide_rest(Stage.MAIL, our_reply(*_TOO_LARGE))
-        elif "8BITMIME" not in self._extensions and not self._content.isascii():
+        elif "8BITMIME" not in self._extensions and not self._content.is_ascii:
             self._decide_rest(Stage.MAIL, our_reply(*_NEEDS_8BIT))
         elif "SMTPUTF8" not in self._extensions:
             if self._envelope.smtputf8 or not self._envelope.mail_from.isascii():
@@ -168,7 +167,8 @@ class Exchange:
             return
         if answer.is_yes:
             self._state.stage = Stage.RCPT
-            await self._observed(Stage.RCPT)
+            if self._observe is not None:
+                await self._observed(Stage.RCPT)
             accepted = await self._name_recipients(offered, lines)
         else:
             self._decide_rest(Stage.MAIL, answer)
@@ -179,7 +179,7 @@ class Exchange:
         words = [f"MAIL FROM:<{self._envelope.mail_from}>"]
         if "SIZE" in self._extensions:
             words.append(f"SIZE={self._size}")
-        if "8BITMIME" in self._extensions and not self._content.isascii():
+        if "8BITMIME" in self._extensions and not self._content.is_ascii:
             words.append("BODY=8BITMIME")
         paths = [self._envelope.mail_from, *(self._envelope.recipients[i] for i in offered)]
         if self._envelope.smtputf8 or not all(path.isascii() for path in paths):
@@ -233,7 +233,7 @@ class Exchange:
     # The content.
 
     async def _content_and_dot(self) -> None:
-        stuffed = dot_stuffed(self._content)
+        stuffed = self._content.stuffed()
         if len(stuffed) > ONE_WRITE:
             if not await self._blocks(memoryview(stuffed)):
                 return
