@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from kit.client import error
 from kit.domain_dns import Added, Place, checked
+from kit.told import subscribe, told_kinds
 from kit.world import Team
+from pillarbox.directory import domains as directory
+from pillarbox.domains import trust
+from pillarbox.domains.checks import ClaimFirst
+from pillarbox.kernel.db import TeamDb
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 RECEIVING = {"sending": "disabled", "receiving": "enabled"}
@@ -126,3 +134,57 @@ async def test_a_name_that_was_only_looked_for_is_nobodys(database_url: str, tmp
         await at.checks()
         assert (await domain.states())["SPF MX"] == "verified"
         assert await owner_of(at) is None
+
+
+async def trusted(at: Place, name: str = "harbor.example", team: Team | None = None) -> None:
+    owner = team or at.team
+    await trust.trust(at.world.pool, name, owner.id, at.world.app.house.workshop)
+
+
+async def test_the_team_is_told_that_its_domain_is_trusted(database_url: str, tmp_path: Path) -> None:
+    """As of every other change of a status, and only once."""
+    async with checked(database_url, tmp_path) as at:
+        domain = await at.adds()
+        await subscribe(at.team)
+        await trusted(at)
+        assert set((await domain.states()).values()) == {"verified"}
+        assert await told_kinds(at.team) == ["domain.updated"]
+        await trusted(at)
+        assert await told_kinds(at.team) == ["domain.updated"]
+
+
+async def test_trust_overwrites_nothing_that_changes_meanwhile(database_url: str, tmp_path: Path) -> None:
+    async with checked(database_url, tmp_path) as at:
+        domain = await at.adds(tracking_subdomain="links")
+        async with at.world.pool.acquire() as other, other.transaction():
+            await other.execute(
+                "UPDATE domains SET records = $1",
+                '{"tracking": {"status": "failed", "since": "2026-01-01T00:00:00.000Z"}}',
+            )
+            trusting = asyncio.create_task(trusted(at))
+            while not await at.world.pool.fetchval(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock')"
+            ):
+                assert not trusting.done()
+        await trusting
+        states = await domain.states()
+        assert states.pop("Tracking CNAME") == "failed"
+        assert set(states.values()) == {"verified"}
+
+
+async def test_a_placeholder_is_not_trusted_before_its_claim_is_over(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Nobody need own the name any more for a claim to be open."""
+    async with checked(database_url, tmp_path) as at:
+        quay = await other_team(at)
+        await at.adds(team=quay)
+        await trusted(at, team=quay)
+        claim = (await at.team.post("/domains/claim", {"name": "harbor.example"})).json()
+        await directory.disown(TeamDb(at.world.pool, quay.id), "harbor.example")
+        with pytest.raises(ClaimFirst):
+            await trusted(at)
+        assert await owner_of(at) is None
+        shown = (await at.team.get(f"/domains/{claim['domain_id']}")).json()
+        assert (shown["status"], shown["records"]) == ("not_started", [])

@@ -9,10 +9,13 @@ import msgspec
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
+from pillarbox.domains.checks import ClaimFirst, shown
 from pillarbox.domains.create import OwnedElsewhere, create, registrable_name
+from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.records import needed
 from pillarbox.domains.status import RecordKey, State
+from pillarbox.domains.telling import UPDATED, tell
 from pillarbox.domains.wire import NewDomain
 from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import Source, TeamDb
@@ -25,21 +28,33 @@ _NEVER_TRUSTED = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
 async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Domain:
     """Let the team send and receive as `name` from the commit on; the domain is added where it is missing.
 
-    Raises the same problems as adding a domain. `source` must not be inside a transaction.
+    Raises the same problems as adding a domain, and ClaimFirst for the placeholder of an open claim. `source`
+    must not be inside a transaction.
     """
     db = TeamDb(source, team_id)
-    domain_id = await queries.id_of(db, registrable_name(name, shop.here))
+    name = registrable_name(name, shop.here)
+    domain_id = await queries.id_of(db, name)
     if domain_id is None:
         domain_id = (await create(db, NewDomain(name=name), shop)).id
     async with db.transaction() as inner:
-        domain = await queries.get(inner, domain_id)
+        await directory.hold_name(inner, name)
+        domain = await queries.lock(inner, domain_id)
         if domain is None:
             raise NotFound("Domain")
-        states = trusted_states(domain)
-        await queries.trust(inner, domain.id, msgspec.json.encode(states).decode())
-        if not await directory.own(inner, domain.name, shop.ids.stamp().at):
-            raise OwnedElsewhere(domain.name)
-    return replace(domain, states=states)
+        if domain.claim_id is not None:
+            raise ClaimFirst
+        return await _vouched(inner, domain, shop)
+
+
+async def _vouched(db: TeamDb, before: Domain, shop: Workshop) -> Domain:
+    after = replace(before, states=trusted_states(before))
+    await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
+    if not await directory.own(db, after.name, shop.ids.stamp().at):
+        raise OwnedElsewhere(after.name)
+    proof = await proof_needed(db, shop.here)
+    if shown(before, proof=proof) != shown(after, proof=proof):
+        await tell(db, shop, UPDATED, after)
+    return after
 
 
 def trusted_states(domain: Domain) -> dict[str, dict[str, str]]:
