@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import random
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,28 @@ async def test_every_labelled_report_is_recorded_as_it_is_read(
         print(f"\nreports through the whole path: {right} of {len(labels())} as labelled, {hard} suppressed")
     # The other 23 are those where decision 23 classes a reason differently from the label.
     assert right >= 0.9 * len(labels())
+
+
+@pytest.mark.skipif(not labels(), reason="the labelled bounces do not lie beside the checkout")
+async def test_broken_reports_never_break_us(database_url: str, tmp_path: Path) -> None:
+    """BNC-01: not one crash; whatever is left of 120 mutilated reports is recorded or passed over."""
+    chance = random.Random(30)
+    files = [(BOUNCES / row["file"]).read_bytes() for row in labels()]
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        for email in await many(team, 120):
+            raw = bytearray(chance.choice(files))
+            for _ in range(chance.randrange(1, 30)):
+                at = chance.randrange(len(raw) + 1)
+                raw[at : at + chance.randrange(40)] = chance.choice(SPLINTERS)
+            token = await token_of(pillarbox, email)
+            first = await came_back(pillarbox, token, bytes(raw))
+            assert first in (Taken.RECORDED, Taken.UNCHANGED, Taken.NOT_A_REPORT, *OTHERWISE)
+            assert await came_back(pillarbox, token, bytes(raw)) is not Taken.RECORDED
+
+
+SPLINTERS = [b"\0", b"\r\n\r\n", b"<" * 50, b"\xff\xfe", b"Final-Recipient: rfc822; x@y\r\n", b""]
+OTHERWISE = (Taken.AUTOMATIC, Taken.NO_COMPLAINT)
 
 
 async def many(team: Team, number: int) -> list[str]:

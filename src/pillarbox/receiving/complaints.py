@@ -35,7 +35,9 @@ def consequences(
     recipient = named(recipients, report.recipients) if report.is_complaint else None
     if recipient is not None:
         key = (recipient.team_id, recipient.email_id, recipient.position)
-        detail = Detail(host=report.reporter, reason=REASONS.get(report.feedback_type, REPORTED))
+        detail = Detail(
+            host=(report.reporter or "")[:255] or None, reason=REASONS.get(report.feedback_type, REPORTED)
+        )
         # Who complains about a mail has got it, whatever we know of that (metrics: complained of delivered).
         arrived = Detail(reason=ARRIVED)
         found.entries += [
