@@ -16,6 +16,7 @@ GLOBAL = {
     "directory_domains": "which teams hold a name",
     "processes": "who may hold leases",
     "mta_sts_policies": "what other domains ask of senders",
+    "maintenance": "the whole installation is in it or not",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

@@ -7,6 +7,7 @@
 
 -- Who exists -----------------------------------------------------------------------------------------
 
+-- A limit or a retention that is null is the installation's; a quota that is null is none.
 CREATE TABLE teams (
     id          uuid        NOT NULL PRIMARY KEY,
     number      integer     GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -14,7 +15,12 @@ CREATE TABLE teams (
     email       text        NOT NULL,
     status      text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'blocked', 'disabled')),
     rate_limit  integer     CHECK (rate_limit >= 0),
-    created_at  timestamptz NOT NULL
+    created_at  timestamptz NOT NULL,
+    daily_quota            bigint  CHECK (daily_quota >= 0),
+    monthly_quota          bigint  CHECK (monthly_quota >= 0),
+    email_retention_days   integer CHECK (email_retention_days >= 0),
+    log_retention_days     integer CHECK (log_retention_days >= 0),
+    metrics_retention_days integer CHECK (metrics_retention_days >= 0)
 );
 
 CREATE TABLE team_members (
@@ -325,7 +331,9 @@ CREATE TABLE purges (
 
 -- What lists show of a received email; one row for each team of a transaction. `recipients` are the addresses of
 -- the envelope that are this team's, in the order of the session; `spf`, `dkim` and `dmarc` are results by their
--- names, `spam_reason` says why a mail is spam. `complete` is false where a limit left something undivided.
+-- names, `spam_reason` says why a mail is spam. `complete` is false where a limit left something undivided. The
+-- last two are written by `usage` alone: the units that its day and its month had with this email, where that was
+-- more than the quota.
 CREATE TABLE received_emails (
     team_id       uuid        NOT NULL,
     id            uuid        NOT NULL,
@@ -348,6 +356,8 @@ CREATE TABLE received_emails (
     spam_reason   text,
     size          bigint      NOT NULL,
     complete      boolean     NOT NULL,
+    above_daily   bigint,
+    above_monthly bigint,
     PRIMARY KEY (team_id, id)
 ) WITH (toast_tuple_target = 8160);
 
@@ -521,6 +531,42 @@ CREATE TABLE captured (
 );
 CREATE INDEX captured_order ON captured (id);
 ALTER TABLE captured ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- Its one row is there while the installation is in maintenance. Global.
+CREATE TABLE maintenance (
+    id          smallint    NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    since       timestamptz NOT NULL,
+    retry_after integer     NOT NULL CHECK (retry_after > 0)
+);
+
+-- Requests and units ---------------------------------------------------------------------------------
+
+-- One row per authenticated API request; the id is the answer's `x-request-id`. Bodies are masked and cut to
+-- size. Where `refers` is true, numbers in the places of `html` and `text` of `request_body` stand for those of the
+-- email at that place of `response_body`, whose content has them already.
+CREATE TABLE logs (
+    team_id         uuid        NOT NULL,
+    id              uuid        NOT NULL,
+    created_at      timestamptz NOT NULL,
+    endpoint        text        NOT NULL,
+    method          text        NOT NULL,
+    response_status smallint    NOT NULL,
+    user_agent      text,
+    request_body    json,
+    response_body   json,
+    refers          boolean     NOT NULL,
+    PRIMARY KEY (team_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.05);
+
+-- What changes the units that a team has used beside the emails that it sent, which the rollups count: emails
+-- received, and units given back because a scheduled email was canceled, under the UTC day it was accepted on.
+CREATE TABLE usage_days (
+    team_id  uuid   NOT NULL,
+    day      date   NOT NULL,
+    received bigint NOT NULL DEFAULT 0,
+    returned bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (team_id, day)
+) WITH (fillfactor = 50);
 
 -- Webhooks -------------------------------------------------------------------------------------------
 
