@@ -1,8 +1,8 @@
-"""How long `GET /emails/metrics` takes, cache off, with a hundred million events over 90 days and 50 domains, and
-how much longer the same question takes when it is put to the events themselves.
+"""How long `GET /emails/metrics` takes, cache off, with a hundred million events over 90 days and 50 domains,
+and how much longer the same question takes when it is put to the events themselves.
 
-The rollups of 100,000,000 and of 1,000,000 events are generated in SQL; so are the events of the raw question, of
-which there are fewer (one tenth), in a table as slim as can be. The busy quarter hour has a million events in
+The rollups of 100,000,000 and of 1,000,000 events are generated in SQL; so are the events of the raw question,
+of which there are fewer (one tenth), in a table as slim as can be. The busy quarter hour has a million events in
 `timeline`, folded as the product folds them, and a question that begins in its middle.
 """
 
@@ -28,8 +28,9 @@ CONNECTIONS = 1
 
 QUARTERS = """
     INSERT INTO rollups
-    SELECT $1::uuid, 1, q, md5('domain' || d)::uuid, format('d%s.example', d), '00000000-0000-0000-0000-000000000000',
-           v.n, v.n, v.n * 9 / 10, v.n / 20, 0, v.n / 50, v.n / 40, v.n / 40, 0, v.n, v.n / 3, v.n / 2, v.n / 5, 0, 0
+    SELECT $1::uuid, 1, q, md5('domain' || d)::uuid, format('d%s.example', d),
+           '00000000-0000-0000-0000-000000000000', v.n, v.n, v.n * 9 / 10, v.n / 20, 0, v.n / 50,
+           v.n / 40, v.n / 40, 0, v.n, v.n / 3, v.n / 2, v.n / 5, 0, 0
       FROM generate_series($2::timestamptz, $3::timestamptz - interval '1 second', interval '15 minutes') AS q
      CROSS JOIN generate_series(1, $4::int) AS d
      CROSS JOIN LATERAL (SELECT (random() * 2 * $5::float8)::bigint AS n WHERE q IS NOT NULL) AS v
@@ -37,10 +38,10 @@ QUARTERS = """
 
 HIGHER = """
     INSERT INTO rollups
-    SELECT team_id, $2::smallint, date_trunc($3, start, 'UTC'), domain_id, domain_name, broadcast_id, sum(received),
-           sum(sent), sum(delivered), sum(delivery_delayed), sum(failed), sum(suppressed), sum(bounced_transient),
-           sum(bounced_permanent), sum(bounced_undetermined), sum(opened), sum(clicked), sum(unique_opened),
-           sum(unique_clicked), sum(complained), sum(unsubscribed)
+    SELECT team_id, $2::smallint, date_trunc($3, start, 'UTC'), domain_id, domain_name, broadcast_id,
+           sum(received), sum(sent), sum(delivered), sum(delivery_delayed), sum(failed), sum(suppressed),
+           sum(bounced_transient), sum(bounced_permanent), sum(bounced_undetermined), sum(opened),
+           sum(clicked), sum(unique_opened), sum(unique_clicked), sum(complained), sum(unsubscribed)
       FROM rollups
      WHERE team_id = $1::uuid AND level = 1
      GROUP BY 1, 2, 3, 4, 5, 6
@@ -69,14 +70,15 @@ BUSY_EMAILS = """
                pg_temp.identity($2::timestamptz + n * interval '15 minutes' / $3::bigint, n) AS id
           FROM generate_series(0::bigint, $3::bigint - 1) AS n
     ), stored AS (
-        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject, domain_name,
-                            last_event, last_event_at)
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,
+                            domain_name, last_event, last_event_at)
         SELECT $1::uuid, id, at, id, 'm', 's', '[]', 's', 'd1.example', 'opened', at FROM numbered
     ), stored_recipients AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state, opened_at)
         SELECT $1::uuid, id, 0, 'to', 'a', 'a', 0, 'opened', at FROM numbered
     ), counted AS (
-        INSERT INTO metric_increments (team_id, id, start, domain_name, received, sent, delivered, opened, unique_opened)
+        INSERT INTO metric_increments (team_id, id, start, domain_name, received, sent, delivered, opened,
+                                       unique_opened)
         SELECT $1::uuid, pg_temp.identity(min(at), $3::bigint * 9 + min(n)),
                date_bin('10 seconds', at, 'epoch'::timestamptz),
                'd1.example', count(*), count(*), count(*), count(*), count(*)
