@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from kit.world import Team, World
 from pillarbox.mail.smtp_desk import Desk, Patience
 from pillarbox.mail.smtp_listener import Listener, Manner
+from pillarbox.receiving.receive import Receiving
 from pillarbox.smtp.inbound import InboundDesk
 
 HOSTNAME = "mx.pillar.example"
@@ -119,10 +120,10 @@ class Post:
 
 
 @asynccontextmanager
-async def postman(pillarbox: World) -> AsyncIterator[Post]:
-    """The inbound door of a world."""
+async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
+    """The inbound door of a world, with its own part that receives or another one."""
     house = pillarbox.app.house
-    desk = InboundDesk(house.receiving, house.addresses, house.return_path.take, house.clock)
+    desk = InboundDesk(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
     manner = Manner(HOSTNAME, 52_428_800, patience=AT_ONCE)
     listener = Listener(desk, manner, Anybody())
     door = socket.socket()

@@ -141,7 +141,12 @@ async def test_the_operator_is_reached_as_postmaster_and_abuse(database_url: str
         clock.advance(2)
         first = await pillarbox.team()
         await pillarbox.team("Quay")
-        for address in ("postmaster", "POSTMASTER", "Postmaster@MX.pillar.example", "abuse@mx.pillar.example"):
+        for address in (
+            "postmaster",
+            "POSTMASTER",
+            "Postmaster@MX.pillar.example",
+            "abuse@mx.pillar.example",
+        ):
             assert (await rcpt(post, address)).startswith("250"), address
         assert (await rcpt(post, "ann@mx.pillar.example")).startswith(UNKNOWN)
         assert (await post.deliver(b"Subject: x\r\n\r\nx\r\n", ["postmaster"])).startswith("250")

@@ -44,7 +44,7 @@ class Reading:
     def __init__(self, blobs: BlobStore, threads: Executor, longest: int = html_cids.LONGEST_RESULT) -> None:
         self._blobs = blobs
         self._threads = threads
-        self._longest = longest
+        self.longest = longest
         self._budget = ByteBudget(AT_ONCE)
 
     async def parsed(self, source: Source | None) -> Parsed:
@@ -64,7 +64,7 @@ class Reading:
             return html, CID
         images = _shown_images(html, parts)
         room = sum([image.size for image in images.values()]) // 3 * 4
-        if room > self._longest:
+        if room > self.longest:
             return html, CID
         async with self._budget.of(room if images else 0):
             octets = {cid: await self._octets(source, image) for cid, image in images.items()}
@@ -74,7 +74,7 @@ class Reading:
                     html,
                     [_as_attachment(part) for part in parts],
                     lambda attachment: octets[attachment.content_id or ""],
-                    self._longest,
+                    self.longest,
                 ),
             )
         return (html, CID) if found is None else (found, DATA_URI)

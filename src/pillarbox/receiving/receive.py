@@ -50,19 +50,19 @@ REMEMBERED: Final = timedelta(hours=24)
 IN_PLACE: Final = 64 * 1024
 """Larger messages are read in a thread."""
 LARGE: Final = 512 * 1024
-ROOM_FOR_SMALL: Final = 64 * 1024 * 1024
-ROOM_FOR_LARGE: Final = 96 * 1024 * 1024
-"""How much may be under way at once. Small messages beyond it are put off, large ones wait their turn."""
 EXEMPT: Final = ("postmaster@", "abuse@")
 """Mail to these is never refused for what it is (SMTP-16)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivingRules:
-    """The operator's settings."""
+    """The operator's settings. `most_small` octets of small messages may be under way at once: beyond it they
+    are put off. Large ones wait until they fit into `most_large`."""
 
     hostname: str
     reject_dmarc_fail: bool = False
+    most_small: int = 64 * 1024 * 1024
+    most_large: int = 96 * 1024 * 1024
 
 
 class Receiving:
@@ -93,13 +93,13 @@ class Receiving:
         self._rules = rules
         self._announce = announce
         self._small = 0
-        self._large = ByteBudget(ROOM_FOR_LARGE)
+        self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
             self._flush,
             kind="receive",
             flushers=1,
             weigh=lambda drafts: sum([draft.weight for draft in drafts]),
-            most_waiting=ROOM_FOR_SMALL,
+            most_waiting=rules.most_small,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
         )
 
@@ -108,7 +108,7 @@ class Receiving:
         """Why no message would be taken right now, if so."""
         if self._room.is_short:
             return Fate.NO_ROOM
-        return Fate.BUSY if self._small > ROOM_FOR_SMALL else None
+        return Fate.BUSY if self._small > self._rules.most_small else None
 
     async def take(self, arrival: Arrival, content: Content) -> Outcome:
         """Store the message and return when it is stored, or say why not. The caller closes the content."""
