@@ -2,8 +2,8 @@
 and how much longer the same question takes when it is put to the events themselves.
 
 The rollups of 100,000,000 and of 1,000,000 events are generated in SQL; so are the events of the raw question,
-of which there are fewer (one tenth), in a table as slim as can be. The busy quarter hour has a million events in
-`timeline`, folded as the product folds them, and a question that begins in its middle.
+a tenth of them, in a table as slim as can be. The busy quarter hour has a million events in `timeline`, folded
+as the product folds them, and a question that begins in its middle.
 """
 
 from __future__ import annotations
