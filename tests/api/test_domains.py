@@ -131,6 +131,8 @@ async def test_record_names_are_relative(
     [
         ("  Harbor.EXAMPLE.  ", "harbor.example"),
         ("bücher.example", "xn--bcher-kva.example"),
+        ("Bücher。Example。", "xn--bcher-kva.example"),
+        ("harbor.example。", "harbor.example"),
         ("BÜCHER.example", "xn--bcher-kva.example"),
         ("xn--bcher-kva.example", "xn--bcher-kva.example"),
         ("日本語.example", "xn--wgv71a119e.example"),

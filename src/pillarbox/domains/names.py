@@ -23,7 +23,7 @@ def normalised(text: str) -> str:
     """The name in lower-case A-labels; NotADomain for anything that is none (RFC 5891 for IDN)."""
     if len(text) > LONGEST_INPUT:
         raise NotADomain(f"Use at most {LONGEST} characters.")
-    name = _ascii(text.strip().lower().removesuffix("."))
+    name = _ascii(text.strip().lower()).removesuffix(".")
     labels = name.split(".")
     if not 2 <= len(labels) <= MOST_LABELS or len(name) > LONGEST:
         raise NotADomain("Use a domain name such as `example.com`.")

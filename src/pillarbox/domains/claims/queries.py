@@ -148,26 +148,9 @@ async def close(db: TeamDb, claim_id: UUID, status: Status, failure: str | None 
     )
 
 
-async def cancel(db: TeamDb, claim_id: UUID) -> None:
-    """End the open claim of a placeholder that is being deleted."""
-    await db.run(
-        """
-        UPDATE domain_claims
-           SET status = 'canceled', blocked_reason = NULL
-         WHERE team_id = $1 AND id = $2 AND status IN ('pending', 'verified', 'blocked')
-        """,
-        claim_id,
-    )
-
-
 async def forget_domain(db: TeamDb, domain_id: UUID) -> None:
     """The claims of a domain that is being deleted name no domain any more."""
     await db.run("UPDATE domain_claims SET domain_id = NULL WHERE team_id = $1 AND domain_id = $2", domain_id)
-
-
-async def hold_place(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
-    """Make the domain the placeholder of the claim."""
-    await db.run("UPDATE domains SET claim_id = $3 WHERE team_id = $1 AND id = $2", domain_id, claim_id)
 
 
 async def free_place(db: TeamDb, claim_id: UUID, domain_id: UUID) -> None:
