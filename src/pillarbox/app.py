@@ -258,6 +258,7 @@ class House:
         self.addresses = self._addresses()
         self.rspamd_client: Outbound | None = None
         self.receiving = self._receiving(seams)
+        self.submission = self._submission()
         self.smtp = self._smtp_doors()
         self.rounds = self._rounds()
         checking = self._checking(seams)
@@ -404,6 +405,17 @@ class House:
             announce=self.capture.arrivals.announce if settings.route.kind is RouteKind.CAPTURE else None,
         )
 
+    def _submission(self) -> SubmissionDesk:
+        return SubmissionDesk(
+            accept=self.accept,
+            credentials=self.credentials,
+            idempotency=self.idempotency,
+            windows=self.windows,
+            rate_limit=self.settings.rate_limit,
+            clock=self.clock,
+            ids=self.ids,
+        )
+
     def _smtp_doors(self) -> SmtpDoors | None:
         """The listeners of the SMTP doors, where this process has any."""
         settings, runtime = self.settings, self.runtime
@@ -414,18 +426,9 @@ class House:
             settings.smtp_client_sessions,
             settings.smtp_client_rate,
         )
-        desk = SubmissionDesk(
-            accept=self.accept,
-            credentials=self.credentials,
-            idempotency=self.idempotency,
-            windows=self.windows,
-            rate_limit=settings.rate_limit,
-            clock=self.clock,
-            ids=self.ids,
-        )
         return SmtpDoors(
             doors=runtime.doors,
-            submission=desk,
+            submission=self.submission,
             inbound=InboundDesk(self.receiving, self.addresses, self.return_path.take, self.clock),
             manner=smtp_manner(settings),
             asked=settings.submission,

@@ -279,10 +279,12 @@ async def test_a_client_that_does_not_read_is_not_written_to_without_end() -> No
 
 WORDS = st.sampled_from(
     [
-        b"EHLO x", b"HELO y", b"EHLO", b"MAIL FROM:<a@b.example>", b"MAIL FROM:<>", b"MAIL", b"RCPT TO:<c@d.example>",
+        b"EHLO x", b"HELO y", b"EHLO", b"MAIL FROM:<a@b.example>", b"MAIL FROM:<>", b"MAIL",
+        b"RCPT TO:<c@d.example>", b"*", b"AA==",
         b"RCPT TO:<unknown@d.example>", b"RCPT", b"RSET", b"NOOP", b"VRFY a", b"HELP", b"EXPN", b"AUTH PLAIN",
-        b"AUTH PLAIN AGEAYg==", b"AUTH PLAIN AGFubgBzZWNyZXQ=", b"AUTH LOGIN", b"AUTH LOGIN !", b"AUTH X", b"AUTH",
-        b"STARTTLS x", b"BDAT 3", b"\xff\xfe", b"", b"MAIL FROM:<a@b.example> SIZE=99999999", b"*", b"AA==",
+        b"AUTH PLAIN AGEAYg==", b"AUTH PLAIN AGFubgBzZWNyZXQ=", b"AUTH LOGIN", b"AUTH LOGIN !", b"AUTH X",
+        b"AUTH",
+        b"STARTTLS x", b"BDAT 3", b"\xff\xfe", b"", b"MAIL FROM:<a@b.example> SIZE=99999999",
     ]
 )  # fmt: skip
 RANDOM = st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"").replace(b"\r", b""))

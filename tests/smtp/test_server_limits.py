@@ -283,29 +283,31 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         return OK
 
     desk = Notebook(verdict=lambda session, content: stored())
-    async with door(desk) as found:
-        async with (
-            found.dialog() as idle,
-            found.dialog() as begun,
-            found.dialog() as storing,
-            found.dialog() as reading,
-        ):
-            await begun.ask("EHLO x", "MAIL FROM:<a@b.example>")
-            for client in (storing, reading):
-                await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
-            storing.write(b"one\r\n.\r\n")
-            reading.write(b"two")
-            await asyncio.sleep(0.02)
-            stopping = asyncio.create_task(found.listener.stop(10))
-            for client in (idle, begun):
-                assert [str(said) for said in await client.over()] == ["421 4.3.2"]
-            with pytest.raises(OSError):
-                await asyncio.open_connection("127.0.0.1", found.port)
-            reading.write(b"\r\n.\r\nMAIL FROM:<a@b.example>\r\n")
-            gate.set()
-            assert [str(said) for said in await storing.over()] == ["250 2.0.0", "421 4.3.2"]
-            assert [str(said) for said in await reading.over()] == ["250 2.0.0", "421 4.3.2"]
-            await stopping
+    async with (
+        door(desk) as found,
+        found.dialog() as idle,
+        found.dialog() as begun,
+        found.dialog() as storing,
+        found.dialog() as reading,
+    ):
+        await begun.ask("EHLO x", "MAIL FROM:<a@b.example>")
+        for client in (storing, reading):
+            await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
+        storing.write(b"one\r\n.\r\n")
+        reading.write(b"two")
+        async with asyncio.timeout(5):
+            while len(desk.kept) < 1:
+                await asyncio.sleep(0.005)
+        stopping = asyncio.create_task(found.listener.stop(10))
+        for client in (idle, begun):
+            assert [str(said) for said in await client.over()] == ["421 4.3.2"]
+        with pytest.raises(OSError):
+            await asyncio.open_connection("127.0.0.1", found.port)
+        reading.write(b"\r\n.\r\nMAIL FROM:<a@b.example>\r\n")
+        gate.set()
+        assert [str(said) for said in await storing.over()] == ["250 2.0.0", "421 4.3.2"]
+        assert [str(said) for said in await reading.over()] == ["250 2.0.0", "421 4.3.2"]
+        await stopping
     assert [kept.text for kept in desk.kept] == [b"one\r\n", b"two\r\n"]
 
 

@@ -41,7 +41,7 @@ def fields(message: Message, envelope: Sequence[Mailbox]) -> dict[str, Any]:
     body["from"] = _sender(message)
     body["subject"] = message.subject
     body["text"] = message.text
-    body["html"] = message.html
+    body["html"] = None if message.html is None else message.html.replace("\r\n", "\n")
     body["headers"] = _headers(message)
     if message.reply_to:
         body["reply_to"] = [str(mailbox) for mailbox in message.reply_to]

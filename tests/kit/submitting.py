@@ -1,0 +1,99 @@
+"""A Pillarbox with SMTP doors in this process, and programs that submit to it.
+
+async with submission(database_url, tmp_path) as (team, doors):
+    async with doors.program(team.token) as client:
+        said = await client.send(letter(subject="x"))
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.policy import SMTP
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from kit.smtp_door import Dialog, Said, bound, dialog
+from kit.world import Team, World, world
+
+NAMES = ("smtp", "submission", "submissions")
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Where the SMTP doors of a world are."""
+
+    smtp: int
+    submission: int
+    submissions: int
+
+    @asynccontextmanager
+    async def program(self, token: str, *, port: int | None = None) -> AsyncIterator[Dialog]:
+        """A session that is logged in with this key."""
+        async with dialog(port or self.submission) as client:
+            await client.ask("EHLO program.example")
+            assert str(await client.ask(f"AUTH PLAIN {plain(token)}")) == "235 2.7.0"
+            yield client
+
+
+def plain(token: str, user: str = "resend") -> str:
+    """The response of AUTH PLAIN."""
+    return base64.b64encode(f"\0{user}\0{token}".encode()).decode()
+
+
+@asynccontextmanager
+async def submission(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[Team, Doors]]:
+    """A team of a world with open doors; AUTH needs no TLS unless the settings say so."""
+    sockets = {name: bound() for name in NAMES}
+    ports = {name: door.getsockname()[1] for name, door in sockets.items()}
+    given = {
+        "smtp": f"127.0.0.1:{ports['smtp']}",
+        "submission": f"127.0.0.1:{ports['submission']},tls://127.0.0.1:{ports['submissions']}",
+        "smtp_login_needs_tls": "false",
+        **settings,
+    }
+    doors = {name: door.detach() for name, door in sockets.items()}
+    async with world(database_url, folder, doors=doors, **given) as pillarbox:
+        yield await pillarbox.team(), Doors(**ports)
+
+
+def letter(
+    *,
+    sender: str | None = "Harbor <notes@harbor.example>",
+    to: str | None = "ada@quay.example",
+    subject: str | None = "Berth 12",
+    text: str | None = "Ready",
+    html: str | None = None,
+    files: Sequence[tuple[str, bytes]] = (),
+    **headers: str,
+) -> bytes:
+    """A message as a mail program writes it."""
+    message = EmailMessage(policy=SMTP)
+    for name, value in (("From", sender), ("To", to), ("Subject", subject)):
+        if value is not None:
+            message[name] = value
+    for name, value in headers.items():
+        message[name.replace("_", "-")] = value
+    if text is not None:
+        message.set_content(text)
+    if html is not None:
+        message.add_alternative(html, subtype="html") if text is not None else message.set_content(
+            html, subtype="html"
+        )
+    for name, content in files:
+        message.add_attachment(content, maintype="application", subtype="octet-stream", filename=name)
+    return bytes(message)
+
+
+def queued_id(said: Said) -> str:
+    """The id of a submission that was accepted."""
+    assert said.code == 250, said
+    assert said.text.startswith("2.0.0 Ok: queued as ")
+    return str(UUID(said.text.rpartition(" ")[2]))
+
+
+__all__ = ["Doors", "Team", "World", "letter", "plain", "queued_id", "submission"]

@@ -1,0 +1,419 @@
+"""Submission by SMTP: every reply of emails.md section 10, the same text as in the API (SMTP-09 to 12)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.clock import ManualClock
+from kit.smtp_door import Said, dialog, trusting
+from kit.submitting import letter, plain, queued_id, submission
+from kit.world import mail
+from pillarbox.kernel import faults
+from pillarbox.kernel.problems import Problem, RateLimited
+from pillarbox.smtp.replies import reply
+
+TO = ("ada@quay.example",)
+
+
+def told(said: Said) -> str:
+    """What a reply says behind its codes."""
+    return said.text.partition(" ")[2]
+
+
+async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tmp_path: Path) -> None:
+    """SMTP-12: the id of the answer, in the list, with its events, delivered."""
+    async with submission(database_url, tmp_path) as (team, doors):
+        async with doors.program(team.token) as client:
+            text = letter(
+                to="Ada <ada@quay.example>, bo@quay.example",
+                Cc="cy@pier.example",
+                Reply_To="desk@harbor.example",
+                html="<p>Ready</p>",
+                X_Berth="12",
+                files=[("map.pdf", b"%PDF-1.7")],
+            )
+            to = ["ada@quay.example", "bo@quay.example", "cy@pier.example", "dee@pier.example"]
+            email_id = queued_id(await client.send(text, sender="bounces@elsewhere.example", to=to))
+        found = await team.settled(email_id)
+        assert found["from"] == "Harbor <notes@harbor.example>"
+        assert found["to"] == ["Ada <ada@quay.example>", "bo@quay.example"]
+        assert (found["cc"], found["bcc"]) == (["cy@pier.example"], ["dee@pier.example"])
+        assert found["reply_to"] == ["desk@harbor.example"]
+        assert (found["subject"], found["text"], found["html"]) == ("Berth 12", "Ready\n", "<p>Ready</p>\n")
+        assert found["last_event"] == "delivered"
+        assert (await team.kinds(email_id))[0] == "queued"
+        listed = (await team.get("/emails")).json()["data"]
+        assert [item["id"] for item in listed] == [email_id]
+        [file] = (await team.get(f"/emails/{email_id}/attachments")).json()["data"]
+        assert (file["filename"], file["size"]) == ("map.pdf", 8)
+
+
+async def test_every_door_takes_submissions(database_url: str, tmp_path: Path) -> None:
+    """Port 25 too: there AUTH decides. Implicit TLS on its own door."""
+    async with submission(database_url, tmp_path) as (team, doors):
+        for port in (doors.smtp, doors.submission):
+            async with doors.program(team.token, port=port) as client:
+                queued_id(await client.send(letter(), to=TO))
+        async with dialog(doors.submissions, tls=trusting(tmp_path)) as client:
+            await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token)}")
+            queued_id(await client.send(letter(), to=TO))
+
+
+async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Path) -> None:
+    async with submission(database_url, tmp_path, smtp_login_needs_tls="true") as (team, doors):
+        async with dialog(doors.submission) as client:
+            assert "STARTTLS" in (await client.ask("EHLO x")).lines
+            assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
+            assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "530 5.7.0"
+            await client.ask("STARTTLS")
+            await client.start_tls(trusting(tmp_path))
+            await client.ask("EHLO x")
+            assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
+            assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "235 2.7.0"
+            queued_id(await client.send(letter(), to=TO))
+        async with dialog(doors.smtp) as client:
+            await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
+            assert (await client.ask("RCPT TO:<ada@quay.example>")).code == 550
+
+
+@pytest.mark.parametrize("user", ["resend", "RESEND", "pillarbox", "Pillarbox"])
+async def test_user_names(database_url: str, tmp_path: Path, user: str) -> None:
+    async with submission(database_url, tmp_path) as (team, doors), dialog(doors.submission) as client:
+        await client.ask("EHLO x")
+        assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
+
+
+async def test_wrong_credentials(database_url: str, tmp_path: Path) -> None:
+    """535 for whatever is wrong; a client that fails five times is not heard for ten minutes (SMTP-10)."""
+    async with submission(database_url, tmp_path) as (team, doors):
+        wrong = [("admin", team.token), ("resend", team.token[:-1]), ("resend", "x" * 9000)]
+        async with dialog(doors.submission) as client:
+            await client.ask("EHLO x")
+            for user, token in wrong:
+                assert str(await client.ask(f"AUTH PLAIN {plain(token, user)}")) == "535 5.7.8"
+            assert await client.over() == []
+        async with dialog(doors.smtp) as client:
+            await client.ask("EHLO x", f"AUTH PLAIN {plain('')}", f"AUTH PLAIN {plain('nobody')}")
+            assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "421 4.7.0"
+            assert await client.over() == []
+
+
+async def test_keys_that_may_not_be_used(database_url: str, tmp_path: Path) -> None:
+    """Suspended or inactive: 535 at AUTH, 550 for a message of a session that runs."""
+    clock = ManualClock()
+    async with submission(database_url, tmp_path, clock=clock) as (team, doors):
+        for statement, text in (
+            ("UPDATE api_keys SET status = 'suspended'", "This API key is suspended."),
+            ("UPDATE api_keys SET status = 'inactive'", "This API key is not active."),
+            ("DELETE FROM api_keys", "API key is invalid"),
+        ):
+            token = await team.key(permission="sending_access")
+            async with doors.program(token) as client:
+                queued_id(await client.send(letter(), to=TO))
+                made = "WHERE permission = 'sending_access'"
+                await team.world.pool.execute(f"{statement} {made}")
+                clock.advance(1)  # decision 33
+                said = await client.send(letter(), to=TO)
+                assert (str(said), told(said)) == ("550 5.7.1", text)
+                async with dialog(doors.submission) as late:
+                    await late.ask("EHLO x")
+                    assert str(await late.ask(f"AUTH PLAIN {plain(token)}")) == "535 5.7.8"
+
+
+REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("unverified", {"from": "a@pier.example"}, {"sender": "a@pier.example"}, "550 5.7.1"),
+    ("parent domain", {"from": "a@sub.harbor.example"}, {"sender": "a@sub.harbor.example"}, "550 5.7.1"),
+    ("sandbox", {"from": "onboarding@resend.dev"}, {"sender": "onboarding@resend.dev"}, "550 5.7.1"),
+    ("no sender", {"from": None}, {"sender": None}, "550 5.6.0"),
+    ("bad sender", {"from": "a@nodot"}, {"sender": "a@nodot"}, "550 5.6.0"),
+    ("bad cc", {"cc": "a@[192.0.2.1]"}, {"Cc": "a@[192.0.2.1]"}, "550 5.6.0"),
+    ("bad reply-to", {"reply_to": "nobody"}, {"Reply_To": "nobody"}, "550 5.6.0"),
+    ("long header", {"headers": {"X-Long": "x " * 1200 + "x"}}, {"X_Long": "x " * 1200 + "x"}, "550 5.6.0"),
+    (
+        "blocked file",
+        {"attachments": [{"filename": "setup.EXE", "content": "AAAA"}]},
+        {"files": [("setup.EXE", b"\0\0\0")]},
+        "554 5.7.1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "fields", "parts", "code"), REFUSALS, ids=[row[0] for row in REFUSALS])
+async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(
+    database_url: str, tmp_path: Path, case: str, fields: dict[str, Any], parts: dict[str, Any], code: str
+) -> None:
+    """SMTP-11: one table, both doors, nothing stored."""
+    async with submission(database_url, tmp_path, require_verified_domain="always") as (team, doors):
+        await team.domain()
+        answer = await team.post("/emails", mail(**fields))
+        assert answer.status_code >= 400
+        async with doors.program(team.token) as client:
+            said = await client.send(letter(**parts), to=TO)
+            assert str(said) == code
+            expected = answer.json()["message"]
+            assert re.sub(r"[^\x20-\x7e]", "?", expected)[: len(told(said))] == told(said)
+            assert len(told(said)) >= min(len(expected), 300)
+            queued_id(await client.send(letter(), to=TO))
+        assert len((await team.get("/emails")).json()["data"]) == 1
+
+
+async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_path: Path) -> None:
+    async with submission(database_url, tmp_path) as (team, doors):
+        domain_id = await team.domain()
+        await team.domain("quay.example")
+        token = await team.key(permission="sending_access", domain_id=domain_id)
+        async with doors.program(token) as client:
+            queued_id(await client.send(letter(), to=TO))
+            said = await client.send(letter(sender="a@quay.example"), to=TO)
+        api = await team.using(token).post("/emails", mail(**{"from": "a@quay.example"}))
+        assert (str(said), told(said)) == ("550 5.7.1", api.json()["message"])
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (b"From: a@harbor.example, b@harbor.example\r\n", "Use one mailbox"),
+        (b"From: a@harbor.example\r\nFrom: b@harbor.example\r\n", "Use one mailbox"),
+        (b"From: Crew: a@harbor.example;\r\n", "Use one mailbox"),
+        (b"From: <@pier.example:a@harbor.example>\r\n", "Use one mailbox"),
+        (b"From: \r\n", "Missing `from` field."),
+        (b"From: Nobody\r\n", "Invalid `from` field."),
+        (b"X: y\r\n", "Missing `from` field."),
+    ],
+)
+async def test_from_is_one_mailbox(database_url: str, tmp_path: Path, header: bytes, text: str) -> None:
+    """MSG-12."""
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        said = await client.send(header + b"To: ada@quay.example\r\nSubject: x\r\n\r\nx\r\n", to=TO)
+        assert str(said) == "550 5.6.0"
+        assert text in said.text
+
+
+async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> None:
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        await client.ask("MAIL FROM:<>")
+        for bad in (
+            "ada@quay",
+            "ada@[192.0.2.1]",
+            "ada@quay..example",
+            "postmaster",
+            f"{'a' * 65}@quay.example",
+        ):
+            assert str(await client.ask(f"RCPT TO:<{bad}>")) == "553 5.1.3"
+        codes = [str(await client.ask(f"RCPT TO:<r{n}@quay.example>")) for n in range(151)]
+        assert codes == ["250 2.1.5"] * 150 + ["452 4.5.3"]
+        await client.ask("RSET")
+        some = [f"r{n}@quay.example" for n in range(51)]
+        assert str(await client.send(letter(to=None), to=some)) == "452 4.5.3"
+        assert str(await client.send(letter(to=", ".join(some)), to=some)) == "452 4.5.3"
+        fifty = letter(to=", ".join(some[:50]))
+        queued_id(await client.send(fifty, to=some))
+        email = (await team.get("/emails")).json()["data"][0]
+        assert (len(email["to"]), email["bcc"]) == (50, [some[50]])
+
+
+async def test_idempotency(database_url: str, tmp_path: Path) -> None:
+    """The same key and content: the same id, one email. Other content 554. The header is not sent on."""
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        text = letter(Resend_Idempotency_Key="berth-12")
+        first = queued_id(await client.send(text, to=TO))
+        assert queued_id(await client.send(text, to=TO)) == first
+        again = letter(Pillarbox_Idempotency_Key="berth-12")
+        assert queued_id(await client.send(again, to=TO)) == first
+        other = await client.send(letter(subject="Other", Resend_Idempotency_Key="berth-12"), to=TO)
+        assert str(other) == "554 5.7.0"
+        assert str(await client.send(text, to=[*TO, "bcc@quay.example"])) == "554 5.7.0"
+        assert str(await client.send(letter(Resend_Idempotency_Key="x" * 257), to=TO)) == "550 5.6.0"
+        assert len((await team.get("/emails")).json()["data"]) == 1
+        answer = await team.post("/emails", mail(), idempotency_key="berth-12")
+        assert answer.json()["id"] != first
+        stored = "SELECT count(*) FROM contents WHERE headers IS NOT NULL"
+        assert await team.world.pool.fetchval(stored) == 0
+
+
+async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp_path: Path) -> None:
+    """451 4.3.0, from the session beside it."""
+    async with (
+        submission(database_url, tmp_path) as (team, doors),
+        doors.program(team.token) as first,
+        doors.program(team.token) as second,
+    ):
+        text = letter(Resend_Idempotency_Key="berth-12")
+        with faults.armed("accept.before_commit=delay:0.5"):
+            sending = asyncio.create_task(first.send(text, to=TO))
+            await asyncio.sleep(0.25)
+            assert str(await second.send(text, to=TO)) == "451 4.3.0"
+            assert (
+                str(await second.send(letter(Resend_Idempotency_Key="berth-12", subject="y"), to=TO))
+                == "554 5.7.0"
+            )
+            email_id = queued_id(await sending)
+        assert queued_id(await second.send(text, to=TO)) == email_id
+
+
+async def test_the_rate_limit_is_the_one_of_the_api(database_url: str, tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with (
+        submission(database_url, tmp_path, clock=clock, rate_limit="4") as (team, doors),
+        doors.program(team.token) as client,
+    ):
+        for _ in range(2):
+            assert (await team.post("/emails", mail())).status_code == 200
+            queued_id(await client.send(letter(), to=TO))
+        said = await client.ask("MAIL FROM:<a@b.example>")
+        answer = await team.post("/emails", mail())
+        assert (str(said), answer.status_code) == ("451 4.7.1", 429)
+        assert told(said) == answer.json()["message"]
+        clock.advance(1)
+        queued_id(await client.send(letter(), to=TO))
+
+
+async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path) -> None:
+    """451 4.3.0, nothing stored, the session goes on."""
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        with faults.armed("accept.before_commit=raise"):
+            assert str(await client.send(letter(), to=TO)) == "451 4.3.0"
+            queued_id(await client.send(letter(), to=TO))
+        assert len((await team.get("/emails")).json()["data"]) == 1
+
+
+def test_quota_is_told_apart_from_the_rate() -> None:
+    problem = Problem("You have reached your daily email sending quota.")
+    problem.status, problem.name = 429, "daily_quota_exceeded"
+    assert reply(problem).wire == b"452 4.7.1 You have reached your daily email sending quota.\r\n"
+    assert reply(RateLimited("Slow down.")).wire == b"451 4.7.1 Slow down.\r\n"
+    assert reply(Problem("Trouble.")).wire == b"451 4.3.0 Trouble.\r\n"
+
+
+async def test_a_message_that_went_round_is_refused(database_url: str, tmp_path: Path) -> None:
+    """SMTP-14, decision 35."""
+    hop = b"Received: from a.example by b.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        queued_id(await client.send(hop * 50 + letter(), to=TO))
+        assert str(await client.send(hop * 51 + letter(), to=TO)) == "554 5.4.6"
+
+
+async def test_bodies_beyond_ten_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:
+    lines = (b"x" * 900 + b"\r\n") * 12_000
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        said = await client.send(letter(text=None) + lines, to=TO)
+        assert said.text == "5.3.4 Invalid `text` field. The bodies may have 10 MB together."
+        assert said.code == 552
+
+
+async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:
+    """The total of 1.4 is counted in base64 whatever the message used."""
+    lines = (b"x" * 998 + b"\r\n") * 31_500
+    head = letter(text=None)[:-2] + b"Content-Type: application/pdf\r\n\r\n"
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        assert str(await client.send(head + lines, to=TO)) == "552 5.3.4"
+        assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=52428801")) == "552 5.3.4"
+
+
+@pytest.mark.parametrize("port", ["smtp", "submission"])
+async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path, port: str) -> None:
+    """SMTP-01 with the real desk behind it: nothing of the smuggled sender is stored."""
+    from smtp.test_server_data import FALSE_ENDS, SMUGGLED
+
+    async with submission(database_url, tmp_path) as (team, doors):
+        for end in FALSE_ENDS.values():
+            async with doors.program(team.token, port=getattr(doors, port)) as client:
+                await client.ask("MAIL FROM:<a@b.example>", "RCPT TO:<ada@quay.example>", "DATA")
+                client.write(letter() + b"text" + end + SMUGGLED + b"\r\n.\r\n")
+                assert str(await client.hear()) == "550 5.5.2"
+        assert (await team.get("/emails")).json()["data"] == []
+
+
+async def test_the_time_of_a_login_tells_nothing_about_the_key(database_url: str, tmp_path: Path) -> None:
+    """SMTP-10: a key that is nearly right is refused as fast as one that is all wrong."""
+    async with submission(database_url, tmp_path) as (team, _):
+        desk = team.world.app.house.submission
+        near = team.token[:-1] + ("a" if team.token[-1] != "a" else "b")
+        far = "re_" + "z" * (len(team.token) - 3)
+        times: dict[str, list[float]] = {near: [], far: []}
+        for _ in range(60):
+            for token in (near, far):
+                began = time.perf_counter()
+                assert (await desk.login(object(), "resend", token)).code == 535
+                times[token].append(time.perf_counter() - began)
+        fastest = [sorted(found)[len(found) // 4] for found in times.values()]
+        assert max(fastest) < 1.5 * min(fastest)
+
+
+async def test_keys_are_in_no_log(
+    database_url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """SMTP-10."""
+    async with submission(database_url, tmp_path) as (team, doors):
+        async with doors.program(team.token) as client:
+            queued_id(await client.send(letter(), to=TO))
+        async with dialog(doors.submission) as client:
+            await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token + 'x')}")
+        said = capfd.readouterr()
+        for secret in (team.token, plain(team.token), plain(team.token + "x"), "ada@quay.example"):
+            assert secret not in said.out + said.err
+
+
+def mutations(text: bytes, count: int, chance: random.Random) -> Iterator[bytes]:
+    """Messages that are wrong in many ways, with clean line ends so that they reach the parser."""
+    words = [
+        b"\r\n", b"\r\n\r\n", b"--", b";", b"=?utf-8?q?=ff?=", b"=?x?b?!?=", b"Content-Type: ", b"boundary=",
+        b"Content-Transfer-Encoding: base64\r\n", b"From: ", b'"', b"<", b">", b"@", b",", b"=00", b"=\r\n",
+        b"charset=utf-7", b"filename*0*=x''%", b"multipart/mixed", b"message/rfc822", b":", b" ", b"AAAA",
+        b"(" * 50, b"\t", b"\xff\xfe",
+    ]  # fmt: skip
+    for _ in range(count):
+        made = bytearray(text)
+        for _ in range(chance.randint(1, 12)):
+            at = chance.randrange(len(made))
+            kind = chance.randrange(4)
+            if kind == 0:
+                made[at:at] = chance.choice(words)
+            elif kind == 1:
+                del made[at : at + chance.randint(1, 60)]
+            elif kind == 2:
+                made[at] = chance.randrange(256)
+            else:
+                until = at + chance.randint(1, 200)
+                made[at:at] = made[at:until]
+        clean = (
+            bytes(made)
+            .replace(b"\0", b"?")
+            .replace(b"\r\n", b"\n")
+            .replace(b"\r", b"")
+            .replace(b"\n", b"\r\n")
+        )
+        clean += b"" if clean.endswith(b"\r\n") else b"\r\n"
+        yield re.sub(rb"(?m)^\.", b"..", clean)
+
+
+async def test_a_thousand_malformed_messages_get_one_reply_each(database_url: str, tmp_path: Path) -> None:
+    """Issue 6: no crash, no trouble of our own, no reply too many."""
+    chance = random.Random(6)
+    base = letter(
+        html='<img src="cid:a@b">', Cc="Bo <bo@quay.example>", files=[("a.pdf", b"x" * 300), ("b.txt", b"y")],
+        References="<a@b.example> <c@d.example>",
+    )  # fmt: skip
+    settings = {"smtp_client_rate": "off", "roles": "api,smtp"}
+    async with submission(database_url, tmp_path, **settings) as (team, doors):
+        codes: Counter[str] = Counter()
+        texts = mutations(base, 1000, chance)
+        while codes.total() < 1000:
+            async with doors.program(team.token) as client:
+                for text in itertools.islice(texts, 8):  # from the tenth mistake on answers are slow
+                    codes[str(await client.send(text, to=TO))] += 1
+                    assert (await client.ask("NOOP")).code == 250
+                assert [said.code for said in (await client.ask("QUIT"), *await client.over())] == [221]
+        assert set(codes) <= {"250 2.0.0", "550 5.6.0", "554 5.7.1", "452 4.5.3"}, codes
+        assert codes["250 2.0.0"] > 300
+        assert codes["550 5.6.0"] > 20
