@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pillarbox.cli.answers import Json, Refused, perform, say, show_json, stopped
+from pillarbox.cli.answers import Json, perform, say, show_json, stopped
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
 from pillarbox.kernel import shared_memory
 from pillarbox.kernel.clock import SystemClock
@@ -137,7 +137,7 @@ def local_and_domain(address: str) -> tuple[str, str]:
     try:
         found = parse_mailbox(address)
     except AddressError:
-        raise Refused(f"{address} is not an address.") from None
+        raise stopped(f"{address} is not an address.", NO_USER) from None
     return found.local, found.domain
 
 
