@@ -34,6 +34,7 @@ from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.connections import Connections
 from pillarbox.delivery.engine import Carrier, Engine
 from pillarbox.delivery.items import Item
+from pillarbox.delivery.neighbours import Neighbours
 from pillarbox.delivery.network import Network
 from pillarbox.delivery.pausing import Pauses
 from pillarbox.delivery.policies import Policies, policy_rounds
@@ -294,6 +295,7 @@ class House:
             settler=settler,
             carrier=carrier,
             pauses=self.pauses,
+            neighbours=Neighbours(self.pools.engine, seams.clock, self.runtime.process_id),
             window=self.settings.delivery_window,
             chance=seams.chance,
             roles=",".join(self.settings.roles),

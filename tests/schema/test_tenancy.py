@@ -15,6 +15,7 @@ GLOBAL = {
     "directory_keys": "which team a key means",
     "directory_domains": "which teams hold a name",
     "processes": "who may hold leases",
+    "sites": "what other people's servers complained of",
     "mta_sts_policies": "what other domains ask of senders",
     "maintenance": "the whole installation is in it or not",
     "schema_migrations": "the migrator's own",

@@ -13,7 +13,7 @@ from pillarbox.delivery.sealing import Sealer
 from pillarbox.kernel.clock import Clock
 from pillarbox.timeline.rules import Bounce, Detail, Kind
 
-LOCAL = Limits(64, 64)
+LOCAL = Limits(64, 64, is_shared=False)
 
 UNKNOWN_USER = Detail(
     host="simulator",

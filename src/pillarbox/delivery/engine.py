@@ -13,6 +13,7 @@ from pillarbox.delivery import figures
 from pillarbox.delivery.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.lanes import Lanes, Site
+from pillarbox.delivery.neighbours import EXCHANGE_EVERY, Neighbours
 from pillarbox.delivery.pace import BREAK_SECONDS, Signal
 from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.quarantine import Suspects
@@ -67,6 +68,7 @@ class Engine:
         settler: Settler,
         carrier: Carrier,
         pauses: Pauses,
+        neighbours: Neighbours,
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
@@ -76,6 +78,7 @@ class Engine:
         self._settler = settler
         self._carrier = carrier
         self._pauses = pauses
+        self._neighbours = neighbours
         self._suspects = Suspects(claims.begin)
         self._window = window
         self._chance = chance
@@ -136,18 +139,21 @@ class Engine:
     async def start(self) -> None:
         """Enter this process in the register and begin to claim."""
         await self._claims.enroll(self._roles)
+        await self._neighbours.divide(self._lanes)
         self._loops = [
             asyncio.create_task(self._forever(self._look, LOOK_EVERY, wakes=True)),
             asyncio.create_task(self._forever(self._keep, RENEW_EVERY)),
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
+            asyncio.create_task(self._forever(self.compare, EXCHANGE_EVERY)),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        looking, keeping, refreshing = self._loops
+        looking, keeping, refreshing, comparing = self._loops
         looking.cancel()
         refreshing.cancel()
+        comparing.cancel()
         waiting = self._lanes.drain()
         for item in waiting:
             self._drop(item)
@@ -237,8 +243,13 @@ class Engine:
             if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break
 
+    async def compare(self) -> None:
+        """Tell the other processes what sites complain of, and hear it of them. Tests call it by hand."""
+        await self._neighbours.exchange(self._lanes)
+
     async def _keep(self) -> None:
         await self._claims.enroll(self._roles)
+        await self._neighbours.divide(self._lanes)
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("delivery.renewal_behind", items=behind)

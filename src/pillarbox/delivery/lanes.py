@@ -19,6 +19,8 @@ from pillarbox.delivery.pace import Limits, Pace, Signal
 
 Lane = tuple[UUID, str]
 PACES_KEPT = 20_000
+TOLD = (Signal.SLOW, Signal.CROWDED)
+"""Signals that the other processes are told of, besides that a site is out of reach."""
 
 
 class Site(NamedTuple):
@@ -26,6 +28,16 @@ class Site(NamedTuple):
 
     name: str
     limits: Limits
+
+
+class Heard(NamedTuple):
+    """A complaint of a site, as one process tells it to the others: it is closed for so many seconds, and
+    gets so many mails a second from the one that tells."""
+
+    site: str
+    signal: Signal
+    closed_for: float
+    rate: float | None
 
 
 @dataclass(slots=True)
@@ -46,6 +58,9 @@ class Lanes:
         self._paces: OrderedDict[str, Pace] = OrderedDict()
         self._ring: deque[str] = deque()
         self._asleep: list[tuple[float, str]] = []
+        self._sharers = 1
+        self._complaints: dict[str, Signal] = {}
+        self._heard: OrderedDict[str, tuple[Heard, float]] = OrderedDict()
         self.running = 0
         self.waiting = 0
 
@@ -92,11 +107,40 @@ class Lanes:
         queue = self._sites[item.site]
         broken = queue.pace.end(signal, now)
         self.running -= 1
+        if broken or signal in TOLD:
+            self._complaints[item.site] = signal
         if queue.turns:
             self._list(item.site, queue)
         elif not queue.pace.running:
             del self._sites[item.site]
         return broken
+
+    def share(self, sharers: int) -> None:
+        """So many processes divide the slots of each site among them."""
+        if sharers != self._sharers:
+            self._sharers = sharers
+            for pace in self._paces.values():
+                pace.share(sharers)
+
+    def complaints(self, now: float) -> list[Heard]:
+        """What sites have complained of since this was asked last."""
+        told = [
+            Heard(site, signal, max(0.0, pace.closed_until - now), pace.rate)
+            for site, signal in self._complaints.items()
+            if (pace := self._paces.get(site)) is not None
+        ]
+        self._complaints.clear()
+        return told
+
+    def hear(self, heard: Heard, now: float) -> None:
+        """Another process tells what a site complained of."""
+        pace = self._paces.get(heard.site)
+        if pace is not None:
+            pace.hear(heard.signal, now + heard.closed_for, heard.rate, now)
+            return
+        while len(self._heard) >= PACES_KEPT:
+            self._heard.popitem(last=False)
+        self._heard[heard.site] = (heard, now)
 
     def evict(self, site: str) -> list[Item]:
         """Remove and return what waits for one site."""
@@ -162,6 +206,9 @@ class Lanes:
         if pace is None:
             while len(self._paces) >= PACES_KEPT:
                 self._paces.popitem(last=False)
-            pace = self._paces[site.name] = Pace(site.limits)
+            pace = self._paces[site.name] = Pace(site.limits, self._sharers)
+            if site.name in self._heard:
+                heard, at = self._heard.pop(site.name)
+                pace.hear(heard.signal, at + heard.closed_for, heard.rate, at)
         self._paces.move_to_end(site.name)
         return pace

@@ -23,15 +23,19 @@ class Signal(Enum):
 
 
 class Limits(NamedTuple):
-    """Slots that a site begins with, and that it may grow to."""
+    """Slots that a site begins with and may grow to; where it is shared, of all processes together."""
 
     start: int
     most: int
+    is_shared: bool = True
 
 
 GROW_AFTER = 20
 HOLD_SECONDS = 600.0
 CROWDED_PAUSE = 5.0
+PROBE_LEAD = 5.0
+"""So much later than the process that found a site out of reach do the others try it again."""
+
 SLOW_PAUSE = 1.0
 BREAK_AFTER = 10
 BREAK_SECONDS = 60.0
@@ -53,12 +57,14 @@ class Pace:
     """One site's state. Times are seconds of the boot clock."""
 
     limits: Limits
+    sharers: int = 1
     slots: int = 0
     running: int = 0
     clean: int = 0
     failures: int = 0
     closed_until: float = 0.0
     held_until: float = 0.0
+    crowded_at: float = float("-inf")
     next_start: float = 0.0
     rate: float | None = None
     rate_changed: float = 0.0
@@ -66,7 +72,20 @@ class Pace:
     taken: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW_KEPT))
 
     def __post_init__(self) -> None:
-        self.slots = self.limits.start
+        self.slots = self._part(self.limits.start)
+
+    @property
+    def most(self) -> int:
+        """Slots of this process at the most."""
+        return self._part(self.limits.most)
+
+    def _part(self, slots: int) -> int:
+        return max(1, slots // self.sharers) if self.limits.is_shared else slots
+
+    def share(self, sharers: int) -> None:
+        """So many processes serve the site. What one that ends leaves is grown into, not taken at once."""
+        self.sharers = sharers
+        self.slots = min(self.slots, self.most)
 
     @property
     def has_room(self) -> bool:
@@ -91,17 +110,36 @@ class Pace:
             self._slow_down(now)
         elif signal is Signal.CROWDED:
             self.slots = max(1, min(self.slots, self.running + 1) // 2)
-            self.held_until = now + HOLD_SECONDS
+            self._hold(now)
             self.next_start = max(self.next_start, now + CROWDED_PAUSE)
         elif signal is Signal.UNREACHABLE:
             return self._fail(now)
         return False
 
+    def hear(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
+        """Another process got this signal from the site, and goes on like that."""
+        if signal is Signal.SLOW and rate is not None and (self.rate is None or rate < self.rate):
+            self.rate = rate
+            self.rate_changed = self.refused_at = now
+        elif signal is Signal.CROWDED and now - self.crowded_at > CROWDED_PAUSE:
+            self.slots = max(1, self.slots // 2)
+            self._hold(now)
+        elif signal is Signal.UNREACHABLE and closed_until > now:
+            self.closed_until = max(self.closed_until, closed_until + PROBE_LEAD)
+            self.slots = 1
+            self.clean = 0
+            self.failures = max(self.failures, BREAK_AFTER - 1)
+
+    def _hold(self, now: float) -> None:
+        """Do not grow for a while."""
+        self.held_until = now + HOLD_SECONDS
+        self.crowded_at = now
+
     def _succeed(self, now: float) -> None:
         self.failures = 0
         self.taken.append(now)
         self.clean += 1
-        if self.clean >= GROW_AFTER and now >= self.held_until and self.slots < self.limits.most:
+        if self.clean >= GROW_AFTER and now >= self.held_until and self.slots < self.most:
             self.slots += 1
             self.clean = 0
         if self.rate is not None and now - self.rate_changed >= SETTLE_SECONDS:

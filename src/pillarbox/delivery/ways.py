@@ -14,8 +14,10 @@ from pillarbox.mail.mta_sts import Policy
 from pillarbox.mail.mx import Host, Hosts, Lookup, NoHosts, Reach, hosts_for
 from pillarbox.mail.smtp_client import ConnectFailed, Connection, Timeouts, TlsMode
 
-RELAY = Limits(20, 20)
+RELAY = Limits(20, 100)
 DESTINATION = Limits(2, 10)
+"""Slots of all processes together, at the start and at the most (`pace`)."""
+
 SITES_KNOWN = 50_000
 
 

@@ -499,6 +499,17 @@ CREATE TABLE mta_sts_policies (
     expires_at timestamptz NOT NULL
 );
 
+-- What receiving sites (a relay, or a set of MX hosts) complained of to one process, for the others to hear.
+CREATE TABLE sites (
+    site         text             NOT NULL PRIMARY KEY,
+    signal       text             NOT NULL CHECK (signal IN ('SLOW', 'CROWDED', 'UNREACHABLE')),
+    closed_until timestamptz      NOT NULL,
+    rate         double precision,
+    told_by      uuid             NOT NULL,
+    changed_at   timestamptz      NOT NULL
+);
+CREATE INDEX sites_changed ON sites (changed_at);
+
 -- One answer per key for 24 hours; the row is in the same commit as the effects it answers for.
 CREATE TABLE idempotency_keys (
     team_id     uuid        NOT NULL,

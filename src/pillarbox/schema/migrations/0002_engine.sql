@@ -1,3 +1,14 @@
 -- Outcomes are committed in larger batches: room on the page for a second version of nearly every row.
 ALTER TABLE emails SET (fillfactor = 50);
 ALTER TABLE recipients SET (fillfactor = 60);
+
+-- What receiving sites (a relay, or a set of MX hosts) complained of to one process, for the others to hear.
+CREATE TABLE sites (
+    site         text             NOT NULL PRIMARY KEY,
+    signal       text             NOT NULL CHECK (signal IN ('SLOW', 'CROWDED', 'UNREACHABLE')),
+    closed_until timestamptz      NOT NULL,
+    rate         double precision,
+    told_by      uuid             NOT NULL,
+    changed_at   timestamptz      NOT NULL
+);
+CREATE INDEX sites_changed ON sites (changed_at);
