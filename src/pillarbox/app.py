@@ -87,6 +87,9 @@ from pillarbox.kernel.doors import SMTP, submission_names
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.journal import Journal
+from pillarbox.kernel.maintenance import Maintenance
+from pillarbox.kernel.metering import Meter
 from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.pool_figures import watch
@@ -104,6 +107,10 @@ from pillarbox.kernel.tallies import Sheet
 from pillarbox.kernel.tokens import Signer
 from pillarbox.kernel.wakeup import Bell, Ear
 from pillarbox.kernel.work import Handler, Jobs
+from pillarbox.logs import routes as log_routes
+from pillarbox.logs.keeping import RequestLog
+from pillarbox.logs.policy import LogPolicy
+from pillarbox.logs.retention import log_rounds
 from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
 from pillarbox.mail.smtp_listener import Manner
@@ -131,6 +138,11 @@ from pillarbox.smtp.submission import SubmissionDesk
 from pillarbox.timeline.announcing import announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
+from pillarbox.usage import routes as usage_routes
+from pillarbox.usage.jobs import usage_rounds
+from pillarbox.usage.meter import UsageMeter
+from pillarbox.usage.quotas import Quotas
+from pillarbox.usage.wire import Limits
 from pillarbox.webhooks import routes as webhook_routes
 from pillarbox.webhooks.bodies import Bodies
 from pillarbox.webhooks.dispatch import figures as webhook_figures
@@ -155,6 +167,8 @@ ROUTES: list[Route] = collect(
     domain_routes,
     webhook_routes,
     claim_routes,
+    log_routes,
+    usage_routes,
     file_routes,
     health_routes,
     openapi_routes,
@@ -246,6 +260,10 @@ class House:
         )
         self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
         self.pauses = Pauses(pools.engine)
+        self.log_policy = LogPolicy(settings.log_retention_days)
+        self.journal = RequestLog(pool, seams.clock, self.log_policy)
+        self.meter = UsageMeter(pool, seams.clock)
+        self.maintenance = Maintenance(pool, seams.clock)
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
@@ -377,6 +395,8 @@ class House:
                 self.settings.verified_domain_required,
                 self.settings.reject_reserved_recipients,
             ),
+            quotas=Quotas(self.clock),
+            journal=self.journal,
             owner=self.runtime.process_id,
             engine=self.engine,
             claims=self.claims,
@@ -485,6 +505,7 @@ class House:
         received = ReceivedRetention(
             self.pool, self.clock, self.blobs, days=settings.received_retention_days
         ).rounds()
+        own += [*log_rounds(self.pool, self.clock, self.log_policy), *usage_rounds(self.pool, self.clock)]
         return [*email_rounds(kept, orphans), *received, *own, *counted, *webhooks]
 
     def _webhook_retention(self) -> WebhookRetention:
@@ -510,7 +531,13 @@ class House:
             claim_rules(self.settings),
             endpoint_rules(self.settings),
             self._delivery_log(),
+            self.log_policy,
+            self.maintenance,
+            self.meter,
+            Limits(self.settings.rate_limit, self.settings.most_domains),
         )
+        services.add(self.journal, Journal)
+        services.add(self.meter, Meter)
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
             services.add(self.capture)
@@ -569,7 +596,9 @@ class App:
         if Role.JOBS in house.settings.roles:
             await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
-        self._writing = [asyncio.create_task(house.last_used.run()), *self._counting()]
+        await house.maintenance.look()
+        kept = (house.last_used.run(), house.journal.run(), house.maintenance.run())
+        self._writing = [*map(asyncio.create_task, kept), *self._counting()]
         if house.smtp is not None:
             await house.smtp.open()
 
@@ -602,6 +631,7 @@ class App:
             await house.smtp.stop(grace)
         await house.accept.drain()
         await house.receiving.drain()
+        await house.journal.drain()
         for ear in self._ears:
             await ear.stop()
         await house.capture.stop()

@@ -117,5 +117,9 @@ def _credential(row: queries.FoundKey) -> Credential:
         permission=Permission(row.permission),
         domain_id=row.domain_id,
         rate_limit=row.rate_limit,
+        daily_quota=row.daily_quota,
+        monthly_quota=row.monthly_quota,
+        log_days=row.log_days,
+        metrics_days=row.metrics_days,
     )
     return Credential(caller, row.key_status, row.team_status)

@@ -39,6 +39,10 @@ class FoundKey:
     team_status: str
     team_number: int
     rate_limit: int | None
+    daily_quota: int | None
+    monthly_quota: int | None
+    log_days: int | None
+    metrics_days: int | None
 
 
 # Across teams: a request arrives without one.
@@ -46,7 +50,8 @@ async def by_hash(pool: asyncpg.Pool, token_hash: bytes) -> FoundKey | None:
     row = await pool.fetchrow(
         """
         SELECT d.team_id, d.key_id, k.permission, k.domain_id, k.status AS key_status,
-               t.status AS team_status, t.number AS team_number, t.rate_limit
+               t.status AS team_status, t.number AS team_number, t.rate_limit, t.daily_quota, t.monthly_quota,
+               t.log_retention_days AS log_days, t.metrics_retention_days AS metrics_days
           FROM directory_keys d
           JOIN api_keys k ON k.team_id = d.team_id AND k.id = d.key_id
           JOIN teams t ON t.id = d.team_id

@@ -1,14 +1,15 @@
 """The one door for outgoing mail (design 2.8).
 
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
-emails with their recipients, work items, timeline and idempotent answer in one group commit, and hands
-the work to this process's engine when the commit returns.
+emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and
+hands the work to this process's engine when the commit returns. Teams with a quota have a group commit of
+their own, because theirs waits for its turn.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -29,6 +30,7 @@ from pillarbox.kernel.db import GONE, Connection, TeamDb, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.journal import Answered, Asked, Content, Journal
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import (
     ConcurrentIdempotentRequest,
@@ -40,6 +42,7 @@ from pillarbox.kernel.problems import (
 from pillarbox.kernel.room import Room
 from pillarbox.mail.address import Mailbox
 from pillarbox.timeline.record import Timeline
+from pillarbox.usage.quotas import Quotas, Spending
 
 log = get("accept")
 
@@ -97,6 +100,7 @@ class _Acceptance:
     answer: bytes
     status: int
     weight: int
+    asked: Asked | None
 
 
 class Accept:
@@ -113,6 +117,8 @@ class Accept:
         blobs: BlobStore,
         room: Room,
         rules: Rules,
+        quotas: Quotas,
+        journal: Journal,
         owner: UUID,
         engine: Engine | None,
         claims: Claims,
@@ -126,13 +132,19 @@ class Accept:
         self._blobs = blobs
         self._room = room
         self._rules = rules
+        self._quotas = quotas
+        self._journal = journal
         self._owner = owner
         self._engine = engine
         self._claims = claims
         self._wake = wake
-        self._commits: GroupCommit[_Acceptance, None] = GroupCommit(
+        self._commits = self._group("accept")
+        self._metered = self._group("accept metered")
+
+    def _group(self, kind: str) -> GroupCommit[_Acceptance, None]:
+        return GroupCommit(
             self._flush,
-            kind="accept",
+            kind=kind,
             flushers=1,
             weigh=lambda a: a.weight,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
@@ -182,8 +194,12 @@ class Accept:
         idempotency: Idempotency | None = None,
         answer: Callable[[Sequence[UUID]], bytes],
         status: int = 200,
+        asked: Asked | None = None,
     ) -> bytes:
-        """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key."""
+        """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key.
+
+        `asked` is the request whose log row is committed with them.
+        """
         self._room.check()
         drafts = [self._draft(caller, checked) for checked in emails]
         body = answer([draft.id for draft in drafts])
@@ -191,12 +207,16 @@ class Accept:
             return body
         weight = sum([draft.weight for draft in drafts])
         await self._keep_blobs(drafts)
-        await self._commits.submit(_Acceptance(caller, drafts, idempotency, body, status, weight))
+        commits = self._metered if caller.is_metered else self._commits
+        await commits.submit(_Acceptance(caller, drafts, idempotency, body, status, weight, asked))
+        if asked is not None:
+            asked.is_kept = True
         return body
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
         await self._commits.drain()
+        await self._metered.drain()
 
     def _draft(self, caller: Caller, checked: Checked) -> Draft:
         stamp = self._ids.stamp()
@@ -218,11 +238,13 @@ class Accept:
         try:
             async with transaction(self._pool) as conn:
                 failed = await self._claim_keys(conn, batch)
+                failed |= await self._over_quota(conn, batch, failed)
                 kept = [
                     (a, r) for i, (a, r) in enumerate(zip(batch, reserved, strict=True)) if i not in failed
                 ]
                 if kept:
                     origins = await self._write(conn, kept)
+                    await self._record(conn, [a for a, _ in kept])
                 await faults.point("accept.before_commit")
         except GONE as gone:
             if not await self._was_committed(batch, failed):
@@ -301,6 +323,42 @@ class Accept:
             if name not in free:
                 failed[index] = AlreadyAnswered()
         return failed
+
+    async def _over_quota(
+        self, conn: Connection, batch: Sequence[_Acceptance], failed: Mapping[int, BaseException]
+    ) -> dict[int, BaseException]:
+        """Spend the units of teams with a quota; answers those for which there are not enough, whose keys are
+        free again."""
+        metered = [
+            (i, a) for i, a in enumerate(batch) if a.caller.is_metered and a.drafts and i not in failed
+        ]
+        if not metered:
+            return {}
+        wanted = [
+            Spending(a.caller.team_id, a.drafts[0].at, sum([len(draft.targets) for draft in a.drafts]))
+            for _, a in metered
+        ]
+        judged = zip(metered, await self._quotas.judge(conn, wanted), strict=True)
+        over = [(index, a, problem) for (index, a), problem in judged if problem is not None]
+        keys = [(a.caller.team_id, a.idempotency) for _, a, _ in over if a.idempotency is not None]
+        if keys:
+            await queries.release_keys(conn, [(team, key.scope, key.key) for team, key in keys])
+        return {index: problem for index, _, problem in over}
+
+    async def _record(self, conn: Connection, kept: Sequence[_Acceptance]) -> None:
+        """The log rows of the requests that these emails came with."""
+        answered = [
+            Answered(
+                a.asked,
+                a.status,
+                a.answer,
+                [Content(draft.outgoing.html, draft.outgoing.text) for draft in a.drafts],
+            )
+            for a in kept
+            if a.asked is not None
+        ]
+        if answered:
+            await self._journal.keep(conn, answered)
 
     async def _write(self, conn: Connection, kept: Sequence[tuple[_Acceptance, int]]) -> Origins:
         rows = Rows(self._owner, self._clock.now() + LEASE)

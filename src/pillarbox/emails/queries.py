@@ -68,6 +68,12 @@ CLAIM_KEYS = """
     RETURNING team_id, scope, key
 """
 
+RELEASE_KEYS = """
+    DELETE FROM idempotency_keys i
+     USING unnest($1::uuid[], $2::text[], $3::text[]) AS k (team_id, scope, key)
+     WHERE i.team_id = k.team_id AND i.scope = k.scope AND i.key = k.key
+"""
+
 EXISTING = """
     SELECT id FROM emails WHERE team_id = ANY ($1::uuid[]) AND id = ANY ($2::uuid[])
 """
@@ -249,6 +255,11 @@ async def claim_keys(
     """Store idempotency answers; returns the keys that were free (or older than `expired`)."""
     found = await conn.fetch(CLAIM_KEYS, *zip(*rows, strict=True), expired)
     return {(row["team_id"], row["scope"], row["key"]) for row in found}
+
+
+async def release_keys(conn: Connection, keys: Sequence[tuple[UUID, str, str]]) -> None:
+    """Let go of keys that this transaction has claimed."""
+    await conn.execute(RELEASE_KEYS, *zip(*keys, strict=True))
 
 
 async def existing(conn: Source, teams: Sequence[UUID], ids: Sequence[UUID]) -> set[UUID]:

@@ -22,6 +22,7 @@ from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotFo
 from pillarbox.kernel.routing import Access, route
 from pillarbox.timeline import history
 from pillarbox.timeline.record import Timeline
+from pillarbox.usage import counting
 
 MIB = 1024 * 1024
 MOST_IN_BATCH = 100
@@ -57,6 +58,7 @@ async def send(request: Request, db: TeamDb) -> Reply:
         [checked],
         idempotency=request.idempotency,
         answer=lambda ids: b'{"id":"%s"}' % _ascii(ids[0]),
+        asked=request.asked,
     )
     return Reply(body)
 
@@ -91,7 +93,11 @@ async def send_batch(request: Request, db: TeamDb) -> Reply:
     good, bad = await _sort_out(request, items, strict=mode == STRICT)
     errors = None if mode == STRICT else bad
     body = await request.use(Accept).store(
-        request.known, good, idempotency=request.idempotency, answer=lambda ids: _batch_body(ids, errors)
+        request.known,
+        good,
+        idempotency=request.idempotency,
+        answer=lambda ids: _batch_body(ids, errors),
+        asked=request.asked,
     )
     return Reply(body)
 
@@ -188,6 +194,7 @@ async def cancel(request: Request, db: TeamDb) -> Reply:
     now = request.use(Clock).now()  # type: ignore[type-abstract]
     if await request.use(Timeline).cancel(db.connection, db.team_id, email_id, now):
         await queue.drop(db, email_id)
+        await counting.give_back(db, email_id)
     elif (await _must_exist(db, email_id)).last_event != "canceled":
         raise OnlyScheduled("canceled")
     return Reply(_ref(email_id))

@@ -38,7 +38,8 @@ class Permission(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An authenticated credential with the facts of its team that every request needs."""
+    """An authenticated credential with the facts of its team that every request needs. A limit or a number
+    of days that is None is the installation's, a quota that is None is none."""
 
     team_id: UUID
     team_number: int
@@ -46,6 +47,15 @@ class Caller:
     permission: Permission
     domain_id: UUID | None = None
     rate_limit: int | None = None
+    daily_quota: int | None = None
+    monthly_quota: int | None = None
+    log_days: int | None = None
+    metrics_days: int | None = None
+
+    @property
+    def is_metered(self) -> bool:
+        """True when the team has a quota."""
+        return self.daily_quota is not None or self.monthly_quota is not None
 
     def may(self, needs: Access) -> bool:
         """True when the credential is enough for a route of that kind."""

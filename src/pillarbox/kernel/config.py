@@ -82,6 +82,7 @@ class Settings:
     body_retention_days: int
     orphan_blob_days: int
     metrics_retention_days: int
+    log_retention_days: int
     metrics_cache_seconds: int
     spf_value: str
     most_domains: int | None

@@ -19,6 +19,7 @@ from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.client_address import client_address
 from pillarbox.kernel.idempotency import Idempotency
 from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.journal import Asked
 from pillarbox.kernel.query import Query
 from pillarbox.kernel.ratelimit import Taken
 from pillarbox.kernel.services import Services
@@ -42,13 +43,14 @@ class Request:
     `id` is a UUIDv7 made when the request arrived and is answered as `x-request-id`; `at` is the
     instant inside it. `params` holds the path parameters, percent-decoded; those whose name ends in
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
-    figures name it.
+    figures name it. `asked` is what the log of requests keeps, if there is one.
     """
 
     __slots__ = (
         "_headers",
         "_query",
         "_trusted",
+        "asked",
         "at",
         "body",
         "caller",
@@ -78,6 +80,7 @@ class Request:
         self.raw: bytes | bytearray = b""
         self.body: Any = {}
         self.caller: Caller | None = None
+        self.asked: Asked | None = None
         self.idempotency: Idempotency | None = None
         self.rate: Taken | None = None
         self._trusted = trusted

@@ -1,7 +1,7 @@
 """The door: one ASGI application that takes a request through the contract's stages, in its order.
 
 route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
-path parameters → handler (fields, look-ups, effect) → answer (conventions section 1).
+path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from pillarbox.kernel.idempotency import (
     same,
 )
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.journal import READS, UNREADABLE, Asked, Journal, NoJournal
 from pillarbox.kernel.json_body import decode, may_hold_nul, refuse_nul
+from pillarbox.kernel.maintenance import Maintenance
+from pillarbox.kernel.metering import Meter
 from pillarbox.kernel.paging import well_formed
 from pillarbox.kernel.problems import (
     ConcurrentIdempotentRequest,
@@ -42,6 +45,7 @@ from pillarbox.kernel.problems import (
     Unsupported,
 )
 from pillarbox.kernel.ratelimit import Taken, Windows, key_for
+from pillarbox.kernel.recording import answered_by, asked_of
 from pillarbox.kernel.rendering import answer_headers, plain_lines, problem_reply
 from pillarbox.kernel.routing import Intake, Route, RouteTable
 from pillarbox.kernel.services import Services
@@ -52,6 +56,8 @@ LARGE = 1024 * 1024
 UNKNOWN = 8 * LARGE
 MOST_LARGE = 64 * 1024 * 1024
 """Bodies over a megabyte that one process reads and works on at once; the next one waits unread."""
+
+UNAVAILABLE = 503
 
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
@@ -95,7 +101,7 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, and, under their protocols,
-    `Credentials` and `IdempotencyStore`.
+    `Credentials` and `IdempotencyStore`; where there are such, `Journal`, `Meter` and `Maintenance`.
     """
 
     def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
@@ -107,6 +113,9 @@ class Api:
         self._windows = services.use(Windows)
         self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
+        self._journal: Journal = services.find(Journal) or NoJournal()  # type: ignore[type-abstract]
+        self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
+        self._maintenance = services.find(Maintenance)
         self._running = Running()
         self._large = ByteBudget(MOST_LARGE)
         services.add(table)
@@ -126,6 +135,12 @@ class Api:
             return
         except Exception as failure:
             reply = problem_reply(problem_for(failure, request.id))
+            if request.asked is not None:
+                request.asked.is_kept = False
+        if request.caller is not None and request.caller.is_metered:
+            await self._tell_used(request, request.caller, reply)
+        if request.asked is not None and not request.asked.is_kept:
+            await self._keep(request, request.asked, reply)
         REQUESTS.observe(
             time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
         )
@@ -163,6 +178,8 @@ class Api:
         """Authentication, permission and rate limit; a body of unknown size is measured before."""
         try:
             request.caller = caller = await self._caller(request)
+            if route.logged and self._journal.keeps(caller):
+                request.asked = asked_of(request, route)
         except Problem:
             if size is None:
                 await count_body(exchange.receive, route.limit)
@@ -177,6 +194,8 @@ class Api:
             raise too_many(request.rate)
 
     async def _caller(self, request: Request) -> Caller:
+        if self._maintenance is not None:
+            self._maintenance.check()
         try:
             return await authenticate(request.raw_header(b"authorization"), self._credentials)
         except FAILURES:
@@ -238,12 +257,36 @@ class Api:
                 async with transaction(self._pool) as conn:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
                     reply.encode()
+                    if request.asked is not None:
+                        await self._journal.keep(conn, [answered_by(request.asked, reply)])
             except asyncpg.DeadlockDetectedError:
                 if not tries_left:
                     raise
             else:
+                if request.asked is not None:
+                    request.asked.is_kept = True
                 return reply
         raise AssertionError("unreachable")
+
+    # What every answer leaves --------------------------------------------------------------------
+
+    async def _tell_used(self, request: Request, caller: Caller, reply: Reply) -> None:
+        """How much of the team's quotas is used; one who is slowed down hears what was so a moment ago."""
+        if self._meter is not None:
+            headers = await self._meter.headers(caller, fresh=not _is_slowed(request))
+            reply.headers = {**reply.headers, **headers}
+
+    async def _keep(self, request: Request, asked: Asked, reply: Reply) -> None:
+        """The log row of a request that wrote nothing. Where nothing was begun it may wait."""
+        answered = answered_by(asked, reply)
+        if asked.method in READS or reply.status == UNAVAILABLE or _is_slowed(request):
+            self._journal.keep_later(answered)
+        else:
+            await self._journal.keep_alone(answered)
+
+
+def _is_slowed(request: Request) -> bool:
+    return request.rate is not None and not request.rate.allowed
 
 
 def parse_body(request: Request, route: Route) -> bool:
@@ -257,7 +300,12 @@ def parse_body(request: Request, route: Route) -> bool:
     if media is not None and media.lstrip()[:19].lower() == b"multipart/form-data":
         raise Unsupported("This endpoint takes JSON, not `multipart/form-data`.")
     data, request.raw = request.raw, b""
+    asked = request.asked if data else None
+    if asked is not None:
+        asked.size, asked.body = len(data), UNREADABLE
     request.body = decode(data)
+    if asked is not None:
+        asked.body = request.body
     return may_hold_nul(data)
 
 

@@ -62,6 +62,7 @@ class Route:
     transaction: bool = False
     intake: Intake = Intake.JSON
     query: tuple[str, ...] = ()
+    logged: bool = True
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
     scope: str = field(init=False)
@@ -95,12 +96,14 @@ def route(
     array: bool = False,
     multipart: bool = False,
     query: Iterable[str] = (),
+    logged: bool = True,
 ) -> Callable[[H], H]:
     """Mark a function as the handler of an endpoint; it fails at import without `needs`.
 
     A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
-    `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint.
+    `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
+    are kept in the log of requests where they authenticate, unless `logged` is False.
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
@@ -124,6 +127,7 @@ def route(
             and (method in WRITES if transaction is None else transaction),
             intake=intake,
             query=tuple(query),
+            logged=logged,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler

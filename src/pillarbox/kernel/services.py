@@ -26,3 +26,7 @@ class Services:
     def use(self, kind: type[T]) -> T:
         """The part of that type."""
         return cast(T, self._parts[kind])
+
+    def find(self, kind: type[T]) -> T | None:
+        """The same, or None where the application has no such part."""
+        return cast("T | None", self._parts.get(kind))

@@ -289,6 +289,13 @@ SETTINGS: tuple[Setting, ...] = (
         "keeps them.",
     ),
     Setting(
+        "log_retention_days",
+        kinds.whole_number(0, 36500),
+        "DAYS",
+        "30",
+        "For how many days the log of API requests is kept; 0: no log.",
+    ),
+    Setting(
         "metrics_cache_seconds",
         kinds.whole_number(0, 900),
         "SECONDS",

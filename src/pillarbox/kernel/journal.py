@@ -1,0 +1,114 @@
+"""What the door tells the log of requests (logs.md; decision 34), which it knows by its protocol alone.
+
+The row of a write is committed with the write: in the route's transaction, or where a handler commits by
+itself, by `recorded`. What a write leaves that failed is committed before the answer, in a transaction of
+its own. Rows of reads are gathered, and given up under pressure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+from uuid import UUID
+
+from pillarbox.kernel.auth import Caller
+from pillarbox.kernel.db import Connection
+
+UNREADABLE: Final = object()
+"""The body of a request that is no JSON."""
+
+READS: Final = frozenset({"GET", "HEAD"})
+
+
+class Asked:
+    """A request as the log tells of it. `body` is what was parsed and `size` the number of its bytes, 0 when
+    there was none; `status` is what the route answers where all goes well. `is_kept` says that the row is
+    committed already."""
+
+    __slots__ = (
+        "at",
+        "body",
+        "endpoint",
+        "id",
+        "is_kept",
+        "method",
+        "size",
+        "status",
+        "team_id",
+        "user_agent",
+    )
+
+    def __init__(
+        self,
+        *,
+        team_id: UUID,
+        id: UUID,
+        at: datetime,
+        endpoint: str,
+        method: str,
+        user_agent: bytes | None,
+        status: int,
+    ) -> None:
+        self.team_id = team_id
+        self.id = id
+        self.at = at
+        self.endpoint = endpoint
+        self.method = method
+        self.user_agent = user_agent
+        self.status = status
+        self.body: Any = None
+        self.size = 0
+        self.is_kept = False
+
+
+class Content(NamedTuple):
+    """The html and text of an email that the request made: they are stored with the email."""
+
+    html: str | None
+    text: str | None
+
+
+class Answered(NamedTuple):
+    """A request with its answer; `contents` are those of the emails in the answer, in its order."""
+
+    asked: Asked
+    status: int
+    body: bytes | None
+    contents: Sequence[Content] = ()
+
+
+class Journal(Protocol):
+    """The log of requests."""
+
+    def keeps(self, caller: Caller) -> bool:
+        """Whether there is a log for this caller's team."""
+        ...
+
+    async def keep(self, conn: Connection, answered: Sequence[Answered]) -> None:
+        """Write rows in the caller's transaction."""
+        ...
+
+    async def keep_alone(self, answered: Answered) -> None:
+        """Commit a row; gives up where that cannot be done, and never raises."""
+        ...
+
+    def keep_later(self, answered: Answered) -> None:
+        """Write the row within a second, unless there is too much to do."""
+        ...
+
+
+class NoJournal:
+    """Where nothing is logged."""
+
+    def keeps(self, caller: Caller) -> bool:
+        return False
+
+    async def keep(self, conn: Connection, answered: Sequence[Answered]) -> None:
+        """Nothing."""
+
+    async def keep_alone(self, answered: Answered) -> None:
+        """Nothing."""
+
+    def keep_later(self, answered: Answered) -> None:
+        """Nothing."""

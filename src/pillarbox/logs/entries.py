@@ -1,0 +1,99 @@
+"""From a request with its answer to a row of the log.
+
+The html and text of emails that the request made are stored with them already, and are most of such a
+request. In the row a number stands for each: the place of the email among those in the answer. It is found by
+identity, not by equality: the very string that was parsed is the one that was stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from pillarbox.kernel.journal import UNREADABLE, Answered
+from pillarbox.logs.masking import masked_answer, masked_question
+
+MOST: Final = 256 * 1024
+"""Octets of a body that are kept."""
+SURELY_LESS: Final = 200 * 1024
+"""A request of so many octets is below `MOST` when it is written anew."""
+LONGEST_ENDPOINT: Final = 2048
+LONGEST_AGENT: Final = 512
+SHORT: Final = 64
+"""Characters that are not worth a reference."""
+BODIES: Final = ("html", "text")
+
+Row = tuple[Any, ...]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def row_of(answered: Answered) -> Row:
+    """The row, in the order of `queries.COLUMNS`."""
+    asked = answered.asked
+    question, refers = _question(answered)
+    agent = asked.user_agent
+    return (
+        asked.team_id,
+        asked.id,
+        asked.at,
+        asked.endpoint[:LONGEST_ENDPOINT].replace("\0", "\ufffd"),
+        asked.method,
+        answered.status,
+        None if agent is None else agent.decode("latin-1")[:LONGEST_AGENT],
+        question,
+        _answer(answered.body),
+        refers,
+    )
+
+
+def _question(answered: Answered) -> tuple[str | None, bool]:
+    """The body of the request as JSON, and whether it refers to contents."""
+    asked = answered.asked
+    if asked.body is None:
+        return None, False
+    if asked.body is UNREADABLE:
+        return '{"invalid_json":true}', False
+    body = masked_question(asked.body)
+    if asked.size > SURELY_LESS:
+        size = len(_encode(body))
+        if size > MOST:
+            return _truncated(size), False
+    shorter = _referring(body, answered) if answered.contents else None
+    return _encode(body if shorter is None else shorter).decode(), shorter is not None
+
+
+def _answer(body: bytes | None) -> str | None:
+    if not body:
+        return None
+    if len(body) <= 4 * MOST:
+        body = masked_answer(body)
+    return _truncated(len(body)) if len(body) > MOST else body.decode()
+
+
+def _truncated(size: int) -> str:
+    return f'{{"truncated":true,"size":{size}}}'
+
+
+def _referring(body: Any, answered: Answered) -> Any:
+    """The body with numbers for what is stored elsewhere; None where nothing is."""
+    places: dict[int, int] = {}
+    for place, content in enumerate(answered.contents):
+        for text in content:
+            if text is not None and len(text) > SHORT:
+                places[id(text)] = place
+    items = [body] if isinstance(body, dict) else body
+    if not places or len(items) != len(answered.contents):
+        return None
+    referring = [_one_referring(item, places) for item in items]
+    return referring[0] if isinstance(body, dict) else referring
+
+
+def _one_referring(item: dict[str, Any], places: dict[int, int]) -> dict[str, Any]:
+    found = {}
+    for name in BODIES:
+        place = places.get(id(item.get(name)))
+        if place is not None:
+            found[name] = place
+    return {**item, **found} if found else item

@@ -1,0 +1,71 @@
+"""What of a body is not written down (logs.md section 3)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+MASK: Final = "[redacted]"
+
+SECRETS: Final = frozenset(("token", "signing_secret", "client_secret", "access_token", "refresh_token"))
+LINKS: Final = frozenset(("download_url",))
+"""Links that are a credential from end to end."""
+SHARED: Final = "url"
+"""A link whose query is the credential."""
+
+_SUSPECT = re.compile(
+    rb'"(?:' + "|".join(sorted(SECRETS | LINKS)).encode() + rb')"|"' + SHARED.encode() + rb'":"[^"]*\?'
+)
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def masked_answer(body: bytes) -> bytes:
+    """The body of an answer without its secrets; the very same bytes where it has none."""
+    if _SUSPECT.search(body) is None:
+        return body
+    return _encode(_masked(_decode(body)))
+
+
+def masked_question(body: Any) -> Any:
+    """The parsed body of a request without what it attaches; what was given is not changed."""
+    if isinstance(body, dict):
+        return _without_secrets(body)
+    if isinstance(body, list):
+        return [_without_secrets(item) if isinstance(item, dict) else item for item in body]
+    return body
+
+
+def _without_secrets(body: dict[str, Any]) -> dict[str, Any]:
+    attached = body.get("attachments")
+    if isinstance(attached, list):
+        body = {**body, "attachments": [_without_content(item) for item in attached]}
+    if not SECRETS.isdisjoint(body):
+        body = {
+            name: MASK if name in SECRETS and value is not None else value for name, value in body.items()
+        }
+    return body
+
+
+def _without_content(item: Any) -> Any:
+    if not isinstance(item, dict) or item.get("content") is None:
+        return item
+    return {**item, "content": MASK}
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _masked_member(name, member) for name, member in value.items()}
+    return value
+
+
+def _masked_member(name: str, value: Any) -> Any:
+    if value is not None and (name in SECRETS or name in LINKS):
+        return MASK
+    if name == SHARED and isinstance(value, str) and "?" in value:
+        return value[: value.index("?") + 1] + MASK
+    return _masked(value)

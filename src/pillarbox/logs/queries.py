@@ -1,0 +1,107 @@
+"""SQL of the log of requests. `insert` takes rows of several teams; each names its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.paging import Page
+
+COLUMNS = """
+    team_id id created_at endpoint method response_status user_agent request_body response_body refers
+""".split()  # noqa: SIM905 - read as one
+
+# $5: the least id that is still kept.
+LIST = """
+    SELECT id, created_at, endpoint, method, response_status, user_agent FROM (
+        (SELECT id, created_at, endpoint, method, response_status, user_agent
+           FROM logs WHERE team_id = $1 AND id < $2 AND id >= $5 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, created_at, endpoint, method, response_status, user_agent
+           FROM logs WHERE team_id = $1 AND id > $3 AND id >= $5 ORDER BY id LIMIT $4)
+    ) AS page
+"""
+
+GET = """
+    SELECT id, created_at, endpoint, method, response_status, user_agent, request_body, response_body, refers
+      FROM logs
+     WHERE team_id = $1 AND id = $2 AND id >= $3
+"""
+
+CONTENTS = """
+    SELECT id, html, text FROM contents WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
+# Across teams: each of them is gone through on its own, by its own number of days.
+TEAMS = """
+    SELECT t.team_id, t.days FROM (SELECT id AS team_id, log_retention_days AS days FROM teams) AS t
+     ORDER BY t.team_id
+"""
+
+REMOVE = """
+    WITH old AS MATERIALIZED (
+        SELECT id FROM logs WHERE team_id = $1 AND id < $2 ORDER BY id LIMIT $3
+    )
+    DELETE FROM logs l USING old WHERE l.team_id = $1 AND l.id = old.id
+"""
+
+
+class ListedLog(NamedTuple):
+    """A row of the list."""
+
+    id: UUID
+    created_at: datetime
+    endpoint: str
+    method: str
+    response_status: int
+    user_agent: str | None
+
+
+class StoredLog(NamedTuple):
+    """One row; bodies are the JSON text."""
+
+    id: UUID
+    created_at: datetime
+    endpoint: str
+    method: str
+    response_status: int
+    user_agent: str | None
+    request_body: str | None
+    response_body: str | None
+    refers: bool
+
+
+class StoredContent(NamedTuple):
+    id: UUID
+    html: str | None
+    text: str | None
+
+
+async def insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    await conn.copy_records_to_table("logs", records=rows, columns=COLUMNS)
+
+
+async def page(db: TeamDb, page: Page, oldest: UUID) -> list[ListedLog]:
+    return await db.all(ListedLog, LIST, *page.args, oldest)
+
+
+async def get(db: TeamDb, log_id: UUID, oldest: UUID) -> StoredLog | None:
+    return await db.one(StoredLog, GET, log_id, oldest)
+
+
+async def contents(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, StoredContent]:
+    """The contents of these emails, of those that are still here."""
+    return {found.id: found for found in await db.all(StoredContent, CONTENTS, ids)}
+
+
+async def retentions(source: Source) -> list[tuple[UUID, int | None]]:
+    """The teams with their own number of days, if they have one."""
+    return [(row["team_id"], row["days"]) for row in await source.fetch(TEAMS)]
+
+
+async def remove(db: TeamDb, before: UUID, most: int) -> int:
+    """Remove some of the rows before this id; returns how many."""
+    return await db.run(REMOVE, before, most)

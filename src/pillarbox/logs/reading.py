@@ -1,0 +1,40 @@
+"""A row of the log as it is shown: with the html and text that are stored with its emails."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.logs import queries
+from pillarbox.logs.entries import BODIES
+from pillarbox.logs.queries import StoredLog
+
+REMOVED: Final = "[removed]"
+"""Stands for what went with its email."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+async def request_body(db: TeamDb, row: StoredLog) -> str | None:
+    """The body of the request, whole."""
+    if not row.refers or row.request_body is None or row.response_body is None:
+        return row.request_body
+    body, answer = _decode(row.request_body), _decode(row.response_body)
+    ids = [UUID(made["id"]) for made in answer.get("data", [answer])]
+    known = await queries.contents(db, ids)
+    for item in body if isinstance(body, list) else [body]:
+        _restore(item, ids, known)
+    return _encode(body).decode()
+
+
+def _restore(item: dict[str, Any], ids: list[UUID], known: dict[UUID, queries.StoredContent]) -> None:
+    for name in BODIES:
+        place = item.get(name)
+        if isinstance(place, int):
+            content = known.get(ids[place])
+            text = getattr(content, name, None)
+            item[name] = REMOVED if text is None else text

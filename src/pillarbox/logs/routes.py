@@ -1,0 +1,37 @@
+"""The HTTP door of the log of requests (logs.md section 2). Its own requests are not in it."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.routing import Access, route
+from pillarbox.logs import queries, reading, wire
+from pillarbox.logs.policy import LogPolicy
+
+
+@route(
+    "GET",
+    "/logs",
+    needs=Access.FULL,
+    query=("limit", "after", "before"),
+    reply=wire.ListItem,
+    logged=False,
+    summary="List requests",
+)
+async def index(request: Request, db: TeamDb) -> Reply:
+    page = Page.read(request.query)
+    policy = request.use(LogPolicy)
+    oldest = policy.oldest(policy.days_of(request.known), request.at)
+    return Reply(envelope(await queries.page(db, page, oldest), page, wire.listed))
+
+
+@route("GET", "/logs/{log_id}", needs=Access.FULL, reply=wire.Log, logged=False, summary="Retrieve a request")
+async def show(request: Request, db: TeamDb) -> Reply:
+    policy = request.use(LogPolicy)
+    oldest = policy.oldest(policy.days_of(request.known), request.at)
+    found = await queries.get(db, request.uuid("log_id"), oldest)
+    if found is None:
+        raise NotFound("Log")
+    return Reply(wire.log(found, await reading.request_body(db, found)))

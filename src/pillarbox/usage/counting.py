@@ -1,0 +1,81 @@
+"""Units that are counted beside those of sent mail: emails received, and what a canceled email gives back.
+
+Received mail is always taken. What comes above a quota is marked with the number of units that would have
+been enough, and its content is kept from the team until the quota is that large, or there is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.problems import Problem
+from pillarbox.usage import queries
+from pillarbox.usage.quotas import Book, Spending, opened
+
+
+class EmailAboveQuota(Problem):
+    status, name = 403, "email_above_quota"
+
+    def __init__(self) -> None:
+        super().__init__("This email was received above your quota. Raise the quota to see its content.")
+
+
+class Arrived(NamedTuple):
+    """A received email."""
+
+    team_id: UUID
+    id: UUID
+    at: datetime
+
+
+async def count_received(conn: Connection, arrived: Sequence[Arrived]) -> None:
+    """Count emails whose rows this transaction has inserted; to be called last in it, because the counts of
+    their teams stay locked until its end."""
+    if not arrived:
+        return
+    units = Counter((mail.team_id, mail.at.date()) for mail in arrived)
+    metered = await queries.count_received(conn, [(*key, number) for key, number in units.items()])
+    if metered:
+        await _mark(conn, [mail for mail in arrived if mail.team_id in metered])
+
+
+async def give_back(db: TeamDb, email_id: UUID) -> None:
+    """Give back the units of an email that this transaction has canceled."""
+    await queries.give_back(db, email_id)
+
+
+async def refuse_above(db: TeamDb, email_id: UUID) -> None:
+    """403 where the content of this received email is kept from the team."""
+    if await queries.is_above(db, email_id):
+        raise EmailAboveQuota
+
+
+async def _mark(conn: Connection, arrived: Sequence[Arrived]) -> None:
+    spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
+    book = await opened(conn, spendings)
+    # The book has them all already: count from where it stood before.
+    for spending in spendings:
+        book.spend(Spending(spending.team_id, spending.at, -1))
+    rows = []
+    for mail, spending in zip(arrived, spendings, strict=True):
+        book.spend(spending)
+        above = _above(book, spending)
+        if above != (None, None):
+            rows.append((mail.team_id, mail.id, *above))
+    if rows:
+        await queries.mark_above(conn, rows)
+
+
+def _above(book: Book, spent: Spending) -> tuple[int | None, int | None]:
+    """The units of the day and of the month, each where that is more than the quota."""
+    daily, monthly = book.quotas(spent.team_id)
+    day, month = book.after(Spending(spent.team_id, spent.at, 0))
+    return (
+        day if daily is not None and day > daily else None,
+        month if monthly is not None and month > monthly else None,
+    )

@@ -1,0 +1,36 @@
+"""The background door of usage: days that no month asks for any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.collectors import changed, in_batches
+from pillarbox.kernel.rounds import Round
+from pillarbox.usage import queries
+
+KEPT: Final = timedelta(days=62)
+BATCH: Final = 1000
+
+
+async def forget(pool: asyncpg.Pool, clock: Clock) -> int:
+    """Remove the counts of days that are two months old; returns how many."""
+    before = (clock.now() - KEPT).date()
+
+    async def some() -> int:
+        return changed(await queries.forget(pool, before, BATCH))
+
+    return await in_batches(some)
+
+
+def usage_rounds(pool: asyncpg.Pool, clock: Clock) -> Sequence[Round]:
+    """What comes round for usage."""
+
+    async def work() -> str:
+        return f"{await forget(pool, clock)} days of usage"
+
+    return [Round("usage.forget", timedelta(days=1), work)]

@@ -1,0 +1,159 @@
+"""SQL of what teams use. `USED` reads rollups of days and the increments that are not folded yet in one
+snapshot, so every unit is in it once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.db import Connection, Source, TeamDb
+
+LOCKS = 0x71756F74
+"""The first half of the locks of teams' quotas; the second is the team's number."""
+
+# In the order of the numbers, so that no two commits wait for each other crosswise.
+LOCK = """
+    SELECT pg_advisory_xact_lock($2, k.number)
+      FROM (SELECT t.team_id, t.number
+              FROM (SELECT id AS team_id, number FROM teams) AS t
+             WHERE t.team_id = ANY ($1::uuid[])
+             ORDER BY t.number
+            OFFSET 0) AS k
+"""
+
+USED = """
+    SELECT k.team_id, k.day, t.daily_quota, t.monthly_quota, u.day_sent, u.day_received, u.month_sent,
+           u.month_received
+      FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) AS k (team_id, day, month)
+      JOIN teams t ON t.id = k.team_id
+     CROSS JOIN LATERAL (
+           SELECT coalesce(sum(s.sent) FILTER (WHERE s.start >= k.day AND s.start < k.day + interval '1 day'),
+                           0)::bigint AS day_sent,
+                  coalesce(sum(s.received) FILTER (WHERE s.start >= k.day
+                                                     AND s.start < k.day + interval '1 day'),
+                           0)::bigint AS day_received,
+                  coalesce(sum(s.sent), 0)::bigint AS month_sent,
+                  coalesce(sum(s.received), 0)::bigint AS month_received
+             FROM (SELECT r.start, r.received AS sent, 0 AS received
+                     FROM rollups r
+                    WHERE r.team_id = k.team_id AND r.level = 3
+                      AND r.start >= k.month AND r.start < k.month + interval '1 month'
+                    UNION ALL
+                   SELECT i.start, i.received, 0
+                     FROM metric_increments i
+                    WHERE i.team_id = k.team_id AND i.received > 0
+                      AND i.start >= k.month AND i.start < k.month + interval '1 month'
+                    UNION ALL
+                   SELECT d.day::timestamptz, -d.returned, d.received
+                     FROM usage_days d
+                    WHERE d.team_id = k.team_id
+                      AND d.day >= k.month::date AND d.day < (k.month + interval '1 month')::date) AS s) AS u
+"""
+
+# The rows of teams are locked in order. Answers which of the teams have a quota.
+COUNT_RECEIVED = """
+    WITH counted AS (
+        INSERT INTO usage_days AS u (team_id, day, received)
+        SELECT k.team_id, k.day, k.units
+          FROM unnest($1::uuid[], $2::date[], $3::bigint[]) AS k (team_id, day, units)
+         ORDER BY k.team_id, k.day
+        ON CONFLICT (team_id, day) DO UPDATE SET received = u.received + excluded.received
+        RETURNING u.team_id
+    )
+    SELECT DISTINCT c.team_id
+      FROM counted c
+      JOIN teams t ON t.id = c.team_id
+     WHERE t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL
+"""
+
+MARK_ABOVE = """
+    UPDATE received_emails e
+       SET above_daily = k.above_daily, above_monthly = k.above_monthly
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[])
+           AS k (team_id, id, above_daily, above_monthly)
+     WHERE e.team_id = k.team_id AND e.id = k.id
+"""
+
+GIVE_BACK = """
+    INSERT INTO usage_days AS u (team_id, day, returned)
+    SELECT e.team_id, e.created_at::date,
+           (SELECT count(*) FROM recipients r WHERE r.team_id = e.team_id AND r.email_id = e.id)
+      FROM emails e
+     WHERE e.team_id = $1 AND e.id = $2
+    ON CONFLICT (team_id, day) DO UPDATE SET returned = u.returned + excluded.returned
+"""
+
+IS_ABOVE = """
+    SELECT coalesce(e.above_daily > t.daily_quota, false)
+           OR coalesce(e.above_monthly > t.monthly_quota, false)
+      FROM received_emails e
+      JOIN teams t ON t.id = e.team_id
+     WHERE e.team_id = $1 AND e.id = $2
+"""
+
+DOMAINS = """
+    SELECT count(*) FROM domains WHERE team_id = $1
+"""
+
+# Across teams: days of which nobody asks any more.
+FORGET = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, day FROM usage_days WHERE day < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM usage_days u USING old WHERE u.team_id = old.team_id AND u.day = old.day
+"""
+
+
+class Used(NamedTuple):
+    """What a team has used in a day and in its month, and what it may."""
+
+    team_id: UUID
+    day: datetime
+    daily_quota: int | None
+    monthly_quota: int | None
+    day_sent: int
+    day_received: int
+    month_sent: int
+    month_received: int
+
+
+async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
+    """Be the only one who spends units of these teams until the end of the transaction."""
+    await conn.execute(LOCK, teams, LOCKS)
+
+
+async def used(source: Source, places: Sequence[tuple[UUID, datetime, datetime]]) -> list[Used]:
+    """What was used, for each team, day and month."""
+    teams, days, months = zip(*places, strict=True)
+    return [Used(**row) for row in await source.fetch(USED, teams, days, months)]
+
+
+async def count_received(conn: Connection, units: Sequence[tuple[UUID, date, int]]) -> list[UUID]:
+    """Count received emails; returns the teams among these that have a quota."""
+    teams, days, numbers = zip(*units, strict=True)
+    return [row["team_id"] for row in await conn.fetch(COUNT_RECEIVED, teams, days, numbers)]
+
+
+async def mark_above(conn: Connection, rows: Sequence[tuple[UUID, UUID, int | None, int | None]]) -> None:
+    """Note with received emails what they were too many by."""
+    await conn.execute(MARK_ABOVE, *zip(*rows, strict=True))
+
+
+async def give_back(db: TeamDb, email_id: UUID) -> None:
+    await db.run(GIVE_BACK, email_id)
+
+
+async def is_above(db: TeamDb, email_id: UUID) -> bool:
+    found: bool | None = await db.value(IS_ABOVE, email_id)
+    return bool(found)
+
+
+async def domains(db: TeamDb) -> int:
+    found: int = await db.value(DOMAINS)
+    return found
+
+
+async def forget(source: Source, before: date, most: int) -> Any:
+    return await source.execute(FORGET, before, most)

@@ -1,0 +1,103 @@
+"""Whether a request still has room in the quotas of its team, decided in the commit that accepts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import Connection
+from pillarbox.kernel.problems import Problem
+from pillarbox.usage import queries
+from pillarbox.usage.windows import day_of, month_of, next_day, next_month, seconds_until
+
+
+class DailyQuotaExceeded(Problem):
+    status, name = 429, "daily_quota_exceeded"
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("You have reached your daily email quota.", {"retry-after": str(retry_after)})
+
+
+class MonthlyQuotaExceeded(Problem):
+    status, name = 429, "monthly_quota_exceeded"
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("You have reached your monthly email quota.", {"retry-after": str(retry_after)})
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The units that one request wants to spend at an instant."""
+
+    team_id: UUID
+    at: datetime
+    units: int
+
+
+class Book:
+    """What teams have used, as a commit goes on."""
+
+    def __init__(self, read: Sequence[queries.Used]) -> None:
+        self._quotas = {row.team_id: (row.daily_quota, row.monthly_quota) for row in read}
+        self._days = {(row.team_id, row.day): row.day_sent + row.day_received for row in read}
+        self._months = {(row.team_id, month_of(row.day)): row.month_sent + row.month_received for row in read}
+
+    def quotas(self, team_id: UUID) -> tuple[int | None, int | None]:
+        """The daily and the monthly quota."""
+        return self._quotas[team_id]
+
+    def after(self, wanted: Spending) -> tuple[int, int]:
+        """What its day and its month would have used with this."""
+        day, month = day_of(wanted.at), month_of(wanted.at)
+        return (
+            self._days[wanted.team_id, day] + wanted.units,
+            self._months[wanted.team_id, month] + wanted.units,
+        )
+
+    def spend(self, wanted: Spending) -> None:
+        daily, monthly = self.after(wanted)
+        self._days[wanted.team_id, day_of(wanted.at)] = daily
+        self._months[wanted.team_id, month_of(wanted.at)] = monthly
+
+
+async def opened(conn: Connection, spendings: Sequence[Spending]) -> Book:
+    """The book of these teams, which nobody else writes in until the end of the transaction."""
+    await queries.lock(conn, list({spending.team_id for spending in spendings}))
+    places = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
+    # A statement of its own, so that it sees what the holder of the lock before has committed.
+    return Book(await queries.used(conn, list(places)))
+
+
+class Quotas:
+    """Judges requests of teams that have a quota."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def judge(self, conn: Connection, wanted: Sequence[Spending]) -> list[Problem | None]:
+        """In order, for each request: nothing where it fits in whole, else why it does not.
+
+        The units of those that fit are spent by this transaction, which must go on to accept them.
+        """
+        book = await opened(conn, wanted)
+        now = self._clock.now()
+        found: list[Problem | None] = []
+        for spending in wanted:
+            problem = _refusal(book, spending, now)
+            if problem is None:
+                book.spend(spending)
+            found.append(problem)
+        return found
+
+
+def _refusal(book: Book, wanted: Spending, now: datetime) -> Problem | None:
+    daily, monthly = book.quotas(wanted.team_id)
+    day, month = book.after(wanted)
+    if daily is not None and day > daily:
+        return DailyQuotaExceeded(seconds_until(next_day(wanted.at), now))
+    if monthly is not None and month > monthly:
+        return MonthlyQuotaExceeded(seconds_until(next_month(wanted.at), now))
+    return None

@@ -1,0 +1,23 @@
+"""The HTTP door of usage (conventions section 12)."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.routing import Access, route
+from pillarbox.usage import queries, wire
+from pillarbox.usage.meter import UsageMeter
+from pillarbox.usage.wire import Limits
+
+
+@route(
+    "GET", "/usage", needs=Access.ANY, reply=wire.Usage, summary="Show what is used, and how much may be used"
+)
+async def usage(request: Request, db: TeamDb) -> Reply:
+    limits = request.use(Limits)
+    own = request.known.rate_limit
+    used = await request.use(UsageMeter).read(db.source, db.team_id)
+    now = request.use(Clock).now()  # type: ignore[type-abstract]
+    rate_limit = limits.rate_limit if own is None else own
+    return Reply(wire.usage(used, await queries.domains(db), limits, rate_limit, now))

@@ -1,0 +1,95 @@
+"""The shape of `GET /usage` (conventions section 12); field order is the contract's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from pillarbox.kernel.instants import iso_style
+from pillarbox.usage.queries import Used
+from pillarbox.usage.windows import next_day, next_month
+
+UNLIMITED: Final = 9007199254740991
+"""Where official clients expect a number; the largest that all of them read exactly."""
+
+
+class Emails(Struct):
+    used: int
+    limit: int | None
+    sent: int
+    received: int
+    resets_at: str
+
+
+class EmailWindows(Struct):
+    daily: Emails
+    monthly: Emails
+
+
+class Counted(Struct):
+    used: int
+    limit: int | None
+
+
+class Credits(Struct):
+    used: int
+    limit: int | None
+    next_increase_at: str | None
+
+
+class Runs(Struct):
+    used: int
+    limit: int
+    resets_at: str
+
+
+class RateLimit(Struct):
+    limit: int
+    duration: str
+
+
+class Usage(Struct):
+    object: str
+    emails: EmailWindows
+    contacts: Counted
+    segments: Counted
+    broadcasts: Counted
+    ai_credits: Credits
+    automation_runs: Runs
+    domains: Counted
+    rate_limit: RateLimit
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the operator has set for all teams; None is no limit."""
+
+    rate_limit: int
+    most_domains: int | None
+
+
+def usage(used: Used, domains: int, limits: Limits, rate_limit: int, now: datetime) -> Usage:
+    """Contacts, segments, broadcasts and automations count nothing as long as there are none."""
+    day, month = iso_style(next_day(now)), iso_style(next_month(now))
+    daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
+    monthly = Emails(
+        used.month_sent + used.month_received,
+        UNLIMITED if used.monthly_quota is None else used.monthly_quota,
+        used.month_sent,
+        used.month_received,
+        month,
+    )
+    return Usage(
+        "usage",
+        EmailWindows(daily, monthly),
+        contacts=Counted(0, UNLIMITED),
+        segments=Counted(0, None),
+        broadcasts=Counted(0, None),
+        ai_credits=Credits(0, None, None),
+        automation_runs=Runs(0, UNLIMITED, month),
+        domains=Counted(domains, limits.most_domains),
+        rate_limit=RateLimit(rate_limit, "1000ms"),
+    )
