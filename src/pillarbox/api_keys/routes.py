@@ -12,6 +12,7 @@ from pillarbox.kernel.fields import parse, reference
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
 
 
@@ -78,6 +79,7 @@ async def delete(request: Request, db: TeamDb) -> Reply:
     key_id = request.uuid("api_key_id")
     async with db.transaction() as inner:
         await keys.delete(inner, key_id)
+        reply = await recorded(request, inner, Reply(wire.ApiKeyDeleted("api_key", key_id, True)))
     # Only after the commit: an earlier look-up could have remembered the key once more.
     request.use(KeyCredentials).forget(db.team_id)
-    return Reply(wire.ApiKeyDeleted("api_key", key_id, True))
+    return reply

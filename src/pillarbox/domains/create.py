@@ -46,17 +46,22 @@ class NoCapability(InvalidField):
 
 
 async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
-    """A new domain with its key, committed. `db` must not be inside a transaction: making a key takes
+    """A new domain with its key, committed."""
+    domain, key = await prepared(db, wanted, shop)
+    async with db.transaction() as inner:
+        await add(inner, domain, key, shop)
+    return domain
+
+
+async def prepared(db: TeamDb, wanted: NewDomain, shop: Workshop) -> tuple[Domain, StoredKey]:
+    """A new domain with its key, not stored yet. `db` must not be inside a transaction: making a key takes
     a tenth of a second, and no transaction waits for it."""
     name = registrable_name(wanted.name, shop.here)
     refuse_options(wanted)
     await refuse_taken(db, name, shop.here)
     stamp = shop.ids.stamp()
     key = await make_key(shop)
-    domain = drafted(wanted, name, key, stamp.id, stamp.at)
-    async with db.transaction() as inner:
-        await add(inner, domain, key, shop)
-    return domain
+    return drafted(wanted, name, key, stamp.id, stamp.at), key
 
 
 async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: Workshop) -> None:

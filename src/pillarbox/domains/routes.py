@@ -5,7 +5,7 @@ from __future__ import annotations
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.domains import checks, queries, wire
 from pillarbox.domains.changes import change
-from pillarbox.domains.create import create as create_domain
+from pillarbox.domains.create import add, prepared
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.removal import delete
@@ -16,6 +16,7 @@ from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.paging import Page, envelope
 from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
 
 
@@ -32,9 +33,13 @@ from pillarbox.kernel.routing import Access, route
 async def create(request: Request, db: TeamDb) -> Reply:
     wanted = parse(wire.NewDomain, request.json())
     shop = request.use(Workshop)
-    domain = await create_domain(db, wanted, shop)
+    domain, key = await prepared(db, wanted, shop)
+    async with db.transaction() as inner:
+        await add(inner, domain, key, shop)
+        shape = wire.created(domain, shop.here, proof=await proof_needed(inner, shop.here))
+        reply = await recorded(request, inner, Reply(shape))
     request.use(Senders).forget(db.team_id)
-    return Reply(wire.created(domain, shop.here, proof=await proof_needed(db, shop.here)))
+    return reply
 
 
 @route(
@@ -74,8 +79,9 @@ async def update(request: Request, db: TeamDb) -> Reply:
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
         await change(inner, domain_id, wanted, request.use(Workshop))
+        reply = await recorded(request, inner, Reply(wire.DomainChanged("domain", domain_id)))
     request.use(Senders).forget(db.team_id)
-    return Reply(wire.DomainChanged("domain", domain_id))
+    return reply
 
 
 @route(
@@ -90,10 +96,11 @@ async def remove(request: Request, db: TeamDb) -> Reply:
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
         await delete(inner, domain_id, request.use(Workshop))
+        reply = await recorded(request, inner, Reply(wire.DomainDeleted("domain", domain_id, True)))
     # Only after the commit: an earlier look-up could have remembered the domain once more.
     request.use(Senders).forget(db.team_id)
     request.use(KeyCredentials).forget(db.team_id)
-    return Reply(wire.DomainDeleted("domain", domain_id, True))
+    return reply
 
 
 @route(

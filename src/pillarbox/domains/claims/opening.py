@@ -44,9 +44,17 @@ class Opened(NamedTuple):
     new: bool
 
 
-async def open_claim(db: TeamDb, wanted: NewClaim, shop: Workshop, rules: ClaimRules) -> Opened:
-    """The team's claim for the name, committed. `db` must not be inside a transaction: a new placeholder
-    needs a key, and no transaction waits for one."""
+class Prepared(NamedTuple):
+    """What is asked for, and the key of the placeholder, if there has to be a new one."""
+
+    name: str
+    options: Options
+    key: StoredKey | None
+
+
+async def prepared(db: TeamDb, wanted: NewClaim, shop: Workshop) -> Prepared:
+    """What opening the claim takes. `db` must not be inside a transaction: a new placeholder needs a key, and
+    no transaction waits for one."""
     name = registrable_name(wanted.name, shop.here)
     options = options_of(wanted)
     refuse_same_label(options.tracking_subdomain, options.return_path)
@@ -55,14 +63,13 @@ async def open_claim(db: TeamDb, wanted: NewClaim, shop: Workshop, rules: ClaimR
         if not await directory.owned_elsewhere(db, name):
             raise NothingToClaim
         key = await make_key(shop)
-    async with db.transaction() as inner:
-        await directory.hold_name(inner, name)
-        return await _open(inner, name, options, shop, rules, key)
+    return Prepared(name, options, key)
 
 
-async def _open(
-    db: TeamDb, name: str, options: Options, shop: Workshop, rules: ClaimRules, key: StoredKey | None
-) -> Opened:
+async def open_claim(db: TeamDb, ready: Prepared, shop: Workshop, rules: ClaimRules) -> Opened:
+    """The team's claim for the name, in the transaction that `db` stands for."""
+    name, options, key = ready
+    await directory.hold_name(db, name)
     place = await domain_queries.place(db, name)
     last = None if place is None else await queries.latest(db, place.domain_id)
     now = shop.ids.stamp().at

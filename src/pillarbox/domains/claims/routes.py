@@ -7,7 +7,7 @@ from uuid import UUID
 from pillarbox.domains import check_queries
 from pillarbox.domains import queries as domain_queries
 from pillarbox.domains.claims import queries, wire
-from pillarbox.domains.claims.opening import open_claim
+from pillarbox.domains.claims.opening import open_claim, prepared
 from pillarbox.domains.claims.policy import JOB, OPEN, ClaimRules, Status
 from pillarbox.domains.claims.queries import Claim
 from pillarbox.domains.senders import Senders
@@ -17,6 +17,7 @@ from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.problems import Invalid, NotFound
+from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
 
 
@@ -37,9 +38,14 @@ class ClaimOver(Invalid):
 )
 async def create(request: Request, db: TeamDb) -> Reply:
     wanted = parse(wire.NewClaim, request.json())
-    opened = await open_claim(db, wanted, request.use(Workshop), request.use(ClaimRules))
+    shop = request.use(Workshop)
+    ready = await prepared(db, wanted, shop)
+    async with db.transaction() as inner:
+        opened = await open_claim(inner, ready, shop, request.use(ClaimRules))
+        reply = Reply(wire.shown(opened.claim), 201 if opened.new else 200)
+        await recorded(request, inner, reply)
     request.use(Senders).forget(db.team_id)
-    return Reply(wire.shown(opened.claim), 201 if opened.new else 200)
+    return reply
 
 
 @route(
