@@ -436,7 +436,11 @@ class House:
             rate_limit=self.settings.rate_limit,
             clock=self.clock,
             ids=self.ids,
+            is_closed=self._is_closed,
         )
+
+    def _is_closed(self) -> bool:
+        return self.maintenance.is_on
 
     def _smtp_doors(self) -> SmtpDoors | None:
         """The listeners of the SMTP doors, where this process has any."""
@@ -451,7 +455,13 @@ class House:
         return SmtpDoors(
             doors=runtime.doors,
             submission=self.submission,
-            inbound=InboundDesk(self.receiving, self.addresses, self.return_path.take, self.clock),
+            inbound=InboundDesk(
+                self.receiving,
+                self.addresses,
+                self.return_path.take,
+                self.clock,
+                is_closed=self._is_closed,
+            ),
             manner=smtp_manner(settings),
             asked=settings.submission,
             certificate=smtp_certificate(settings, self.clock),

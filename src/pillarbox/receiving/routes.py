@@ -13,6 +13,7 @@ from pillarbox.kernel.routing import Access, route
 from pillarbox.receiving import files, queries, wire
 from pillarbox.receiving.queries import Part, StoredEmail
 from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, Reading
+from pillarbox.usage import counting
 
 
 @route(
@@ -86,6 +87,8 @@ async def _opened(request: Request, db: TeamDb) -> StoredEmail:
     found = await queries.get(db, request.uuid("email_id"))
     if found is None:
         raise NotFound("Email")
+    if request.known.is_metered:
+        await counting.refuse_above(db, found.id)
     return found
 
 

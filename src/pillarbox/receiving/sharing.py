@@ -12,6 +12,7 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.receiving import queries
 from pillarbox.receiving.queries import StoredEmail
 from pillarbox.receiving.reading import EMPTY, Reading
+from pillarbox.usage import counting
 
 UNNAMED = "attachment"
 
@@ -25,7 +26,11 @@ class ReceivedMail:
         self._reading = reading
 
     async def exists(self, db: TeamDb, email_id: UUID) -> bool:
-        return await queries.get(db, email_id) is not None
+        """Whether there is such an email; 403 where its content is kept from the team."""
+        if await queries.get(db, email_id) is None:
+            return False
+        await counting.refuse_above(db, email_id)
+        return True
 
     async def shared(self, db: TeamDb, email_id: UUID) -> SharedEmail | None:
         found = await queries.get(db, email_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pillarbox.kernel.clock import Clock
@@ -45,17 +46,29 @@ ANSWERS: Final = {
 
 
 class InboundDesk:
-    """Answers sessions that are not logged in. Everything else about them is the listener's."""
+    """Answers sessions that are not logged in. Everything else about them is the listener's. While
+    `is_closed`, everybody is put off."""
 
-    def __init__(self, receiving: Receiving, addresses: Addresses, bounces: Bounces, clock: Clock) -> None:
+    def __init__(
+        self,
+        receiving: Receiving,
+        addresses: Addresses,
+        bounces: Bounces,
+        clock: Clock,
+        *,
+        is_closed: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._receiving = receiving
         self._addresses = addresses
         self._bounces = bounces
         self._clock = clock
+        self._is_closed = is_closed
 
     def mail(self, session: Session, mail: Mail) -> Verdict:
         if mail.size is not None and mail.size > MOST_OCTETS:
             return say.TOO_BIG
+        if self._is_closed():
+            return say.LATER
         refusal = self._receiving.refusal
         return say.SENDER_OK if refusal is None else ANSWERS[refusal]
 

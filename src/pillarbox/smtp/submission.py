@@ -7,7 +7,7 @@ the one `emails.accept`. `250` is said when it is committed, and not before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -66,7 +66,7 @@ class Login:
 
 
 class SubmissionDesk:
-    """Decides nothing of its own: asks who may, and hands over."""
+    """Decides nothing of its own: asks who may, and hands over. While `is_closed`, everybody is put off."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class SubmissionDesk:
         rate_limit: int,
         clock: Clock,
         ids: Ids,
+        is_closed: Callable[[], bool] = lambda: False,
     ) -> None:
         self._accept = accept
         self._credentials = credentials
@@ -86,6 +87,7 @@ class SubmissionDesk:
         self._rate_limit = rate_limit
         self._clock = clock
         self._ids = ids
+        self._is_closed = is_closed
         self._running = Running()
         self._large = ByteBudget(MOST_LARGE)
 
@@ -121,6 +123,8 @@ class SubmissionDesk:
 
     def mail(self, session: Session, mail: Mail) -> Answer:
         """The sender of the envelope is ours to write; here the message is counted for the rate limit."""
+        if self._is_closed():
+            return say.LATER
         caller = session.user.caller
         limit = self._rate_limit if caller.rate_limit is None else caller.rate_limit
         if limit and not self._windows.take(caller.team_id.bytes, limit).allowed:
