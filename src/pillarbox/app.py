@@ -33,6 +33,7 @@ from pillarbox.delivery.census import Census
 from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.connections import Connections
 from pillarbox.delivery.engine import Carrier, Engine
+from pillarbox.delivery.familiar import Familiar, familiar_rounds
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.neighbours import Neighbours
 from pillarbox.delivery.network import Network
@@ -264,6 +265,8 @@ class House:
         self.journal = RequestLog(pool, seams.clock, self.log_policy)
         self.meter = UsageMeter(pool, seams.clock)
         self.maintenance = Maintenance(pool, seams.clock)
+        is_direct = settings.route.kind is RouteKind.DIRECT
+        self.familiar = Familiar(pools.engine, seams.clock) if is_direct else None
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
@@ -306,6 +309,7 @@ class House:
             seams.clock,
             self.runtime.process_id,
             keep,
+            self.familiar,
         )
         return Engine(
             clock=seams.clock,
@@ -362,6 +366,7 @@ class House:
             sealer=sealer,
             connections=Connections(greeting.open),
             return_path=self._return_path,
+            familiar=self.familiar,
         )
         return network, keep_nothing
 
@@ -511,7 +516,7 @@ class House:
         webhooks = self._webhook_retention().rounds()
         webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
-        own += policy_rounds(self.pool, self.clock)
+        own += [*policy_rounds(self.pool, self.clock), *familiar_rounds(self.pool, self.clock)]
         received = ReceivedRetention(
             self.pool, self.clock, self.blobs, days=settings.received_retention_days
         ).rounds()

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from pillarbox.delivery import figures
 from pillarbox.delivery.connections import Address, Connections
+from pillarbox.delivery.familiar import Familiar
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.lanes import Site
 from pillarbox.delivery.pace import Signal
@@ -17,7 +18,7 @@ from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.log import get
 from pillarbox.mail.mta_sts import Policy
-from pillarbox.mail.mx import Host, Hosts, NoHosts
+from pillarbox.mail.mx import NO_DOMAIN, Host, Hosts, NoHosts
 from pillarbox.mail.replies import Outcome, Verdict, classify
 from pillarbox.mail.smtp_client import (
     ConnectFailed,
@@ -41,6 +42,12 @@ BROKEN_REMEMBERED = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3
 """For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
 
 MOST_BROKEN = 10_000
+
+LOOKED_UP_AGAIN = our_reply(
+    451,
+    "4.4.3",
+    "the domain does not exist at the moment; it has received mail before and is looked up again",
+)
 
 POINTS = {
     Stage.RCPT: "delivery.after_mail",
@@ -109,12 +116,14 @@ class Network:
         sealer: Sealer,
         connections: Connections,
         return_path: Callable[[Item], str],
+        familiar: Familiar | None = None,
     ) -> None:
         self._clock = clock
         self._way = way
         self._sealer = sealer
         self._connections = connections
         self._return_path = return_path
+        self._familiar = familiar
         self._broken: dict[tuple[str, TlsMode], float] = {}
 
     def site(self, destination: str) -> Site:
@@ -131,7 +140,7 @@ class Network:
         found = await self._way.hosts(item.destination)
         try:
             if isinstance(found, NoHosts):
-                self._nowhere(attempt, found)
+                self._nowhere(attempt, await self._doubted(item, found))
             else:
                 attempt.policy = await self._way.policy(item.destination)
                 await self._try_hosts(attempt, found.hosts)
@@ -159,6 +168,13 @@ class Network:
             else:
                 connection.abort()
         attempt.used.clear()
+
+    async def _doubted(self, item: Item, found: NoHosts) -> NoHosts:
+        """A domain that was reached before and does not exist any more is looked up once more, later."""
+        if self._familiar is None or found.reply != NO_DOMAIN:
+            return found
+        doubted = await self._familiar.doubts(item.team_id, item.destination)
+        return NoHosts(LOOKED_UP_AGAIN) if doubted else found
 
     def _nowhere(self, attempt: _Attempt, found: NoHosts) -> None:
         verdict = classify(found.reply, Stage.ROUTE)

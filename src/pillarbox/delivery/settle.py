@@ -14,7 +14,8 @@ import asyncpg
 import msgspec
 
 from pillarbox.delivery import figures, queries
-from pillarbox.delivery.items import Key
+from pillarbox.delivery.familiar import Familiar
+from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.reports import Settlement
 from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
@@ -54,6 +55,7 @@ class Settler:
         clock: Clock,
         owner: UUID,
         keep: KeepCaptured = keep_nothing,
+        familiar: Familiar | None = None,
     ) -> None:
         self._pool = pool
         self._timeline = timeline
@@ -62,6 +64,7 @@ class Settler:
         self._clock = clock
         self._owner = owner
         self._keep = keep
+        self._familiar = familiar
         self._commits: GroupCommit[Settlement, None] = GroupCommit(
             self._flush,
             kind="settle",
@@ -110,6 +113,8 @@ class Settler:
         entries = [entry for s in batch for entry in _facts(s, ours)]
         taken = await self._timeline.record(conn, entries, first=first)
         await automatic.add(conn, _causes(batch, taken), self._ids, self._publisher)
+        if self._familiar is not None:
+            await self._familiar.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
         captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
         if captured:
             await self._keep(conn, captured)
@@ -127,6 +132,14 @@ def _doubted(entry: Entry) -> Entry:
     """The same event, marked: another process may be sending the mail once more."""
     detail = entry.detail or Detail()
     return entry._replace(detail=msgspec.structs.replace(detail, uncertain=True))
+
+
+def _pair(item: Item) -> tuple[UUID, str]:
+    return item.team_id, item.destination
+
+
+def _has_arrived(settlement: Settlement) -> bool:
+    return any(entry.kind is Kind.DELIVERED for entry in settlement.entries)
 
 
 def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[automatic.Cause]:

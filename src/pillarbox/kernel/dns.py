@@ -30,6 +30,9 @@ Status = Literal["found", "no_name", "no_data", "failed"]
 MIN_TTL: Final = 60.0
 MAX_TTL: Final = 3600.0
 FAILURE_TTL: Final = 30.0
+ABSENCE_TTL: Final = 300.0
+"""That a name does not exist is kept no longer: a second look ten minutes later must be a look (OUT-03)."""
+
 MAX_CNAMES: Final = 16
 CACHE_SIZE: Final = 10_000
 LIFETIME: Final = 10.0
@@ -162,7 +165,7 @@ class DnsResolver:
                     return Answer("failed", detail="the CNAME records go in a circle")
                 seen |= hops | {target}
         except dns.resolver.NXDOMAIN as missing:
-            return Answer("no_name", ttl=_bounded(min(ttl, _negative_ttl(missing))))
+            return Answer("no_name", ttl=_bounded(min(ttl, ABSENCE_TTL, _negative_ttl(missing))))
         except (dns.exception.DNSException, OSError) as error:
             return Answer("failed", detail=_words(error))
         return Answer("failed", detail="the CNAME records form too long a chain")

@@ -510,6 +510,16 @@ CREATE TABLE sites (
 );
 CREATE INDEX sites_changed ON sites (changed_at);
 
+-- Destinations that mail of a team has reached: that one of them does not exist is looked at twice.
+CREATE TABLE destinations (
+    team_id       uuid        NOT NULL,
+    destination   text        NOT NULL,
+    reached_at    timestamptz NOT NULL,
+    missing_since timestamptz,
+    PRIMARY KEY (team_id, destination)
+);
+CREATE INDEX destinations_age ON destinations (reached_at);
+
 -- One answer per key for 24 hours; the row is in the same commit as the effects it answers for.
 CREATE TABLE idempotency_keys (
     team_id     uuid        NOT NULL,

@@ -12,3 +12,13 @@ CREATE TABLE sites (
     changed_at   timestamptz      NOT NULL
 );
 CREATE INDEX sites_changed ON sites (changed_at);
+
+-- Destinations that mail of a team has reached: that one of them does not exist is looked at twice.
+CREATE TABLE destinations (
+    team_id       uuid        NOT NULL,
+    destination   text        NOT NULL,
+    reached_at    timestamptz NOT NULL,
+    missing_since timestamptz,
+    PRIMARY KEY (team_id, destination)
+);
+CREATE INDEX destinations_age ON destinations (reached_at);
