@@ -16,6 +16,8 @@ ORDER = (
     "deliver",
     "reading",
     "parse",
+    "inbound",
+    "submission",
     "backlog",
     "domains",
     "metrics",

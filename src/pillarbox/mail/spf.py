@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from pillarbox.mail import spf_macros, spf_record
@@ -311,6 +312,7 @@ def _is_name(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def _plain_ip(address: str) -> IpAddress:
     """The address; an IPv4 address in IPv6 form is the IPv4 address (5)."""
     ip = ipaddress.ip_address(address.partition("%")[0])

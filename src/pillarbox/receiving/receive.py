@@ -45,6 +45,8 @@ T = TypeVar("T")
 MOST_OCTETS: Final = 40 * 1024 * 1024
 """The largest message that comes in."""
 MOST_HOPS: Final = 50
+MOST_TOGETHER: Final = 200
+"""Messages of one commit."""
 REMEMBERED: Final = timedelta(hours=24)
 
 IN_PLACE: Final = 64 * 1024
@@ -98,6 +100,7 @@ class Receiving:
             self._flush,
             kind="receive",
             flushers=1,
+            most_items=MOST_TOGETHER,
             weigh=lambda drafts: sum([draft.weight for draft in drafts]),
             most_waiting=rules.most_small,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
@@ -163,13 +166,13 @@ class Receiving:
         return read
 
     async def _store(self, drafts: list[Draft], raw: bytes) -> Outcome:
-        blobs = [draft.blob for draft in drafts if draft.blob is not None]
-        for blob in blobs:
+        blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
+        for blob in blobs.values():
             await self._blobs.put(blob, raw)
         ids = await self._commits.submit(drafts)
         # Committed is committed: the answer is yes, whatever befalls from here.
         if blobs and len(ids) < len(drafts):
-            await self._forget([d.blob for d in drafts if d.blob is not None and d.id not in ids])
+            await self._forget([blob for email, blob in blobs.items() if email not in ids])
         return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
 
     async def _forget(self, blobs: Sequence[str]) -> None:
@@ -189,27 +192,26 @@ class Receiving:
         if stored and self._announce is not None:
             self._announce()
         await faults.point("receive.after_commit")
-        return [tuple([draft.id for draft in drafts if draft.id in stored]) for drafts in batch]
+        return [tuple([d.row.id for d in drafts if d.row.id in stored]) for drafts in batch]
 
     async def _write(self, drafts: Sequence[Draft]) -> set[UUID]:
         """Store those that are not repetitions, with their events, in one transaction; returns their ids."""
         now = self._clock.now()
         wanted: dict[tuple[UUID, bytes], Draft] = {}
         for draft in drafts:
-            wanted.setdefault((draft.team_id, draft.fingerprint), draft)
+            wanted.setdefault(draft.key, draft)
         async with transaction(self._pool) as conn:
-            fresh = await queries.claim(conn, wanted, now, now - REMEMBERED)
-            new = [draft for key, draft in wanted.items() if key in fresh]
+            rows = [draft.row for draft in wanted.values()]
+            fresh = await queries.store(conn, rows, now, now - REMEMBERED)
+            new = [wanted[key] for key in wanted if key in fresh]
+            attachments = [row for draft in new for row in draft.attachments]
+            if attachments:
+                await queries.attach(conn, attachments)
             if new:
-                attachments = [row for draft in new for row in draft.attachments]
-                await queries.insert(
-                    conn, [draft.email for draft in new], [draft.source for draft in new], attachments
-                )
-                await self._publisher.refer(
-                    conn, [Reference(draft.team_id, KIND, draft.at, draft.id) for draft in new]
-                )
+                told = [Reference(d.row.team_id, KIND, d.row.created_at, d.row.id) for d in new]
+                await self._publisher.refer(conn, told)
             await faults.point("receive.before_commit")
-        return {draft.id for draft in new}
+        return {draft.row.id for draft in new}
 
     async def _by_size(self, raw: bytes, work: Callable[[], T]) -> T:
         return work() if len(raw) <= IN_PLACE else await self._aside(work)

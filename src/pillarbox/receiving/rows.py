@@ -14,6 +14,7 @@ from pillarbox.mail import correspondents, header_text, html_cids
 from pillarbox.mail.message import Message
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.judging import Judgement
+from pillarbox.receiving.queries import Row
 
 INLINE: Final = 256 * 1024
 """Messages up to this size go into the commit; larger ones are blobs, synced before it."""
@@ -40,24 +41,18 @@ class Parsed(msgspec.Struct, frozen=True):
 class Draft:
     """What one team gets of a message."""
 
-    team_id: UUID
-    id: UUID
-    at: Any
-    fingerprint: bytes
-    email: tuple[Any, ...]
-    source: tuple[Any, ...]
+    row: Row
     attachments: list[tuple[Any, ...]] = field(default_factory=list)
 
     @property
-    def blob(self) -> str | None:
-        found: str | None = self.source[5]
-        return found
+    def key(self) -> tuple[UUID, bytes]:
+        """What two repetitions of a message have in common."""
+        return self.row.team_id, self.row.fingerprint
 
     @property
     def weight(self) -> int:
         """Octets of the commit, about."""
-        data: bytes | None = self.source[4]
-        return 1024 + len(data or self.source[6] or b"") + 256 * len(self.attachments)
+        return 1024 + len(self.row.data or self.row.parsed or b"") + 256 * len(self.attachments)
 
 
 class Drafter:
@@ -82,24 +77,12 @@ class Drafter:
         self, team_id: UUID, recipients: Sequence[str], stamp: Stamp, trace: bytes, new_id: Callable[[], UUID]
     ) -> Draft:
         """The rows of the team that has these addresses of the envelope."""
-        email_id, raw = stamp.id, self._message.raw
-        data, blob = (None, f"{FOLDER}/{email_id}") if self._is_large else (raw, None)
-        return Draft(
-            team_id,
-            email_id,
-            stamp.at,
-            self._fingerprint,
-            self._email(team_id, recipients, stamp),
-            (team_id, email_id, trace, len(raw), data, blob, self._parsed),
-            list(self._attachments(team_id, email_id, new_id)) if self._message.attachments else [],
-        )
-
-    def _email(self, team_id: UUID, recipients: Sequence[str], stamp: Stamp) -> tuple[Any, ...]:
-        message, judgement = self._message, self._judgement
+        message, judgement, arrival = self._message, self._judgement, self._arrival
         to, cc, bcc, reply_to = self._lists
-        received_for = dict.fromkeys((*recipients, *message.received_for))
-        return (
+        raw, is_large = message.raw, self._is_large
+        row = Row(
             team_id,
+            self._fingerprint,
             stamp.id,
             stamp.at,
             _plain(message.author),
@@ -109,18 +92,24 @@ class Drafter:
             reply_to,
             message.subject,
             _plain(message.message_id or f"<{stamp.id}@{self._hostname}>"),
-            _json(list(received_for)).decode(),
+            _text(list(dict.fromkeys((*recipients, *message.received_for)))),
             len(message.attachments),
-            _json(recipients).decode(),
-            _plain(self._arrival.mail_from),
-            self._arrival.client,
+            _text(recipients),
+            _plain(arrival.mail_from),
+            arrival.client,
             judgement.spf,
             judgement.dkim,
             judgement.dmarc,
             judgement.spam_reason,
-            len(message.raw),
+            len(raw),
             message.complete,
+            trace,
+            None if is_large else raw,
+            f"{FOLDER}/{stamp.id}" if is_large else None,
+            self._parsed,
         )
+        attachments = list(self._attachments(team_id, stamp.id, new_id)) if message.attachments else []
+        return Draft(row, attachments)
 
     def _attachments(
         self, team_id: UUID, email_id: UUID, new_id: Callable[[], UUID]
@@ -147,7 +136,11 @@ class Drafter:
 
 
 def _list(addresses: Sequence[str]) -> str | None:
-    return _json(addresses).decode() if addresses else None
+    return _text(addresses) if addresses else None
+
+
+def _text(addresses: Sequence[str]) -> str:
+    return _json(addresses).decode()
 
 
 def _plain(text: str) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ratelimit import Windows, key_for
+from pillarbox.smtp import figures
 
 MINUTE = 60.0
 MOST_LOGIN_FAILURES = 5
@@ -52,7 +54,11 @@ class Clients:
 
     def admit(self, peer: str) -> bool:
         """Take one more session of this client, or refuse it."""
-        client = client_of(peer)
+        has_room = self._admit(client_of(peer))
+        figures.CONNECTIONS.add(1, ("accepted" if has_room else "refused",))
+        return has_room
+
+    def _admit(self, client: str) -> bool:
         rate = self._allowance.new_per_minute
         if rate is not None and not self._windows.take(key_for(f"smtp new {client}"), rate, MINUTE).allowed:
             return False
@@ -101,6 +107,7 @@ class Clients:
         return sum(self._windows.shown(_sessions(client, index)) for index in others)
 
 
+@lru_cache(maxsize=4096)
 def client_of(peer: str) -> str:
     """Who counts as one client: an IPv4 address, or the /64 of an IPv6 one."""
     try:
