@@ -119,7 +119,7 @@ async def test_rollups_beyond_retention_go_and_those_of_broadcasts_stay(
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         limit = NOW - timedelta(days=2)
-        assert await rollups.forget(pillarbox.pool, limit) > 0
+        assert await rollups.forget(pillarbox.pool, team.id, limit) > 0
         left = await pillarbox.pool.fetch("SELECT DISTINCT broadcast_id FROM rollups WHERE start < $1", limit)
         assert [row[0] for row in left] == [UUID(int=5)]
 
@@ -172,7 +172,7 @@ async def test_what_retention_let_go_is_no_gap(database_url: str, tmp_path: Path
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         oldest = rollups.oldest_day(NOW, 2)
-        assert await rollups.forget(pillarbox.pool, oldest) > 0
+        assert await rollups.forget(pillarbox.pool, team.id, oldest) > 0
         await pillarbox.pool.execute("DELETE FROM rollups WHERE start < $1", oldest)
         gaps = (await reconcile(pillarbox.pool, 10)).gaps
         assert [gap for gap in gaps if gap.name == "metric_differs_from_history"] == []

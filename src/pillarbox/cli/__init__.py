@@ -13,7 +13,7 @@ from pillarbox.kernel.supervisor import SENTENCES
 COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
 
-GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks")
+GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks", "maintenance")
 """Groups of commands: module `pillarbox.cli.NAME`, its `group`."""
 
 WRONG_SETTING = 2

@@ -17,9 +17,10 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.instants import iso_style
 from pillarbox.kernel.query import Query
 from pillarbox.metrics import question, read, wire
+from pillarbox.teams.queries import Team
 from pillarbox.timeline import rebuilding
 from pillarbox.timeline.rebuilding import Difference
-from pillarbox.timeline.rollups import NOBODY, oldest_day
+from pillarbox.timeline.rollups import NOBODY, kept_since
 
 group = typer.Typer(
     invoke_without_command=True, help="Show what became of the mail of the last days; count it anew."
@@ -85,7 +86,7 @@ async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> i
     asked = question.read(
         Query(f"start_date={first}&timezone={zone}&dimensions=period".encode()),
         now,
-        reach.settings.metrics_retention_days,
+        _days(reach, team),
     )
     found = read.cut(asked)
     answer = msgspec.json.decode(
@@ -100,12 +101,17 @@ async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> i
     return 0
 
 
+def _days(reach: Reach, team: Team) -> int:
+    """For how many days the team's rollups are kept."""
+    own = team.metrics_retention_days
+    return reach.settings.metrics_retention_days if own is None else own
+
+
 async def _rebuild(reach: Reach, wanted: str | None, *, mend: bool, json: bool) -> int:
     clock = SystemClock()
-    days = reach.settings.metrics_retention_days
-    since = oldest_day(clock.now(), days) if days else None
     found: list[tuple[str, Difference]] = []
     for team in await chosen_teams(reach, wanted):
+        since = kept_since(clock.now(), _days(reach, team))
         async for lack in rebuilding.rebuild(
             reach.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
         ):

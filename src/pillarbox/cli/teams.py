@@ -9,6 +9,7 @@ import typer
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import one_team
 from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.team_limits import set_limits, shape, show_team
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.teams import bootstrap
@@ -16,11 +17,32 @@ from pillarbox.teams.bootstrap import TeamStatus
 from pillarbox.teams.queries import Team
 from pillarbox.teams.slugs import slug
 
-group = typer.Typer(no_args_is_help=True, help="Make, list, block and unblock teams.")
+group = typer.Typer(no_args_is_help=True, help="Make, list and show teams, set their limits, block them.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the team is called.")]
 NameOrId = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="The team, by name or id.")]
 Email = Annotated[str, typer.Option("--email", metavar="ADDRESS", help="Address of the team's first member.")]
+
+
+RateLimit = Annotated[
+    str | None, typer.Option(metavar="N", help="Requests a second; 0: no limit; 'default': as all teams.")
+]
+DailyQuota = Annotated[
+    str | None, typer.Option(metavar="N", help="Recipients and received emails a UTC day; 'none': no quota.")
+]
+MonthlyQuota = Annotated[
+    str | None, typer.Option(metavar="N", help="The same for a calendar month; 'none': no quota.")
+]
+EmailDays = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Days for which emails are kept; 0: for ever; 'default': as all teams."),
+]
+LogDays = Annotated[
+    str | None, typer.Option(metavar="N", help="Days for which request logs are kept; 0: no log; 'default'.")
+]
+MetricsDays = Annotated[
+    str | None, typer.Option(metavar="N", help="Days for which metrics are kept; 0: for ever; 'default'.")
+]
 
 
 @group.command("create")
@@ -55,6 +77,36 @@ def unblock(team: NameOrId, data: Data = None, database_url: DatabaseUrl = None)
         data=data,
         database_url=database_url,
     )
+
+
+@group.command("show")
+def show(team: NameOrId, json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Show a team with its limits and what it has used."""
+    perform(lambda reach: show_team(reach, team, json=json), data=data, database_url=database_url)
+
+
+@group.command("set")
+def set_(
+    team: NameOrId,
+    rate_limit: RateLimit = None,
+    daily_quota: DailyQuota = None,
+    monthly_quota: MonthlyQuota = None,
+    email_retention_days: EmailDays = None,
+    log_retention_days: LogDays = None,
+    metrics_retention_days: MetricsDays = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Set limits of one team; they hold from the next second on. What is not given stays as it is."""
+    texts = {
+        "rate_limit": rate_limit,
+        "daily_quota": daily_quota,
+        "monthly_quota": monthly_quota,
+        "email_retention_days": email_retention_days,
+        "log_retention_days": log_retention_days,
+        "metrics_retention_days": metrics_retention_days,
+    }
+    perform(lambda reach: set_limits(reach, team, texts), data=data, database_url=database_url)
 
 
 async def make(reach: Reach, name: str, email: str, *, json: bool) -> int:
@@ -102,19 +154,6 @@ async def change(reach: Reach, wanted: str, before: TeamStatus, after: TeamStatu
     await bootstrap.set_status(reach.pool, team.id, after)
     say(f"{team.name} is {after.value}.")
     return 0
-
-
-def shape(team: Team) -> dict[str, object]:
-    return {
-        "id": team.id,
-        "number": team.number,
-        "name": team.name,
-        "slug": slug(team.number),
-        "email": team.email,
-        "status": team.status,
-        "rate_limit": team.rate_limit,
-        "created_at": team.created_at,
-    }
 
 
 def limit_of(team: Team) -> str:

@@ -40,7 +40,7 @@ LATE_EVENTS = timedelta(hours=1)
 NIL = UUID(int=0)
 
 # Across teams: each of them is gone through on its own.
-TEAMS = "SELECT id FROM teams ORDER BY id"
+TEAMS = "SELECT id, email_retention_days FROM teams ORDER BY id"
 
 OLD = """
     SELECT id FROM emails WHERE team_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4
@@ -93,7 +93,8 @@ PURGED = """
 
 
 class Retention:
-    """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never."""
+    """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never. A team may have
+    a number of its own for its emails."""
 
     def __init__(
         self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, *, emails: int, bodies: int
@@ -108,9 +109,10 @@ class Retention:
     async def purge_emails(self) -> int:
         """Remove emails that are over their time; returns how many."""
         removed = 0
-        if self._emails:
-            before = self._limit(self._emails)
-            for db in await self._teams():
+        for db, own in await self._teams():
+            days = self._emails if own is None else own
+            if days:
+                before = self._limit(days)
                 async for page in _pages(db, OLD, NIL, before):
                     removed += await self._drop(db, page, before)
         return removed
@@ -120,15 +122,16 @@ class Retention:
         emptied = 0
         if self._bodies:
             before = self._limit(self._bodies)
-            for db in await self._teams():
+            for db, _ in await self._teams():
                 emptied += await self._empty_all(db, before)
         return emptied
 
     def _limit(self, days: int) -> datetime:
         return self._clock.now() - timedelta(days=days) - GRACE
 
-    async def _teams(self) -> list[TeamDb]:
-        return [TeamDb(self._pool, row["id"]) for row in await self._pool.fetch(TEAMS)]
+    async def _teams(self) -> list[tuple[TeamDb, int | None]]:
+        rows = await self._pool.fetch(TEAMS)
+        return [(TeamDb(self._pool, row["id"]), row["email_retention_days"]) for row in rows]
 
     async def _drop(self, db: TeamDb, page: Sequence[UUID], before: datetime) -> int:
         async with db.transaction() as held:

@@ -35,7 +35,8 @@ PARAMETERS = (
 )
 async def metrics(request: Request, db: TeamDb) -> Reply:
     policy = request.use(MetricsPolicy)
-    asked = question.read(request.query, request.at, policy.retention_days)
+    own = request.known.metrics_days
+    asked = question.read(request.query, request.at, policy.retention_days if own is None else own)
     key = _normal(request)
     body = policy.cache.get(db.team_id, key, request.at)
     if body is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
@@ -85,6 +86,12 @@ async def set_status(source: Source, team_id: UUID, status: TeamStatus) -> bool:
     return await queries.set_status(TeamDb(source, team_id), status.value)
 
 
+async def set_limits(source: Source, team_id: UUID, limits: Mapping[str, int | None]) -> bool:
+    """Give a team limits and retentions of its own, by the names of `Team`: a quota that is None is none, all
+    else that is None is the installation's. False when there is no such team."""
+    return await queries.set_limits(TeamDb(source, team_id), json.dumps(dict(limits)))
+
+
 async def set_rate_limit(source: Source, team_id: UUID, rate_limit: int | None) -> bool:
     """Give a team a limit of its own (0 switches it off, None is the installation's)."""
-    return await queries.set_rate_limit(TeamDb(source, team_id), rate_limit)
+    return await set_limits(source, team_id, {"rate_limit": rate_limit})

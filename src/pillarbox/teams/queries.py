@@ -22,6 +22,11 @@ class Team:
     status: str
     rate_limit: int | None
     created_at: datetime
+    daily_quota: int | None
+    monthly_quota: int | None
+    email_retention_days: int | None
+    log_retention_days: int | None
+    metrics_retention_days: int | None
 
 
 async def insert(db: TeamDb, name: str, email: str, at: datetime) -> None:
@@ -41,14 +46,33 @@ async def set_status(db: TeamDb, status: str) -> bool:
     return bool(await db.run("UPDATE teams SET status = $2 WHERE id = $1", status))
 
 
-async def set_rate_limit(db: TeamDb, rate_limit: int | None) -> bool:
-    return bool(await db.run("UPDATE teams SET rate_limit = $2 WHERE id = $1", rate_limit))
+# Columns that `given` does not name stay as they are.
+SET_LIMITS = """
+    UPDATE teams t
+       SET rate_limit = given.rate_limit, daily_quota = given.daily_quota,
+           monthly_quota = given.monthly_quota, email_retention_days = given.email_retention_days,
+           log_retention_days = given.log_retention_days,
+           metrics_retention_days = given.metrics_retention_days
+      FROM teams own
+     CROSS JOIN LATERAL jsonb_populate_record(own, $2::jsonb) AS given
+     WHERE t.id = $1 AND own.id = t.id
+"""
+
+
+async def set_limits(db: TeamDb, given: str) -> bool:
+    """Set the limits that a JSON object names by their columns; null takes one away."""
+    return bool(await db.run(SET_LIMITS, given))
 
 
 # Across teams: the operator's list.
 async def every(source: Source) -> list[Team]:
     rows = await source.fetch(
-        "SELECT id, number, name, email, status, rate_limit, created_at FROM teams ORDER BY id"
+        """
+        SELECT id, number, name, email, status, rate_limit, created_at, daily_quota, monthly_quota,
+               email_retention_days, log_retention_days, metrics_retention_days
+          FROM teams
+         ORDER BY id
+        """
     )
     return [Team(**row) for row in rows]
 

@@ -26,6 +26,9 @@ BATCH = 10_000
 FOLD_EVERY = timedelta(seconds=15)
 THIN_EVERY = timedelta(hours=1)
 
+LONGEST_MONTH = 31
+"""Days that are kept whatever retention says: quotas count what was sent this month."""
+
 FINE_FOR = timedelta(hours=48)
 LOOK_BACK = timedelta(days=9)
 """How far behind `FINE_FOR` each round of thinning looks."""
@@ -123,17 +126,19 @@ THIN = """
        AND r.start >= quiet.quarter AND r.start < quiet.quarter + interval '15 minutes'
 """
 
-# Across teams: rollups that the operator's retention lets go.
+# Across teams: each has the installation's number of days or one of its own.
+RETENTIONS = "SELECT id AS team_id, metrics_retention_days AS days FROM teams ORDER BY id"
+
 FORGET = """
     WITH old AS MATERIALIZED (
-        SELECT team_id, level, start, domain_id, domain_name, broadcast_id
+        SELECT level, start, domain_id, domain_name, broadcast_id
           FROM rollups
-         WHERE start < $1 AND broadcast_id = $3
-         LIMIT $2
+         WHERE team_id = $1 AND level = ANY ('{0,1,2,3}'::smallint[]) AND start < $2 AND broadcast_id = $4
+         LIMIT $3
     )
     DELETE FROM rollups r
      USING old
-     WHERE r.team_id = old.team_id AND r.level = old.level AND r.start = old.start
+     WHERE r.team_id = $1 AND r.level = old.level AND r.start = old.start
        AND r.domain_id = old.domain_id AND r.domain_name = old.domain_name
        AND r.broadcast_id = old.broadcast_id
 """
@@ -181,13 +186,28 @@ async def thin(pool: asyncpg.Pool, now: datetime, busy: int = BUSY) -> int:
     return await in_batches(some)
 
 
-async def forget(pool: asyncpg.Pool, before: datetime) -> int:
-    """Remove the rollups of days before `before`, but for those of broadcasts; returns how many."""
+async def forget(pool: asyncpg.Pool, team_id: UUID, before: datetime) -> int:
+    """Remove a team's rollups of days before `before`, but for those of broadcasts; returns how many."""
 
     async def some() -> int:
-        return changed(await pool.execute(FORGET, before, BATCH, NOBODY))
+        return changed(await pool.execute(FORGET, team_id, before, BATCH, NOBODY))
 
     return await in_batches(some)
+
+
+async def forget_old(pool: asyncpg.Pool, now: datetime, retention_days: int) -> int:
+    """Remove the rollups that are over their team's time; returns how many."""
+    forgotten = 0
+    for row in await pool.fetch(RETENTIONS):
+        before = kept_since(now, retention_days if row["days"] is None else row["days"])
+        if before is not None:
+            forgotten += await forget(pool, row["team_id"], before)
+    return forgotten
+
+
+def kept_since(now: datetime, retention_days: int) -> datetime | None:
+    """From when on rollups are kept for sure; None where that is for ever."""
+    return oldest_day(now, max(retention_days, LONGEST_MONTH)) if retention_days else None
 
 
 def _horizon(now: datetime) -> datetime:
@@ -205,7 +225,7 @@ def metric_rounds(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequ
     async def thinning() -> str:
         now = clock.now()
         thinned = await thin(pool, now)
-        forgotten = await forget(pool, oldest_day(now, retention_days)) if retention_days else 0
+        forgotten = await forget_old(pool, now, retention_days)
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
     return [

@@ -1,0 +1,61 @@
+"""`pillarbox maintenance`: put everybody off while the queue is worked off, and open the doors again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pillarbox.cli.answers import perform, say
+from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.kernel import maintenance
+
+group = typer.Typer(no_args_is_help=True, help="Put API and SMTP clients off, and let them in again.")
+
+RetryAfter = Annotated[
+    int,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        max=maintenance.LONGEST_RETRY,
+        help="After how long clients are told to come again.",
+    ),
+]
+
+
+@group.command("on")
+def on(
+    retry_after: RetryAfter = maintenance.RETRY_AFTER, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """Answer API requests with 503 and SMTP with 451 from the next second on; the queue goes on."""
+    perform(lambda reach: begin(reach, retry_after), data=data, database_url=database_url)
+
+
+@group.command("off")
+def off(data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Let everybody in again."""
+    perform(end, data=data, database_url=database_url)
+
+
+@group.command("status")
+def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Say whether maintenance is on; the exit status is 1 when it is."""
+    perform(tell, data=data, database_url=database_url)
+
+
+async def begin(reach: Reach, retry_after: int) -> int:
+    await maintenance.begin(reach.pool, retry_after)
+    say(f"Maintenance is on; clients are told to come again after {retry_after} s.")
+    return 0
+
+
+async def end(reach: Reach) -> int:
+    await maintenance.end(reach.pool)
+    say("Maintenance is off.")
+    return 0
+
+
+async def tell(reach: Reach) -> int:
+    retry_after = await maintenance.current(reach.pool)
+    say("Maintenance is off." if retry_after is None else f"Maintenance is on ({retry_after} s).")
+    return int(retry_after is not None)
