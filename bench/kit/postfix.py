@@ -100,9 +100,11 @@ class Postfix:
     port: int
     public_key: str | None
 
-    def offer(self, mails: int) -> float:
-        """Put mails in with smtp-source; seconds until the last was acknowledged."""
+    def offer(self, mails: int, *, reused: bool = False) -> float:
+        """Put mails in with smtp-source; seconds until the last was acknowledged. `reused` keeps its
+        connections from mail to mail."""
         command = [tools.program("smtp-source"), "-s", str(SESSIONS), "-m", str(mails), "-l", str(BYTES)]
+        command += ["-d"] if reused else []
         command += ["-f", f"news@{DOMAIN}", "-t", "reader@inbox.example", f"127.0.0.1:{self.port}"]
         began = time.monotonic()
         subprocess.run(command, check=True, timeout=1200, stdout=subprocess.DEVNULL)

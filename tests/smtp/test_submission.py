@@ -8,18 +8,21 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit.clock import ManualClock
+from kit.sink import Sink
 from kit.smtp_door import Said, dialog, trusting
-from kit.submitting import letter, plain, queued_id, submission
+from kit.submitting import Doors, Team, letter, plain, queued_id, submission
 from kit.world import mail
 from pillarbox.kernel import faults
-from pillarbox.kernel.problems import Problem, RateLimited
+from pillarbox.kernel.problems import DatabaseGone, Problem, RateLimited
+from pillarbox.kernel.room import NoRoom
 from pillarbox.smtp.replies import reply
 
 TO = ("ada@quay.example",)
@@ -287,12 +290,26 @@ async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path
         assert len((await team.get("/emails")).json()["data"]) == 1
 
 
-def test_quota_is_told_apart_from_the_rate() -> None:
-    problem = Problem("You have reached your daily email sending quota.")
-    problem.status, problem.name = 429, "daily_quota_exceeded"
-    assert reply(problem).wire == b"452 4.7.1 You have reached your daily email sending quota.\r\n"
+async def test_a_spent_quota(database_url: str, tmp_path: Path) -> None:
+    """452 4.7.1, in the words of the API; nothing is stored."""
+    clock = ManualClock()
+    async with submission(database_url, tmp_path, clock=clock) as (team, doors):
+        await team.world.pool.execute("UPDATE teams SET daily_quota = 1")
+        clock.advance(1)
+        async with doors.program(team.token) as client:
+            queued_id(await client.send(letter(), to=TO))
+            said = await client.send(letter(), to=TO)
+        answer = await team.post("/emails", mail())
+        assert (str(said), answer.status_code) == ("452 4.7.1", 429)
+        assert told(said) == answer.json()["message"]
+
+
+def test_what_nobody_foresaw_is_for_later() -> None:
+    """Backpressure (a full disk, a lost database) and failures: 451 4.3.0, and the client tries again."""
+    assert reply(NoRoom()).wire.startswith(b"451 4.3.0 There is no room to store this right now.")
+    assert reply(DatabaseGone()).wire.startswith(b"451 4.3.0 The service is not available right now.")
+    assert reply(Problem("Something went wrong.")).wire == b"451 4.3.0 Something went wrong.\r\n"
     assert reply(RateLimited("Slow down.")).wire == b"451 4.7.1 Slow down.\r\n"
-    assert reply(Problem("Trouble.")).wire == b"451 4.3.0 Trouble.\r\n"
 
 
 async def test_a_message_that_went_round_is_refused(database_url: str, tmp_path: Path) -> None:
@@ -301,6 +318,31 @@ async def test_a_message_that_went_round_is_refused(database_url: str, tmp_path:
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         queued_id(await client.send(hop * 50 + letter(), to=TO))
         assert str(await client.send(hop * 51 + letter(), to=TO)) == "554 5.4.6"
+        assert str(await client.send(hop + letter(X_Pillarbox_Hops="50"), to=TO)) == "554 5.4.6"
+
+
+async def test_a_loop_through_us_has_an_end(database_url: str, tmp_path: Path) -> None:
+    """SMTP-14: a relay that gives our mail back to us; each round adds its Received, and we drop it."""
+    hop = b"Received: from us by relay.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
+    async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
+        async with doors.program(team.token) as client:
+            rounds = 0
+            said = await client.send(letter(), to=TO)
+            while said.code == 250:
+                rounds += 1
+                await team.settled(queued_id(said))
+                said = await client.send(hop + sink.received[-1].content, to=TO)
+        assert (str(said), rounds) == ("554 5.4.6", 26)
+
+
+@asynccontextmanager
+async def relayed_submission(database_url: str, folder: Path) -> AsyncIterator[tuple[Team, Doors, Sink]]:
+    """Doors of a Pillarbox that hands its mail to a server of the test."""
+    async with Sink() as sink:
+        route = f"relay:smtp://127.0.0.1:{sink.port}"
+        async with submission(database_url, folder, route=route) as (team, doors):
+            await team.domain()
+            yield team, doors, sink
 
 
 async def test_bodies_beyond_ten_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:

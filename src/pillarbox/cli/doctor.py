@@ -21,6 +21,7 @@ from pillarbox.domains.asking import Asker
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.doors import HTTP, SMTP, submission_names
 from pillarbox.kernel.setting_kinds import HostPort
 from pillarbox.kernel.supervisor import CONNECTIONS_PER_PROCESS
 
@@ -88,8 +89,9 @@ def patient_of(reach: Reach) -> Patient:
 
 def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
     """Where the doors are that the running server opened."""
-    submission = settings.submission[0].at if settings.submission else None
-    places = {"http": settings.http, "smtp": settings.smtp, "submission": submission}
+    submission = [door.at for door in settings.submission]
+    places: dict[str, HostPort | None] = {HTTP: settings.http, SMTP: settings.smtp}
+    places |= dict(zip(submission_names(settings.submission), submission, strict=True))
     return {name: at for name in names if (at := places.get(name)) is not None}
 
 

@@ -12,7 +12,8 @@ from pillarbox.kernel.setting_kinds import HostPort, RouteKind
 
 NAME: Final = "door"
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-GREETS: Final = {"http": False, "smtp": True, "submission": True}
+GREETS: Final = ("smtp", "submission")
+"""Doors that say a line first; their second and third ones have a number behind the name."""
 
 SAID: Final = {
     Reached.REFUSED: "nothing listens there",
@@ -44,7 +45,7 @@ async def _door(outside: Outside, name: str, at: HostPort) -> Check:
     addresses = await outside.addresses(EVERYWHERE.get(at.host, at.host))
     contact = Contact(Reached.NO_ROUTE)
     for address in addresses:
-        contact = await outside.connect(address, at.port, GREETS.get(name, False))
+        contact = await outside.connect(address, at.port, name.partition("-")[0] in GREETS)
         if contact.connected:
             return Check(f"{NAME}.{name}", Level.OK, title, f"{at}: {said(contact)}", expected)
     return Check(

@@ -22,11 +22,17 @@ from pillarbox.mail.smtp_commands import Path
 
 CLASSES = ("to", "cc", "bcc")
 IDEMPOTENCY_HEADERS = frozenset(("resend-idempotency-key", "pillarbox-idempotency-key"))
+HOPS_HEADER = "X-Pillarbox-Hops"
+"""What we send has no Received from before; this keeps the count, so that a loop through us has an end. A
+program's own mail has passed nobody and does not get it."""
+
+DROPPED = frozenset((*IDEMPOTENCY_HEADERS, HOPS_HEADER.lower(), "reply-to"))
 KEPT_PARAMETERS = ("charset", "method")
 """Of an attachment's type: without them a text cannot be read, and an invitation is none."""
 
 REMEMBERED = 8192
 _parsed = lru_cache(REMEMBERED)(parse_mailbox)
+_NUMBER = re.compile(r"[0-9]{1,4}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,60}")
 
 
@@ -59,8 +65,15 @@ def idempotency_key(message: Message) -> bytes | None:
 
 
 def hops(message: Message) -> int:
-    """How many servers the message has passed already."""
-    return sum(1 for header in message.headers if header.name.lower() == "received")
+    """How many servers the message has passed, also before it came through us the last time."""
+    passed = 0
+    for header in message.headers:
+        name = header.name.lower()
+        if name == "received":
+            passed += 1
+        elif name == HOPS_HEADER.lower() and _NUMBER.fullmatch(header.value):
+            passed += int(header.value)
+    return passed
 
 
 def _sender(message: Message) -> str | None:
@@ -94,9 +107,11 @@ def _headers(message: Message) -> dict[str, str]:
     kept = {}
     for header in message.headers:
         name = header.name.lower()
-        if is_reserved(name) or name in IDEMPOTENCY_HEADERS or name == "reply-to" or not header.value:
+        if is_reserved(name) or name in DROPPED or not header.value:
             continue
         kept[header.name] = _shortened(header.value) if name == "references" else header.value
+    if passed := hops(message):
+        kept[HOPS_HEADER] = str(passed + 1)
     return kept
 
 
