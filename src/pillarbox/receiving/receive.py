@@ -36,6 +36,8 @@ from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.event_data import KIND
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, Drafter
+from pillarbox.usage import counting
+from pillarbox.usage.counting import Arrived
 from pillarbox.webhooks.publish import Publisher, Reference
 
 log = get("receiving")
@@ -210,6 +212,8 @@ class Receiving:
             if new:
                 told = [Reference(d.row.team_id, KIND, d.row.created_at, d.row.id) for d in new]
                 await self._publisher.refer(conn, told)
+                arrived = [Arrived(d.row.team_id, d.row.id, d.row.created_at) for d in new]
+                await counting.count_received(conn, arrived)
             await faults.point("receive.before_commit")
         return {draft.row.id for draft in new}
 
