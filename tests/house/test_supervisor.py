@@ -164,6 +164,18 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
     assert complaint == f"pillarbox: Cannot listen on {at} (http): Address already in use."
 
 
+def test_the_ready_line_names_the_smtp_doors_of_the_role(tmp_path: Path) -> None:
+    doors = ("--smtp", "127.0.0.1:0", "--submission", "127.0.0.1:0,tls://127.0.0.1:0,127.0.0.1:0")
+    with supervisor(tmp_path / "one", "--processes", "1", *doors) as running:
+        found = running.ready()
+        assert list(found) == ["http", "smtp", "submission"]
+        at = r"127\.0\.0\.1:[1-9]\d+"
+        assert re.fullmatch(rf"{at},tls://{at},{at}", found["submission"])
+        assert running.note()["doors"] == ["http", "smtp", "submission", "submissions", "submission-2"]
+    with supervisor(tmp_path / "two", "--processes", "1", "--roles", "api,jobs", *doors) as running:
+        assert list(running.ready()) == ["http"]
+
+
 def test_workers_that_never_start_end_the_start(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", factory="house.small_app:build_broken") as running:
         assert running.exit_status() == 1

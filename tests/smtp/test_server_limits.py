@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import re
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kit.clock import ManualClock
-from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop
+from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, trusting
 from pillarbox.kernel import shared_memory
 from pillarbox.kernel.ratelimit import Windows
 from pillarbox.mail.smtp_answers import OK, Answer
@@ -205,6 +206,23 @@ async def test_who_is_one_too_many_hears_so(windows: tuple[Windows, ManualClock]
             assert found.listener.refused == 1
         await found.empty()
         async with found.dialog() as again:
+            assert (await again.ask("EHLO x")).code == 250
+
+
+@on_each_loop
+async def test_who_is_one_too_many_gets_no_handshake(
+    windows: tuple[Windows, ManualClock], tmp_path: Path
+) -> None:
+    """SMTP-21, at a door with implicit TLS, where nobody could read a word before it."""
+    guard = clients(*windows, per_client=1)
+    async with door(guard=guard, tls=tmp_path, implicit_tls=True) as found:
+        async with found.dialog(tls=trusting(tmp_path)) as first:
+            with pytest.raises((ConnectionError, ssl.SSLError)):
+                async with found.dialog(tls=trusting(tmp_path)):
+                    pass
+            assert (await first.ask("EHLO x")).code == 250
+        await found.empty()
+        async with found.dialog(tls=trusting(tmp_path)) as again:
             assert (await again.ask("EHLO x")).code == 250
 
 

@@ -23,6 +23,7 @@ from kit.world import mail
 from pillarbox.kernel import faults
 from pillarbox.kernel.problems import DatabaseGone, Problem, RateLimited
 from pillarbox.kernel.room import NoRoom
+from pillarbox.smtp import figures
 from pillarbox.smtp.replies import reply
 
 TO = ("ada@quay.example",)
@@ -404,6 +405,25 @@ async def test_keys_are_in_no_log(
         said = capfd.readouterr()
         for secret in (team.token, plain(team.token), plain(team.token + "x"), "ada@quay.example"):
             assert secret not in said.out + said.err
+
+
+async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
+    """OPS-06: connections, logins and messages by their outcome."""
+    tallies = [
+        (figures.CONNECTIONS, ("accepted",)),
+        (figures.LOGINS, ("235",)),
+        (figures.MESSAGES, ("submission", "250")),
+        (figures.MESSAGES, ("submission", "550")),
+    ]
+    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+        before = [tally.value(labels) for tally, labels in tallies]
+        await client.send(letter(), to=TO)
+        await client.send(letter(sender=None), to=TO)
+        async with doors.program(team.token):
+            assert figures.SESSIONS.read() == {(): 2}
+        after = [tally.value(labels) for tally, labels in tallies]
+        assert [late - early for late, early in zip(after, before, strict=True)] == [1, 1, 1, 1]
+        assert figures.CERTIFICATE.read()[()] > 300 * 86400
 
 
 def mutations(text: bytes, count: int, chance: random.Random) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from pillarbox.mail.smtp_desk import Desk, Guard, Patience, Shown
 from pillarbox.mail.smtp_server import Session
 
 BACKLOG = 1024
+NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""Why no connection can be accepted right now; any other trouble is that of one client."""
+
 PATIENT = Patience()
 
 
@@ -84,16 +88,16 @@ class Listener:
         with door:
             while True:
                 try:
-                    connection, _ = await loop.sock_accept(door)
-                except OSError:
-                    # Out of descriptors, or the client was gone again.
-                    await asyncio.sleep(self.patience.slow)
+                    connection, peer = await loop.sock_accept(door)
+                except OSError as trouble:
+                    if trouble.errno in NO_ROOM:
+                        await asyncio.sleep(self.patience.slow)
                 else:
-                    self._task(self._shake_hands(connection))
+                    self._task(self._shake_hands(connection, peer[0]))
 
-    async def _shake_hands(self, connection: socket) -> None:
+    async def _shake_hands(self, connection: socket, peer: str) -> None:
         session = Session(self)
-        session.peer = connection.getpeername()[0]
+        session.peer = peer
         context = self.tls
         if context is None or not self.admit(session):
             connection.close()
