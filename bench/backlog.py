@@ -26,6 +26,7 @@ from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
 from pillarbox.delivery.claims import BATCH, LEASE, PAIRS_PER_LOOK, START
 from pillarbox.delivery.queries import Pair, Share
+from pillarbox.kernel.db import BY_KEY
 
 WAITING = 1_000_000
 WAITING_SHORT = 20_000
@@ -76,6 +77,8 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
     conn = await server.connect()
     after = START
     try:
+        for name, value in BY_KEY.items():
+            await conn.execute(f"SET {name} = {value}")
         while len(taken) < rounds:
             began = time.perf_counter()
             found = await queries.pairs(conn, datetime.now(UTC), after, PAIRS_PER_LOOK)

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 
 from pillarbox.mail import attachments, headers, transfer
@@ -84,7 +85,7 @@ def new_message_id(domain: str, random_bits: Callable[[int], int]) -> str:
 
 
 def _message_fields(message: Message) -> Iterator[bytes]:
-    yield headers.addresses("From", (message.sender,))
+    yield _sender_field(message.sender)
     yield headers.addresses("To", message.to) if message.to else NO_RECIPIENTS
     if message.cc:
         yield headers.addresses("Cc", message.cc)
@@ -95,6 +96,12 @@ def _message_fields(message: Message) -> Iterator[bytes]:
     yield headers.date("Date", message.date)
     yield headers.message_ids("Message-ID", (message.message_id,))
     yield from _custom_fields(message.headers)
+
+
+@lru_cache(maxsize=1024)
+def _sender_field(sender: Mailbox) -> bytes:
+    """Senders are few and write much."""
+    return headers.addresses("From", (sender,))
 
 
 def _custom_fields(pairs: Sequence[tuple[str, str]]) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -97,15 +97,16 @@ def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: 
     `message` has clean CR LF line ends and a From header, or ValueError is raised.
     """
     head, body = _split(message)
-    fields = _relaxed_fields(head)
-    if b"from" not in fields:
+    names, fields = _relaxed_fields(head)
+    if b"from" not in names:
         raise ValueError("a message without From cannot be signed")
     seconds = at if isinstance(at, int) else int(at.timestamp())
-    names, signed = _select(fields)
+    tag, chosen = _selection(names)
+    signed = [fields[at] for at in chosen]
     unsigned = b"%bt=%d;\r\n\t%b;\r\n\tbh=%b;\r\n\tb=" % (
         _identity(domain, selector),
         seconds,
-        _names_tag(names),
+        tag,
         b64encode(sha256(relaxed_body(body)).digest()),
     )
     signed.append(relaxed_header(unsigned)[:-2])
@@ -126,6 +127,8 @@ def relaxed_body(body: bytes) -> bytes:
         return b""
     if not body.endswith(b"\r\n"):
         return body + b"\r\n"
+    if body[-3:-2] not in (b"", b"\r", b"\n"):
+        return body
     text = body.rstrip(b"\r\n")
     # Lone CR and LF are content, so only whole pairs fall away; NUL stands for a pair and cannot occur here.
     rest = body[len(text) :].replace(b"\r\n", b"\0").rstrip(b"\0").replace(b"\0", b"\r\n")
@@ -155,29 +158,33 @@ def _single_spaced(text: bytes) -> bytes:
     return collapsed(text.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" "))
 
 
-def _relaxed_fields(head: bytes) -> dict[bytes, list[bytes]]:
-    """The relaxed fields without CR LF by lower-case name, each list in the order of the message."""
-    fields: dict[bytes, list[bytes]] = {}
+def _relaxed_fields(head: bytes) -> tuple[tuple[bytes, ...], list[bytes]]:
+    """The names of the fields in lower case, and the relaxed fields without CR LF; both in their order."""
+    names: list[bytes] = []
+    fields: list[bytes] = []
     for line in _single_spaced(head).split(b"\r\n"):
         name, _, value = line.partition(b":")
         name = name.rstrip(b" ").lower()
-        fields.setdefault(name, []).append(name + b":" + value.strip(b" "))
-    return fields
+        names.append(name)
+        fields.append(name + b":" + value.strip(b" "))
+    return tuple(names), fields
 
 
-def _select(fields: dict[bytes, list[bytes]]) -> tuple[tuple[bytes, ...], list[bytes]]:
-    """The names for `h=` and the fields they stand for, from the bottom upwards (RFC 6376, 5.4.2)."""
-    names: list[bytes] = []
-    signed: list[bytes] = []
-    for name in (*SIGNED, *_further_list_headers(fields)):
-        present = fields.get(name, ())
-        names += [name] * (len(present) + 1)
-        signed += reversed(present)
-    return tuple(names), signed
+@lru_cache(maxsize=1024)
+def _selection(names: tuple[bytes, ...]) -> tuple[bytes, tuple[int, ...]]:
+    """The `h=` tag for a message with these fields, and which of them it stands for: of each name from the
+    bottom upwards (RFC 6376, 5.4.2). The mails of one sender have the same fields."""
+    wanted: list[bytes] = []
+    chosen: list[int] = []
+    for name in (*SIGNED, *_further_list_headers(names)):
+        present = [at for at, found in enumerate(names) if found == name]
+        wanted += [name] * (len(present) + 1)
+        chosen += reversed(present)
+    return _names_tag(wanted), tuple(chosen)
 
 
-def _further_list_headers(fields: Iterable[bytes]) -> list[bytes]:
-    return [name for name in fields if name.startswith(b"list-") and name not in SIGNED]
+def _further_list_headers(names: Sequence[bytes]) -> list[bytes]:
+    return [name for name in dict.fromkeys(names) if name.startswith(b"list-") and name not in SIGNED]
 
 
 @lru_cache(maxsize=1024)
@@ -190,8 +197,7 @@ def _identity(domain: str, selector: str) -> bytes:
     return (text + glue).encode("ascii")
 
 
-@lru_cache(maxsize=1024)
-def _names_tag(names: tuple[bytes, ...]) -> bytes:
+def _names_tag(names: Sequence[bytes]) -> bytes:
     """The `h=` tag, folded between names (RFC 6376, 3.5)."""
     lines = [b"h=" + names[0]]
     for name in names[1:]:
