@@ -88,8 +88,8 @@ DOORS = {"smtp": "127.0.0.1:0", "submission": "127.0.0.1:0,tls://127.0.0.1:0", "
 
 
 @contextlib.contextmanager
-def peered(data: Path, *, fault: str = "", **settings: str) -> Iterator[Peered]:
-    served = Served(data, {**DOORS, **settings}, fault)
+def peered(data: Path, url: str, *, fault: str = "", **settings: str) -> Iterator[Peered]:
+    served = Served(data, {"database_url": url, **DOORS, **settings}, fault)
     try:
         yield Peered(served, doors_of(served))
     finally:
@@ -97,10 +97,12 @@ def peered(data: Path, *, fault: str = "", **settings: str) -> Iterator[Peered]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peered]:
-    """Everything by default but the ports: the route is `capture`, the certificate self-made."""
-    with peered(tmp_path_factory.mktemp("peers") / "data", processes="1") as found:
+def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator[Peered]:
+    """Everything by default but ports and database: the route is `capture`, the certificate self-made."""
+    url = databases.fresh()
+    with peered(tmp_path_factory.mktemp("peers") / "data", url, processes="1") as found:
         yield found
+    databases.drop(url)
 
 
 def test_smtplib_with_starttls(server: Peered) -> None:
@@ -195,10 +197,13 @@ def test_the_doctor_examines_the_doors(server: Peered) -> None:
 # Death and the end ---------------------------------------------------------------------------------------
 
 
-def test_a_submission_that_was_committed_and_not_answered_is_stored_once(tmp_path: Path) -> None:
+def test_a_submission_that_was_committed_and_not_answered_is_stored_once(
+    database_url: str, tmp_path: Path
+) -> None:
     """SMTP-18: SIGKILL between the commit and the 250; the client tries again with its idempotency key."""
     text = letter(subject="once", Resend_Idempotency_Key="once-1")
-    with peered(tmp_path / "data", fault="accept.after_commit=kill@1", processes="1") as server:
+    fault = "accept.after_commit=kill@1"
+    with peered(tmp_path / "data", database_url, fault=fault, processes="1") as server:
         with pytest.raises((smtplib.SMTPServerDisconnected, ConnectionError)):
             submitted(server, text)
         server.served.log.wait_for("worker.ready", count=2)
@@ -218,9 +223,9 @@ def submitted(server: Peered, text: bytes) -> str:
         return said.decode().rpartition(" ")[2]
 
 
-def test_a_stop_says_goodbye_and_leaves_no_port_open(tmp_path: Path) -> None:
+def test_a_stop_says_goodbye_and_leaves_no_port_open(database_url: str, tmp_path: Path) -> None:
     """SMTP-22: promptly, although a transaction was begun; nobody waits at a door that nobody serves."""
-    with peered(tmp_path / "data", processes="2") as server:
+    with peered(tmp_path / "data", database_url, processes="2") as server:
         family = Watched(server.served.workers())
         clients = [
             smtplib.SMTP("127.0.0.1", server.doors[name], timeout=30) for name in ("smtp", "submission")
@@ -357,14 +362,14 @@ def test_postfix_submits_through_us(server: Peered) -> None:
         assert sorted(said) == sorted(server.email(f"postfix {number}")["id"] for number in range(5))
 
 
-async def test_postfix_receives_from_us(tmp_path: Path) -> None:
+async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> None:
     """The route `relay` to Postfix, which hands the mail on to a server of the test."""
     async with Sink() as sink:
 
         def through() -> None:
             with postfix(sink.port, login=False) as peer:
                 route = f"relay:smtp://127.0.0.1:{peer.port}"
-                with peered(tmp_path / "data", processes="1", route=route) as server:
+                with peered(tmp_path / "data", database_url, processes="1", route=route) as server:
                     submitted(server, letter(subject="onwards", html="<p>Gr\u00fc\u00dfe</p>"))
                     assert server.email("onwards")["last_event"] == "delivered"
                     eventually(lambda: sink.received, "the mail behind Postfix")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import random
 import re
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -90,11 +88,12 @@ async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Pa
             assert (await client.ask("RCPT TO:<ada@quay.example>")).code == 550
 
 
-@pytest.mark.parametrize("user", ["resend", "RESEND", "pillarbox", "Pillarbox"])
-async def test_user_names(database_url: str, tmp_path: Path, user: str) -> None:
-    async with submission(database_url, tmp_path) as (team, doors), dialog(doors.submission) as client:
-        await client.ask("EHLO x")
-        assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
+async def test_user_names(database_url: str, tmp_path: Path) -> None:
+    async with submission(database_url, tmp_path) as (team, doors):
+        for user in ("resend", "RESEND", "pillarbox", "Pillarbox"):
+            async with dialog(doors.submission) as client:
+                await client.ask("EHLO x")
+                assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
 
 
 async def test_wrong_credentials(database_url: str, tmp_path: Path) -> None:
@@ -152,23 +151,22 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("case", "fields", "parts", "code"), REFUSALS, ids=[row[0] for row in REFUSALS])
-async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(
-    database_url: str, tmp_path: Path, case: str, fields: dict[str, Any], parts: dict[str, Any], code: str
-) -> None:
+async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url: str, tmp_path: Path) -> None:
     """SMTP-11: one table, both doors, nothing stored."""
     async with submission(database_url, tmp_path, require_verified_domain="always") as (team, doors):
         await team.domain()
-        answer = await team.post("/emails", mail(**fields))
-        assert answer.status_code >= 400
-        async with doors.program(team.token) as client:
-            said = await client.send(letter(**parts), to=TO)
-            assert str(said) == code
-            expected = answer.json()["message"]
-            assert re.sub(r"[^\x20-\x7e]", "?", expected)[: len(told(said))] == told(said)
-            assert len(told(said)) >= min(len(expected), 300)
-            queued_id(await client.send(letter(), to=TO))
-        assert len((await team.get("/emails")).json()["data"]) == 1
+        for case, fields, parts, code in REFUSALS:
+            answer = await team.post("/emails", mail(**fields))
+            assert answer.status_code >= 400, case
+            async with doors.program(team.token) as client:
+                said = await client.send(letter(**parts), to=TO)
+                assert str(said) == code, case
+                # A reply has one line of ASCII, so a long text is cut.
+                expected = re.sub(r"[^\x20-\x7e]", "?", answer.json()["message"])
+                assert expected.startswith(told(said)), case
+                assert len(told(said)) >= min(len(expected), 300), case
+                assert (await client.ask("NOOP")).code == 250
+        assert (await team.get("/emails")).json()["data"] == []
 
 
 async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_path: Path) -> None:
@@ -183,24 +181,24 @@ async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_pa
         assert (str(said), told(said)) == ("550 5.7.1", api.json()["message"])
 
 
-@pytest.mark.parametrize(
-    ("header", "text"),
-    [
-        (b"From: a@harbor.example, b@harbor.example\r\n", "Use one mailbox"),
-        (b"From: a@harbor.example\r\nFrom: b@harbor.example\r\n", "Use one mailbox"),
-        (b"From: Crew: a@harbor.example;\r\n", "Use one mailbox"),
-        (b"From: <@pier.example:a@harbor.example>\r\n", "Use one mailbox"),
-        (b"From: \r\n", "Missing `from` field."),
-        (b"From: Nobody\r\n", "Invalid `from` field."),
-        (b"X: y\r\n", "Missing `from` field."),
-    ],
-)
-async def test_from_is_one_mailbox(database_url: str, tmp_path: Path, header: bytes, text: str) -> None:
+SENDERS = [
+    (b"From: a@harbor.example, b@harbor.example\r\n", "Use one mailbox"),
+    (b"From: a@harbor.example\r\nFrom: b@harbor.example\r\n", "Use one mailbox"),
+    (b"From: Crew: a@harbor.example;\r\n", "Use one mailbox"),
+    (b"From: <@pier.example:a@harbor.example>\r\n", "Use one mailbox"),
+    (b"From: \r\n", "Missing `from` field."),
+    (b"From: Nobody\r\n", "Invalid `from` field."),
+    (b"X: y\r\n", "Missing `from` field."),
+]
+
+
+async def test_from_is_one_mailbox(database_url: str, tmp_path: Path) -> None:
     """MSG-12."""
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
-        said = await client.send(header + b"To: ada@quay.example\r\nSubject: x\r\n\r\nx\r\n", to=TO)
-        assert str(said) == "550 5.6.0"
-        assert text in said.text
+        for header, text in SENDERS:
+            said = await client.send(header + b"To: ada@quay.example\r\nSubject: x\r\n\r\nx\r\n", to=TO)
+            assert str(said) == "550 5.6.0"
+            assert text in said.text
 
 
 async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> None:
@@ -363,14 +361,13 @@ async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str,
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=52428801")) == "552 5.3.4"
 
 
-@pytest.mark.parametrize("port", ["smtp", "submission"])
-async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path, port: str) -> None:
+async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path) -> None:
     """SMTP-01 with the real desk behind it: nothing of the smuggled sender is stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
     async with submission(database_url, tmp_path) as (team, doors):
-        for end in FALSE_ENDS.values():
-            async with doors.program(team.token, port=getattr(doors, port)) as client:
+        for end, port in itertools.product(FALSE_ENDS.values(), (doors.smtp, doors.submission)):
+            async with doors.program(team.token, port=port) as client:
                 await client.ask("MAIL FROM:<a@b.example>", "RCPT TO:<ada@quay.example>", "DATA")
                 client.write(letter() + b"text" + end + SMUGGLED + b"\r\n.\r\n")
                 assert str(await client.hear()) == "550 5.5.2"
@@ -424,58 +421,3 @@ async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
         after = [tally.value(labels) for tally, labels in tallies]
         assert [late - early for late, early in zip(after, before, strict=True)] == [1, 1, 1, 1]
         assert figures.CERTIFICATE.read()[()] > 300 * 86400
-
-
-def mutations(text: bytes, count: int, chance: random.Random) -> Iterator[bytes]:
-    """Messages that are wrong in many ways, with clean line ends so that they reach the parser."""
-    words = [
-        b"\r\n", b"\r\n\r\n", b"--", b";", b"=?utf-8?q?=ff?=", b"=?x?b?!?=", b"Content-Type: ", b"boundary=",
-        b"Content-Transfer-Encoding: base64\r\n", b"From: ", b'"', b"<", b">", b"@", b",", b"=00", b"=\r\n",
-        b"charset=utf-7", b"filename*0*=x''%", b"multipart/mixed", b"message/rfc822", b":", b" ", b"AAAA",
-        b"(" * 50, b"\t", b"\xff\xfe",
-    ]  # fmt: skip
-    for _ in range(count):
-        made = bytearray(text)
-        for _ in range(chance.randint(1, 12)):
-            at = chance.randrange(len(made))
-            kind = chance.randrange(4)
-            if kind == 0:
-                made[at:at] = chance.choice(words)
-            elif kind == 1:
-                del made[at : at + chance.randint(1, 60)]
-            elif kind == 2:
-                made[at] = chance.randrange(256)
-            else:
-                until = at + chance.randint(1, 200)
-                made[at:at] = made[at:until]
-        clean = (
-            bytes(made)
-            .replace(b"\0", b"?")
-            .replace(b"\r\n", b"\n")
-            .replace(b"\r", b"")
-            .replace(b"\n", b"\r\n")
-        )
-        clean += b"" if clean.endswith(b"\r\n") else b"\r\n"
-        yield re.sub(rb"(?m)^\.", b"..", clean)
-
-
-async def test_a_thousand_malformed_messages_get_one_reply_each(database_url: str, tmp_path: Path) -> None:
-    """Issue 6: no crash, no trouble of our own, no reply too many."""
-    chance = random.Random(6)
-    base = letter(
-        html='<img src="cid:a@b">', Cc="Bo <bo@quay.example>", files=[("a.pdf", b"x" * 300), ("b.txt", b"y")],
-        References="<a@b.example> <c@d.example>",
-    )  # fmt: skip
-    settings = {"smtp_client_rate": "off", "roles": "api,smtp"}
-    async with submission(database_url, tmp_path, **settings) as (team, doors):
-        codes: Counter[str] = Counter()
-        texts = mutations(base, 1000, chance)
-        while codes.total() < 1000:
-            async with doors.program(team.token) as client:
-                for text in itertools.islice(texts, 8):  # from the tenth mistake on answers are slow
-                    codes[str(await client.send(text, to=TO))] += 1
-                    assert (await client.ask("NOOP")).code == 250
-                assert [said.code for said in (await client.ask("QUIT"), *await client.over())] == [221]
-        assert set(codes) <= {"250 2.0.0", "550 5.6.0", "554 5.7.1", "452 4.5.3"}, codes
-        assert codes["250 2.0.0"] > 300
-        assert codes["550 5.6.0"] > 20
