@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from kit.memory import resident
 from kit.submitting import letter, submission
 
 TO = ("ada@quay.example",)
@@ -58,11 +59,15 @@ async def test_a_thousand_malformed_messages_get_one_reply_each(database_url: st
     async with submission(database_url, tmp_path, **settings) as (team, doors):
         codes: Counter[str] = Counter()
         texts = mutations(base, 1000, chance)
+        after_some = 0
         while codes.total() < 1000:
+            if codes.total() == 400:
+                after_some = resident()
             async with doors.program(team.token) as client:
                 for text in itertools.islice(texts, 8):  # from the tenth mistake on answers are slow
                     codes[str(await client.send(text, to=TO))] += 1
                 assert [said.code for said in (await client.ask("QUIT"), *await client.over())] == [221]
+        assert resident() - after_some < 20_000_000
         assert set(codes) <= {"250 2.0.0", "550 5.6.0", "554 5.7.1", "452 4.5.3"}, codes
         assert codes["250 2.0.0"] > 300
         assert codes["550 5.6.0"] > 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.memory import resident
 from kit.smtp_door import Notebook, door, on_each_loop
 from pillarbox.mail.smtp_answers import OK, Answer
 from pillarbox.mail.smtp_client import Connection, TlsMode
@@ -197,11 +197,6 @@ def held_in(folder: Path) -> int:
     with os.scandir("/proc/self/fd") as entries:
         places = [os.readlink(entry) for entry in entries if entry.is_symlink()]
     return sum(place.startswith(f"{folder}/") for place in places)
-
-
-def resident() -> int:
-    [line] = re.findall(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(line) * 1024
 
 
 async def test_a_stream_beyond_the_limit_is_read_to_its_end_and_kept_nowhere(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import re
 import ssl
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kit.clock import ManualClock
+from kit.memory import resident
 from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, trusting
 from pillarbox.kernel import shared_memory
 from pillarbox.kernel.ratelimit import Windows
@@ -356,11 +356,6 @@ async def main():
 
 uvloop.run(main())
 """
-
-
-def resident(pid: int) -> int:
-    [line] = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(line) * 1024
 
 
 async def test_a_thousand_idle_connections_take_less_than_60_mb() -> None:
