@@ -110,6 +110,11 @@ async def a_received_attachment(team: Team, made: Made) -> str:
     return str(listed["data"][0]["id"])
 
 
+async def a_log(team: Team, made: Made) -> str:
+    """The row of a write, which is there with the write."""
+    return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
+
+
 RECEIVED = "/emails/receiving"
 
 RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -125,6 +130,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "domain_id": a_domain,
     "webhook_id": a_webhook,
     "event": an_event,
+    "log_id": a_log,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
