@@ -152,6 +152,34 @@ def test_metrics(sdk: Server) -> None:
         resend.Emails.metrics({"dimensions": ["email", "broadcast"]})
 
 
+def test_logs(sdk: Server) -> None:
+    """The SDK takes the log of an error for a log, not for an error: `statusCode` is nested in it."""
+    sent = resend.Emails.send(params(html="<p>" + "Ready. " * 20 + "</p>"))
+    with pytest.raises(exceptions.ValidationError):
+        resend.Emails.send(params(to="nobody"))
+    first, second = resend.Logs.list({"limit": 2})["data"]
+    assert [(log["method"], log["endpoint"]) for log in (first, second)] == [("POST", "/emails")] * 2
+    assert (first["response_status"], second["response_status"]) == (422, 200)
+    refused, accepted = resend.Logs.get(first["id"]), resend.Logs.get(second["id"])
+    assert refused["response_body"]["statusCode"] == 422
+    assert accepted["object"] == "log"
+    assert accepted["request_body"]["html"] == "<p>" + "Ready. " * 20 + "</p>"
+    assert accepted["response_body"] == {"id": sent["id"]}
+    older = resend.Logs.list({"limit": 1, "after": first["id"]})["data"]
+    assert [log["id"] for log in older] == [second["id"]]
+    assert accepted["user_agent"].startswith("resend-python:")
+
+
+def test_usage(sdk: Server) -> None:
+    before = resend.Usage.get()
+    resend.Batch.send([params(), params(cc=["b@quay.example", "c@quay.example"])])
+    after = resend.Usage.get()
+    assert after["object"] == "usage"
+    assert after["emails"]["monthly"]["sent"] == before["emails"]["monthly"]["sent"] + 4
+    assert after["emails"]["daily"]["limit"] is None
+    assert after["rate_limit"]["duration"] == "1000ms"
+
+
 def test_share(sdk: Server) -> None:
     email = resend.Emails.send(params())["id"]
     for given in (None, {"expires_in": "1h 30m"}):
