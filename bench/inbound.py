@@ -141,8 +141,11 @@ def bring(port: int, raw: bytes) -> float:
         client.ehlo()
         client.mail(f"news@{DOMAIN}")
         client.rcpt(TO)
+        text = raw.replace(b"\r\n.", b"\r\n..") + b".\r\n"
+        client.docmd("DATA")
         began = time.monotonic()
-        code, said = client.data(raw)
+        client.send(text)
+        code, said = client.getreply()
         took = time.monotonic() - began
     if code != 250:
         raise RuntimeError(f"{code} {said!r}")

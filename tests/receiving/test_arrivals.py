@@ -22,6 +22,7 @@ from kit.postman import HOSTNAME, postman, receiving_domain
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel import faults
+from pillarbox.mail import dkim
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.receive import Receiving, ReceivingRules
 
@@ -304,6 +305,35 @@ async def test_results_are_fields_of_the_email_and_decide_what_is_spam(
             row = await row_of(team)
             assert (row["spf"], row["dkim"], row["dmarc"], row["spam_reason"]) == (spf, "none", dmarc, reason)
             assert f"spf={spf}".encode() in await raw_of(team, str(row["id"]))
+
+
+async def test_a_signature_speaks_for_its_author_in_any_case_of_its_field(
+    database_url: str, tmp_path: Path
+) -> None:
+    """DKIM on its own, from a client that SPF knows nothing of: forwarded mail stays honest."""
+    pair = dkim.generate_rsa_key()
+    raw = message(sender="ada@bank.example")
+    signature = dkim.sign(
+        raw, domain="bank.example", selector="s", key=dkim.load_key(pair.private), at=1_700_000_000
+    )
+    zone = Zone(ZONE)
+    zone.add("s._domainkey.bank.example", "TXT", dkim.txt_value(pair.public))
+    async with (
+        world(database_url, tmp_path, zone=zone, reject_dmarc_fail="true") as pillarbox,
+        postman(pillarbox) as post,
+    ):
+        team = await harbor(pillarbox)
+        for field in (signature, signature.replace(b"DKIM-Signature", b"dkim-SIGNATURE")):
+            assert (await post.deliver(field + raw, [HELP], "list@lists.example")).startswith("250")
+            row = await row_of(team)
+            assert (row["spf"], row["dkim"], row["dmarc"], row["spam_reason"]) == (
+                "none",
+                "pass",
+                "pass",
+                None,
+            )
+        broken = signature + raw.replace(b"berth 12", b"berth 13")
+        assert (await post.deliver(broken, [HELP], "list@lists.example")).startswith("550 5.7.1")
 
 
 async def test_the_operator_may_have_forged_mail_refused(database_url: str, tmp_path: Path) -> None:
