@@ -400,7 +400,7 @@ class House:
                 self.settings.verified_domain_required,
                 self.settings.reject_reserved_recipients,
             ),
-            quotas=Quotas(self.clock),
+            quotas=Quotas(self.clock, self.meter.note),
             journal=self.journal,
             owner=self.runtime.process_id,
             engine=self.engine,

@@ -116,7 +116,8 @@ async def transaction(source: Source) -> AsyncIterator[Connection]:
 def after_commit(conn: Connection, call: Callable[[], None]) -> None:
     """Call this, once, when the transaction of this connection is committed; never when it is rolled back.
 
-    For wake-ups only: a process that dies between the commit and the call has not made it.
+    For wake-ups and what is remembered only: a process that dies between the commit and the call has not
+    made it.
     """
     _afterwards(conn)[call] = None
 

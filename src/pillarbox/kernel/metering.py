@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 from pillarbox.kernel.auth import Caller
@@ -10,7 +11,7 @@ from pillarbox.kernel.auth import Caller
 class Meter(Protocol):
     """Knows what teams have used."""
 
-    async def headers(self, caller: Caller, *, fresh: bool) -> dict[str, str]:
-        """The headers for a metered caller. What is not `fresh` may be a second old; where nothing can be
-        found out there are none."""
+    async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
+        """The headers for a metered caller: what was so at some time after `since`. None where nothing can be
+        found out."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -58,6 +59,7 @@ MOST_LARGE = 64 * 1024 * 1024
 """Bodies over a megabyte that one process reads and works on at once; the next one waits unread."""
 
 UNAVAILABLE = 503
+A_MOMENT = timedelta(seconds=1)
 
 FAILED_LOGINS = 60
 FAILED_LOGINS_WINDOW = 60.0
@@ -273,7 +275,8 @@ class Api:
     async def _tell_used(self, request: Request, caller: Caller, reply: Reply) -> None:
         """How much of the team's quotas is used; one who is slowed down hears what was so a moment ago."""
         if self._meter is not None:
-            headers = await self._meter.headers(caller, fresh=not _is_slowed(request))
+            since = request.at - A_MOMENT if _is_slowed(request) else request.at
+            headers = await self._meter.headers(caller, since)
             reply.headers = {**reply.headers, **headers}
 
     async def _keep(self, request: Request, asked: Asked, reply: Reply) -> None:

@@ -1,8 +1,14 @@
-"""What has been used, asked for by every answer to a team with a quota, and by `GET /usage`."""
+"""What has been used, told by every answer to a team with a quota, and by `GET /usage`.
+
+An answer tells what was so after its request had begun. A reading that is younger than the request serves, so
+requests that come together share one, and those that were accepted have theirs from the commit.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from datetime import datetime
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -17,10 +23,17 @@ from pillarbox.usage.windows import day_of, month_of
 
 log = get("usage")
 
-REMEMBERED_SECONDS: Final = 1.0
 MOST_REMEMBERED: Final = 10_000
 DAILY: Final = "x-resend-daily-quota"
 MONTHLY: Final = "x-resend-monthly-quota"
+
+
+class Reading(NamedTuple):
+    """The units of the day and of the month as they were at an instant."""
+
+    at: datetime
+    daily: int
+    monthly: int
 
 
 class UsageMeter:
@@ -29,33 +42,44 @@ class UsageMeter:
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
         self._clock = clock
-        self._known: dict[UUID, tuple[float, Used]] = {}
+        self._known: dict[UUID, Reading] = {}
+        self._turns: dict[UUID, asyncio.Lock] = {}
 
-    async def headers(self, caller: Caller, *, fresh: bool) -> dict[str, str]:
+    async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
         try:
-            found = await self._used(caller.team_id, fresh=fresh)
+            found = await self._reading(caller.team_id, since)
         except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
             log.warning("usage.not_known", error=type(trouble).__name__)
             return {}
         headers = {}
         if caller.daily_quota is not None:
-            headers[DAILY] = str(found.day_sent + found.day_received)
+            headers[DAILY] = str(found.daily)
         if caller.monthly_quota is not None:
-            headers[MONTHLY] = str(found.month_sent + found.month_received)
+            headers[MONTHLY] = str(found.monthly)
         return headers
+
+    def note(self, team_id: UUID, daily: int, monthly: int) -> None:
+        """This is what the team had used when a transaction of ours was committed."""
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+            self._turns.clear()
+        self._known[team_id] = Reading(self._clock.now(), daily, monthly)
 
     async def read(self, source: Source, team_id: UUID) -> Used:
         """What the team has used of this day and month."""
         now = self._clock.now()
         return (await queries.used(source, [(team_id, day_of(now), month_of(now))]))[0]
 
-    async def _used(self, team_id: UUID, *, fresh: bool) -> Used:
+    async def _reading(self, team_id: UUID, since: datetime) -> Reading:
         known = self._known.get(team_id)
-        now = self._clock.boottime()
-        if not fresh and known is not None and now < known[0]:
-            return known[1]
-        found = await self.read(self._pool, team_id)
-        if len(self._known) >= MOST_REMEMBERED:
-            self._known.clear()
-        self._known[team_id] = (now + REMEMBERED_SECONDS, found)
-        return found
+        if known is not None and known.at > since:
+            return known
+        async with self._turns.setdefault(team_id, asyncio.Lock()):
+            known = self._known.get(team_id)
+            if known is not None and known.at > since:
+                return known
+            began = self._clock.now()
+            used = await self.read(self._pool, team_id)
+            found = Reading(began, used.day_sent + used.day_received, used.month_sent + used.month_received)
+            self._known[team_id] = found
+            return found

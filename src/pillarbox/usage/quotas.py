@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.db import Connection, after_commit
 from pillarbox.kernel.problems import Problem
 from pillarbox.usage import queries
 from pillarbox.usage.windows import day_of, month_of, next_day, next_month, seconds_until
+
+Note = Callable[[UUID, int, int], None]
+"""Takes a team with the units of its day and of its month."""
 
 
 class DailyQuotaExceeded(Problem):
@@ -72,10 +76,11 @@ async def opened(conn: Connection, spendings: Sequence[Spending]) -> Book:
 
 
 class Quotas:
-    """Judges requests of teams that have a quota."""
+    """Judges requests of teams that have a quota. `note` is told what they have used, after the commit."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, note: Note) -> None:
         self._clock = clock
+        self._note = note
 
     async def judge(self, conn: Connection, wanted: Sequence[Spending]) -> list[Problem | None]:
         """In order, for each request: nothing where it fits in whole, else why it does not.
@@ -90,7 +95,13 @@ class Quotas:
             if problem is None:
                 book.spend(spending)
             found.append(problem)
+        today = {spending.team_id: spending for spending in wanted if day_of(spending.at) == day_of(now)}
+        after_commit(conn, partial(self._tell, book, list(today.values())))
         return found
+
+    def _tell(self, book: Book, spendings: Sequence[Spending]) -> None:
+        for spending in spendings:
+            self._note(spending.team_id, *book.after(Spending(spending.team_id, spending.at, 0)))
 
 
 def _refusal(book: Book, wanted: Spending, now: datetime) -> Problem | None:
