@@ -21,6 +21,7 @@ ORDER = (
     "backlog",
     "domains",
     "metrics",
+    "logs",
     "memory",
     "profile",
 )
