@@ -25,16 +25,16 @@ async def rows(team: Team, table: str) -> int:
 async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: Path) -> None:
     """With their history. None: as the installation says; 0: never."""
     async with still(database_url, tmp_path) as pillarbox:
-        teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60)}
+        teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60, 36500)}
         for days, team in teams.items():
             await set_limits(pillarbox.pool, team.id, {"email_retention_days": days})
             await team.send()
         await pillarbox.turn()
         house = pillarbox.app.house
         for passed, installation, left in (
-            (4, 0, {None: 1, 0: 1, 3: 0, 60: 1}),
-            (30, 30, {None: 0, 0: 1, 3: 0, 60: 1}),
-            (30, 30, {None: 0, 0: 1, 3: 0, 60: 0}),
+            (4, 0, {None: 1, 0: 1, 3: 0, 60: 1, 36500: 1}),
+            (30, 30, {None: 0, 0: 1, 3: 0, 60: 1, 36500: 1}),
+            (30, 30, {None: 0, 0: 1, 3: 0, 60: 0, 36500: 1}),
         ):
             clock_of(pillarbox).advance(timedelta(days=passed))
             kept = Retention(house.pool, house.clock, house.blobs, emails=installation, bodies=0)

@@ -192,4 +192,4 @@ async def _pages(db: TeamDb, sql: str, after: UUID, before: datetime) -> AsyncIt
 
 def first_id(at: datetime) -> UUID:
     """The least id that can be made at that instant."""
-    return uuid7((at - EPOCH) // MICROSECOND, bytes(8))
+    return uuid7(max(0, (at - EPOCH) // MICROSECOND), bytes(8))

@@ -96,8 +96,8 @@ def uuid7(micros: int, tail: bytes) -> UUID:
 
 
 def first_id(at: datetime) -> UUID:
-    """The least id of an instant; every id of an earlier one is below it."""
-    return UUID(int=uuid7((at - EPOCH) // MICROSECOND, bytes(8)).int)
+    """The least id of an instant; every id of an earlier one is below it. Nothing is older than 1970."""
+    return UUID(int=uuid7(max(0, (at - EPOCH) // MICROSECOND), bytes(8)).int)
 
 
 TAG_DIGITS = 27
