@@ -333,6 +333,46 @@ async def test_a_large_body_is_hashed_without_copies_and_in_linear_time() -> Non
         assert time.process_time() - began < 2
 
 
+async def test_the_work_on_a_header_is_linear_in_it() -> None:
+    """INB-03: `h=` that names one field again and again, and as many such fields, cost next to nothing."""
+    names = ":".join(["from", *["a"] * 990])
+    few = HEAD.replace(b"\r\n", b"\r\n" + b"a:\r\n" * 900, 1)
+    assert (await verified(signed(few + b"\r\nReady.\r\n", h="from" + ":a" * 990)))[0].passed
+    own = f"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=harbor.example; s=s; h={names}"
+    hostile = [
+        (f"{own}{':a' * 20_000}; bh=AA==; b=AA==\r\n".encode(), 30, "h= names too many fields"),
+        (f"{own}; bh=AA==; b=AA==\r\n".encode(), 20_000, "the header is too long"),
+        (f"{own}; bh=AA==; b=AA==\r\n".encode(), 500_000, "the header is too long"),
+    ]
+    for field, others, reason in hostile:
+        raw = field * 4 + b"From: a@harbor.example\r\n" + b"a:\r\n" * others + b"\r\nReady.\r\n"
+        began = time.process_time()
+        found = await verified(raw)
+        assert time.process_time() - began < 1
+        assert {(one.result, one.reason) for one in found} == {("neutral", reason)}
+
+
+async def test_nobody_waits_while_a_large_message_is_hashed() -> None:
+    """DUR-12: the loop goes on; a signature of 20 MB is right nevertheless."""
+    body = b"the boats  lie \t at the berth \r\n" * 600_000
+    raw = signed(HEAD + b"\r\n" + body)
+    loop = asyncio.get_running_loop()
+    gaps, last = [0.0], loop.time()
+
+    def tick() -> None:
+        nonlocal last
+        gaps.append(loop.time() - last)
+        last = loop.time()
+        beat[0] = loop.call_later(0.001, tick)
+
+    beat = [loop.call_later(0.001, tick)]
+    began = loop.time()
+    assert (await verified(raw))[0].passed
+    took = loop.time() - began
+    beat[0].cancel()
+    assert max(*gaps, loop.time() - last) < took / 2
+
+
 PIECES = [
     *(b"DKIM-Signature:", b" v=1;", b" a=rsa-sha256;", b" d=x.y; s=s; h=from; bh=AA==; b=AA=="),
     *(b"\r\n", b";", b"=", b"\xff", b" "),

@@ -8,7 +8,9 @@ are `policy`, and so is a signature that leaves a part of the body unsigned (`l=
 have appended that part (RFC 6376, 8.2).
 
 Nothing here raises for what a message or a record holds. The body is hashed once for each way of
-canonicalising it, in pieces, so that a large message is not copied.
+canonicalising it, in pieces, so that a large message is not copied, and in a thread, so that nobody waits
+for it. The work is linear in the message: of a header beyond the limits that readers of it keep too
+(INB-03), and of a signature that names more fields than a header may have, nothing is verified.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from __future__ import annotations
 import asyncio
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal, Protocol
 
 from pillarbox.mail import dkim, dkim_keys, tag_list
 from pillarbox.mail.dkim_keys import KeyRefused, KeyType
+from pillarbox.mail.message_headers import LONGEST_BLOCK, MOST_FIELDS
 from pillarbox.mail.mx import Answer
 
 Result = Literal["pass", "fail", "policy", "neutral", "temperror", "permerror"]
@@ -30,6 +33,9 @@ Result = Literal["pass", "fail", "policy", "neutral", "temperror", "permerror"]
 MOST_SIGNATURES: Final = 10
 PIECE: Final = 1024 * 1024
 LONGEST_FIELD: Final = 64 * 1024
+IN_PLACE: Final = 64 * 1024
+"""Octets of a message that is read at once; a larger one is divided and hashed in a thread."""
+
 ALGORITHMS: Final[dict[str, KeyType]] = {"rsa-sha256": "rsa", "ed25519-sha256": "ed25519"}
 
 _FIELD_END = re.compile(rb"\r\n(?![ \t])")
@@ -91,9 +97,7 @@ class _Wrong(Exception):  # noqa: N818 - a result for the mail, not a mistake of
 
 async def verify(raw: bytes, lookup: Lookup, *, seconds: int) -> tuple[Dkim, ...]:
     """The results of the first ten signatures, from the top; `seconds` is the time now."""
-    if raw.count(b"\n") != raw.count(b"\r\n"):
-        raw = _BARE_LF.sub(b"\r\n", raw)
-    message = _Message(raw)
+    message = _Message(raw) if len(raw) <= IN_PLACE else await asyncio.to_thread(_Message, raw)
     places = [at for at, (name, _) in enumerate(message.fields) if name == b"dkim-signature"]
     checks = [_checked(message, at, lookup, seconds) for at in places[:MOST_SIGNATURES]]
     return tuple(await asyncio.gather(*checks))
@@ -107,6 +111,8 @@ async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> 
     try:
         tags = _tags(message.fields[at][1])
         found = _signature(tags)
+        if not message.is_readable:
+            raise _Wrong("neutral", "the header is too long")
         if found.expires is not None and found.expires < seconds:
             raise _Wrong("fail", "the signature has expired")
         answer = await lookup.txt(f"{found.selector}._domainkey.{found.domain}")
@@ -116,7 +122,7 @@ async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> 
         testing = key.testing
         if key.strict_identity and found.identity.rpartition("@")[2] != found.domain:
             raise _Wrong("permerror", "the key may not sign for subdomains")
-        _check_body(message, found)
+        await _check_body(message, found)
         if not key.verifies(found.signature, message.header_hash(found, at)):
             raise _Wrong("fail", "the signature does not fit the header")
     except (_Wrong, KeyRefused) as wrong:
@@ -133,8 +139,8 @@ async def _checked(message: _Message, at: int, lookup: Lookup, seconds: int) -> 
     )
 
 
-def _check_body(message: _Message, found: _Signature) -> None:
-    digest, length = message.body_hash(found.forms[1])
+async def _check_body(message: _Message, found: _Signature) -> None:
+    digest, length = await message.body_hash(found.forms[1])
     if found.length is not None and found.length > length:
         raise _Wrong("permerror", "l= is longer than the body")
     # Such a signature proves nothing here, so it is not worth another pass over the body.
@@ -171,6 +177,8 @@ def _signature(tags: dict[str, str]) -> _Signature:
     names = tuple([name.lower() for name in tag_list.names(tags["h"])])
     if "from" not in names:
         raise _Wrong("permerror", "From is not signed")
+    if len(names) > MOST_FIELDS:
+        raise _Wrong("neutral", "h= names too many fields")
     if "dns/txt" not in tag_list.names(tags.get("q", "dns/txt").lower()):
         raise _Wrong("neutral", "the key is not in DNS")
     created, expires = _number(tags, "t"), _number(tags, "x")
@@ -232,45 +240,62 @@ class _Message:
     """The fields and the body of one message, with the hashes that were made of it."""
 
     def __init__(self, raw: bytes) -> None:
+        if raw.count(b"\n") != raw.count(b"\r\n"):
+            raw = _BARE_LF.sub(b"\r\n", raw)
         end = 0 if raw.startswith(b"\r\n") else raw.find(b"\r\n\r\n")
-        head = raw[:end] if end >= 0 else raw
+        length = end if end >= 0 else len(raw)
+        head = raw[: min(length, LONGEST_BLOCK)]
         self._raw = raw
         self._body_start = len(raw) if end < 0 else end + (4 if end else 2)
-        self._bodies: dict[str, tuple[bytes, int]] = {}
+        self._bodies: dict[str, asyncio.Future[tuple[bytes, int]]] = {}
         self.fields = [
             (field.partition(b":")[0].rstrip(b" \t").lower(), field)
-            for field in _FIELD_END.split(head.removesuffix(b"\r\n"))
+            for field in _FIELD_END.split(head.removesuffix(b"\r\n"), MOST_FIELDS)
         ]
+        self.is_readable = length <= LONGEST_BLOCK and len(self.fields) <= MOST_FIELDS
+        """Whether all of the header is in `fields`, one by one."""
         self._places: dict[bytes, list[int]] = {}
         for at, (name, _) in enumerate(self.fields):
             self._places.setdefault(name, []).append(at)
 
-    def body_hash(self, form: str) -> tuple[bytes, int]:
+    def body_hash(self, form: str) -> Awaitable[tuple[bytes, int]]:
         """The digest of the canonical body, and its length; made once for each form."""
         made = self._bodies.get(form)
         if made is None:
-            digest, length = sha256(), 0
-            for piece in canonical_body(self._raw, self._body_start, form):
-                digest.update(piece)
-                length += len(piece)
-            made = self._bodies[form] = digest.digest(), length
+            made = self._bodies[form] = asyncio.ensure_future(self._hashed(form))
         return made
+
+    async def _hashed(self, form: str) -> tuple[bytes, int]:
+        if len(self._raw) <= IN_PLACE:
+            return _body_hash(self._raw, self._body_start, form)
+        return await asyncio.to_thread(_body_hash, self._raw, self._body_start, form)
 
     def header_hash(self, found: _Signature, own: int) -> bytes:
         """The digest of the signed fields, from the bottom of each name upwards (5.4.2), and of its own."""
         digest = sha256()
-        used: dict[bytes, int] = {}
+        above: dict[bytes, int] = {}
         for name in found.names:
             key = name.encode()
-            places = [at for at in self._places.get(key, ()) if at != own]
-            used[key] = used.get(key, 0) + 1
-            if used[key] <= len(places):
-                digest.update(_canonical_field(self.fields[places[-used[key]]][1], found.forms[0]))
+            places = self._places.get(key, [])
+            place = above.get(key, len(places)) - 1
+            if place >= 0 and places[place] == own:
+                place -= 1
+            above[key] = place
+            if place >= 0:
+                digest.update(_canonical_field(self.fields[places[place]][1], found.forms[0]))
         own_field = self.fields[own][1]
         name_part, colon, value = own_field.partition(b":")
         unsigned = name_part + colon + _OWN_SIGNATURE.sub(rb"\1", value, count=1)
         digest.update(_canonical_field(unsigned, found.forms[0]).removesuffix(b"\r\n"))
         return digest.digest()
+
+
+def _body_hash(raw: bytes, start: int, form: str) -> tuple[bytes, int]:
+    digest, length = sha256(), 0
+    for piece in canonical_body(raw, start, form):
+        digest.update(piece)
+        length += len(piece)
+    return digest.digest(), length
 
 
 def _canonical_field(field: bytes, form: str) -> bytes:
