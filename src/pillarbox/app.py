@@ -61,6 +61,7 @@ from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
+from pillarbox.emails.commits import Commits
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.event_data import event_data
 from pillarbox.emails.fetching import Fetching
@@ -389,9 +390,16 @@ class House:
     def _accept(self) -> Accept:
         return Accept(
             pool=self.pools.engine,
-            clock=self.clock,
             ids=self.ids,
-            timeline=self.timeline,
+            writer=Commits(
+                pool=self.pools.engine,
+                clock=self.clock,
+                ids=self.ids,
+                timeline=self.timeline,
+                quotas=Quotas(self.clock, self.meter.note),
+                journal=self.journal,
+                owner=self.runtime.process_id,
+            ),
             senders=self.senders,
             blobs=self.blobs,
             room=self.room,
@@ -400,9 +408,6 @@ class House:
                 self.settings.verified_domain_required,
                 self.settings.reject_reserved_recipients,
             ),
-            quotas=Quotas(self.clock, self.meter.note),
-            journal=self.journal,
-            owner=self.runtime.process_id,
             engine=self.engine,
             claims=self.claims,
             wake=self.bell.ring,

@@ -46,6 +46,7 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.EXPIRED_POLICIES": "as above",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "dispatch.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
+    "emails.AT_WORK": "asks about a server process",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",
 }
 """Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""

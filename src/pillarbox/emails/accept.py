@@ -8,41 +8,32 @@ their own, because theirs waits for its turn.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery.claims import LEASE, Claims
+from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails import figures, queries
+from pillarbox.emails.commits import Acceptance, Commits
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows, drafted, hand_over
+from pillarbox.emails.rows import Draft, Origins, drafted, hand_over
 from pillarbox.kernel import faults
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.blobs import BlobStore
-from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, TeamDb, transaction
+from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.group_commit import GroupCommit
-from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
+from pillarbox.kernel.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.journal import Answered, Asked, Content, Journal
+from pillarbox.kernel.journal import Asked
 from pillarbox.kernel.log import get
-from pillarbox.kernel.problems import (
-    ConcurrentIdempotentRequest,
-    DatabaseGone,
-    Forbidden,
-    InvalidField,
-    NotFound,
-)
+from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound
 from pillarbox.kernel.room import Room
 from pillarbox.mail.address import Mailbox
-from pillarbox.timeline.record import Timeline
-from pillarbox.usage.quotas import Quotas, Spending
 
 log = get("accept")
 
@@ -52,8 +43,6 @@ INLINE = 256 * 1024
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
 SHOWN = 100
 """At most so much of a request's own text stands in a message (conventions section 5)."""
-LOOK_UP_TRIES = 20
-LOOK_UP_PAUSE = 0.25
 
 
 class DomainNotVerified(Forbidden):
@@ -90,19 +79,6 @@ class Checked(NamedTuple):
     domain: SenderDomain | None
 
 
-@dataclass(slots=True)
-class _Acceptance:
-    """One caller's share of a group commit."""
-
-    caller: Caller
-    drafts: list[Draft]
-    idempotency: Idempotency | None
-    answer: bytes
-    status: int
-    weight: int
-    asked: Asked | None
-
-
 class Accept:
     """Checks and stores outgoing mail."""
 
@@ -110,38 +86,30 @@ class Accept:
         self,
         *,
         pool: asyncpg.Pool,
-        clock: Clock,
         ids: Ids,
-        timeline: Timeline,
+        writer: Commits,
         senders: Senders,
         blobs: BlobStore,
         room: Room,
         rules: Rules,
-        quotas: Quotas,
-        journal: Journal,
-        owner: UUID,
         engine: Engine | None,
         claims: Claims,
         wake: Callable[[], None],
     ) -> None:
         self._pool = pool
-        self._clock = clock
         self._ids = ids
-        self._timeline = timeline
+        self._writer = writer
         self._senders = senders
         self._blobs = blobs
         self._room = room
         self._rules = rules
-        self._quotas = quotas
-        self._journal = journal
-        self._owner = owner
         self._engine = engine
         self._claims = claims
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
 
-    def _group(self, kind: str) -> GroupCommit[_Acceptance, None]:
+    def _group(self, kind: str) -> GroupCommit[Acceptance, None]:
         return GroupCommit(
             self._flush,
             kind=kind,
@@ -208,7 +176,7 @@ class Accept:
         weight = sum([draft.weight for draft in drafts])
         await self._keep_blobs(drafts)
         commits = self._metered if caller.is_metered else self._commits
-        await commits.submit(_Acceptance(caller, drafts, idempotency, body, status, weight, asked))
+        await commits.submit(Acceptance(caller, drafts, idempotency, body, status, weight, asked))
         if asked is not None:
             asked.is_kept = True
         return body
@@ -230,26 +198,11 @@ class Accept:
                     await self._blobs.put(row.blob, row.data)
                     row.data = None
 
-    async def _flush(self, batch: Sequence[_Acceptance]) -> Sequence[BaseException | None]:
+    async def _flush(self, batch: Sequence[Acceptance]) -> Sequence[BaseException | None]:
         reserved = [self._reserve(item) for item in batch]
-        failed: dict[int, BaseException] = {}
-        origins: Origins = {}
         deadline = self._claims.deadline()
         try:
-            async with transaction(self._pool) as conn:
-                failed = await self._claim_keys(conn, batch)
-                failed |= await self._over_quota(conn, batch, failed)
-                kept = [
-                    (a, r) for i, (a, r) in enumerate(zip(batch, reserved, strict=True)) if i not in failed
-                ]
-                if kept:
-                    origins = await self._write(conn, kept)
-                    await self._record(conn, [a for a, _ in kept])
-                await faults.point("accept.before_commit")
-        except GONE as gone:
-            if not await self._was_committed(batch, failed):
-                self._forget(batch, reserved)
-                raise DatabaseGone from gone
+            failed, origins = await self._writer.commit(batch, [room > 0 for room in reserved])
         except BaseException:
             self._forget(batch, reserved)
             raise
@@ -264,7 +217,7 @@ class Accept:
                 self._forget([item], [room])
         return [failed.get(index) for index in range(len(batch))]
 
-    def _reserve(self, item: _Acceptance) -> int:
+    def _reserve(self, item: Acceptance) -> int:
         """How many work items of this acceptance the engine of this process takes over."""
         wanted = sum(len(draft.groups) for draft in item.drafts if draft.is_immediate)
         if self._engine is None or not wanted:
@@ -275,14 +228,14 @@ class Accept:
             return 0
         return wanted
 
-    def _forget(self, batch: Sequence[_Acceptance], reserved: Sequence[int]) -> None:
+    def _forget(self, batch: Sequence[Acceptance], reserved: Sequence[int]) -> None:
         for item, room in zip(batch, reserved, strict=True):
             if room and self._engine is not None:
                 self._engine.forget(room, item.weight)
 
     def _hand_over(
         self,
-        item: _Acceptance,
+        item: Acceptance,
         room: int,
         origins: Origins,
         deadline: float,
@@ -295,102 +248,6 @@ class Accept:
             self._engine.take(items, room, item.weight)
         elif stored:
             self._wake()
-
-    async def _claim_keys(self, conn: Connection, batch: Sequence[_Acceptance]) -> dict[int, BaseException]:
-        """Reserve the idempotency keys of the batch; answers those that are taken.
-
-        The advisory lock is tried, never waited for: a key in flight elsewhere must not hold up the
-        other callers of this commit (00-decisions 26).
-        """
-        keyed = [(index, a, a.idempotency) for index, a in enumerate(batch) if a.idempotency is not None]
-        if not keyed:
-            return {}
-        failed: dict[int, BaseException] = {}
-        names = [f"{a.caller.team_id} {key.scope} {key.key}" for _, a, key in keyed]
-        held = await queries.lock_keys(conn, names)
-        rows = []
-        first: dict[tuple[UUID, str, str], int] = {}
-        now = self._clock.now()
-        for at, (index, a, key) in enumerate(keyed):
-            name = (a.caller.team_id, key.scope, key.key)
-            if at not in held or name in first:
-                failed[index] = ConcurrentIdempotentRequest()
-                continue
-            first[name] = index
-            rows.append((*name, key.fingerprint, a.status, a.answer, now))
-        free = await queries.claim_keys(conn, rows, now - LIFETIME) if rows else set()
-        for name, index in first.items():
-            if name not in free:
-                failed[index] = AlreadyAnswered()
-        return failed
-
-    async def _over_quota(
-        self, conn: Connection, batch: Sequence[_Acceptance], failed: Mapping[int, BaseException]
-    ) -> dict[int, BaseException]:
-        """Spend the units of teams with a quota; answers those for which there are not enough, whose keys are
-        free again."""
-        metered = [
-            (i, a) for i, a in enumerate(batch) if a.caller.is_metered and a.drafts and i not in failed
-        ]
-        if not metered:
-            return {}
-        wanted = [
-            Spending(a.caller.team_id, a.drafts[0].at, sum([len(draft.targets) for draft in a.drafts]))
-            for _, a in metered
-        ]
-        judged = zip(metered, await self._quotas.judge(conn, wanted), strict=True)
-        over = [(index, a, problem) for (index, a), problem in judged if problem is not None]
-        keys = [(a.caller.team_id, a.idempotency) for _, a, _ in over if a.idempotency is not None]
-        if keys:
-            await queries.release_keys(conn, [(team, key.scope, key.key) for team, key in keys])
-        return {index: problem for index, _, problem in over}
-
-    async def _record(self, conn: Connection, kept: Sequence[_Acceptance]) -> None:
-        """The log rows of the requests that these emails came with."""
-        answered = [
-            Answered(
-                a.asked,
-                a.status,
-                a.answer,
-                [Content(draft.outgoing.html, draft.outgoing.text) for draft in a.drafts],
-            )
-            for a in kept
-            if a.asked is not None
-        ]
-        if answered:
-            await self._journal.keep(conn, answered)
-
-    async def _write(self, conn: Connection, kept: Sequence[tuple[_Acceptance, int]]) -> Origins:
-        rows = Rows(self._owner, self._clock.now() + LEASE)
-        for item, room in kept:
-            for draft in item.drafts:
-                rows.add(draft, leased=bool(room) and draft.is_immediate)
-        if not rows.openings:
-            return {}
-        await queries.insert(conn, rows)
-        if rows.attachments:
-            await queries.attach(conn, rows.attachments)
-        if rows.fetches:
-            jobs = [(team, self._ids.new(), email, at) for team, email, at in rows.fetches]
-            await queries.add_jobs(conn, JOB_FETCH, jobs)
-        await self._timeline.record(conn, openings=rows.openings)
-        return await queries.suppressed(conn, rows.judged) if rows.judged else {}
-
-    async def _was_committed(self, batch: Sequence[_Acceptance], failed: dict[int, BaseException]) -> bool:
-        """Whether a commit whose connection was lost took place (design 2.6)."""
-        stored = [d for i, a in enumerate(batch) if i not in failed for d in a.drafts]
-        if not stored:
-            return False
-        for _ in range(LOOK_UP_TRIES):
-            try:
-                found = await queries.existing(
-                    self._pool, list({d.team_id for d in stored}), [d.id for d in stored]
-                )
-            except GONE:
-                await asyncio.sleep(LOOK_UP_PAUSE)
-            else:
-                return len(found) == len(stored)
-        return False
 
 
 def _refuse_reserved(outgoing: Outgoing) -> None:

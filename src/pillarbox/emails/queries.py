@@ -1,10 +1,10 @@
-"""SQL of emails. `insert` takes a whole group commit, of several teams at once; each of its rows names
+"""SQL of emails. `store` takes a whole group commit, of several teams at once; each of its rows names
 its own team.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,24 +12,59 @@ from uuid import UUID
 from pillarbox.emails.rows import Origins, Rows
 from pillarbox.kernel.db import Connection, Source, TeamDb, literal
 from pillarbox.kernel.paging import Page
+from pillarbox.kernel.together import Statement, rows_json, together
+from pillarbox.timeline.queries import Wanted
 
-EMAILS = """
-    team_id id created_at content_id message_id sender to_list cc_list bcc_list reply_to_list subject tags
-    scheduled_at topic_id key_id domain_id domain_name last_event last_event_at
-""".split()  # noqa: SIM905 - read as one
+# The content of an email has its id.
+STORE_EMAILS = """
+    INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list, bcc_list,
+                        reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name,
+                        last_event, last_event_at)
+    SELECT k.team_id, k.id, k.created_at, k.id, k.message_id, k.sender, k.to_list, k.cc_list, k.bcc_list,
+           k.reply_to_list, k.subject, k.tags, k.scheduled_at, k.topic_id, k.key_id, k.domain_id,
+           k.domain_name, k.last_event, k.created_at
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, created_at timestamptz, message_id text, sender text, to_list json,
+                 cc_list json, bcc_list json, reply_to_list json, subject text, tags json,
+                 scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid, domain_name text,
+                 last_event text)
+"""
 
-CONTENTS = "team_id id created_at html text headers attachments".split()  # noqa: SIM905
+STORE_CONTENTS = """
+    INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, created_at timestamptz, html text, text text, headers json,
+                 attachments smallint)
+"""
 
-RECIPIENTS = "team_id email_id position role address mailbox grp state".split()  # noqa: SIM905
+STORE_RECIPIENTS = """
+    INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, email_id uuid, position smallint, role text, address text, mailbox text,
+                 grp smallint, state text)
+"""
 
-DELIVERIES = """
-    team_id email_id grp destination due_at owner leased_until attempt released first_attempt_at created_at
-""".split()  # noqa: SIM905 - read as one
+STORE_WORK = """
+    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
+                            released, first_attempt_at, created_at)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, email_id uuid, grp smallint, destination text, due_at timestamptz, owner uuid,
+                 leased_until timestamptz, attempt integer, released boolean, first_attempt_at timestamptz,
+                 created_at timestamptz)
+"""
 
-SUPPRESSED = """
-    SELECT s.team_id, s.address, s.origin
+# What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
+ASK = """
+    SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
       FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
       JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+     UNION ALL
+    SELECT team_id, NULL, NULL, events
+      FROM webhooks
+     WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
 """
 
 ATTACH = """
@@ -78,6 +113,11 @@ EXISTING = """
     SELECT id FROM emails WHERE team_id = ANY ($1::uuid[]) AND id = ANY ($2::uuid[])
 """
 
+# A server process that works for us although nobody reads its answer any more.
+AT_WORK = """
+    SELECT EXISTS (SELECT FROM pg_stat_activity
+                    WHERE pid = $1 AND pid <> pg_backend_pid() AND state NOT LIKE 'idle%')
+"""
 
 LIST = """
     SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
@@ -215,32 +255,39 @@ class TeamAddress(NamedTuple):
     email: str
 
 
-async def insert(conn: Connection, rows: Rows) -> None:
-    """Store emails with contents, recipients and work.
-
-    By COPY: it takes a third less of PostgreSQL's time than INSERT from arrays, and less of ours.
-    """
-    await conn.copy_records_to_table("emails", records=rows.emails, columns=EMAILS)
-    await conn.copy_records_to_table("contents", records=rows.contents, columns=CONTENTS)
-    await conn.copy_records_to_table("recipients", records=rows.recipients, columns=RECIPIENTS)
-    await conn.copy_records_to_table("deliveries", records=rows.deliveries, columns=DELIVERIES)
-
-
-async def suppressed(conn: Connection, wanted: Iterable[tuple[UUID, str]]) -> Origins:
-    """Which of these addresses their team has suppressed, and why."""
-    teams, addresses = zip(*wanted, strict=True)
-    found = await conn.fetch(SUPPRESSED, literal(teams), addresses)
-    return {(row["team_id"], row["address"]): row["origin"] for row in found}
+def stores(rows: Rows) -> list[Statement]:
+    """The statements that store emails with contents, recipients, work and files."""
+    found = [
+        Statement(STORE_EMAILS, (rows_json(rows.emails),)),
+        Statement(STORE_CONTENTS, (rows_json(rows.contents),)),
+        Statement(STORE_RECIPIENTS, (rows_json(rows.recipients),)),
+        Statement(STORE_WORK, (rows_json(rows.deliveries),)),
+    ]
+    if rows.attachments:
+        found.append(Statement(ATTACH, tuple(zip(*rows.attachments, strict=True))))
+    return found
 
 
-async def attach(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    await conn.execute(ATTACH, *zip(*rows, strict=True))
-
-
-async def add_jobs(conn: Connection, kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime]]) -> None:
+def add_jobs(kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime]]) -> Statement:
     """Background work for emails: (team, job id, email, due)."""
     teams, ids, emails, times = zip(*rows, strict=True)
-    await conn.execute(ADD_JOBS, teams, ids, kind, emails, times)
+    return Statement(ADD_JOBS, (teams, ids, kind, emails, times))
+
+
+async def store(
+    conn: Source, writes: Sequence[Statement], judged: Collection[tuple[UUID, str]], teams: Collection[UUID]
+) -> tuple[Origins, Wanted]:
+    """Write all of it in one statement; returns which of the addresses `judged` their team has suppressed,
+    and why, and which events the webhooks of `teams` want."""
+    at, addresses = zip(*judged, strict=True) if judged else ((), ())
+    origins: Origins = {}
+    wanted: dict[UUID, set[str]] = {}
+    for row in await together(conn, writes, Statement(ASK, (literal(at), addresses, literal(teams)))):
+        if row["address"] is None:
+            wanted.setdefault(row["team_id"], set()).update(row["events"])
+        else:
+            origins[row["team_id"], row["address"]] = row["origin"]
+    return origins, wanted
 
 
 async def lock_keys(conn: Connection, names: Sequence[str]) -> set[int]:
@@ -265,6 +312,11 @@ async def release_keys(conn: Connection, keys: Sequence[tuple[UUID, str, str]]) 
 async def existing(conn: Source, teams: Sequence[UUID], ids: Sequence[UUID]) -> set[UUID]:
     """Which of these emails are stored; asked when a connection was lost during a commit."""
     return {row["id"] for row in await conn.fetch(EXISTING, teams, ids)}
+
+
+async def is_at_work(conn: Source, backend: int) -> bool:
+    """Whether the server process of a connection that was lost still carries out what it was told."""
+    return bool(await conn.fetchval(AT_WORK, backend))
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedEmail]:

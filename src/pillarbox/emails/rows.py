@@ -11,8 +11,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from pillarbox.delivery.items import HELD, Enclosure, Item, Parcel, Signing, Target
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
@@ -28,8 +26,6 @@ Origins = dict[tuple[UUID, str], str]
 
 _FREE = (None, None, 0, None)
 """Owner, lease, attempt and first attempt of work that nobody has taken yet."""
-
-_json = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
@@ -114,11 +110,11 @@ def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[Attachment
     ]
 
 
-Record = tuple[Any, ...]
+Record = dict[str, Any]
 
 
 class Rows:
-    """The rows of a commit, gathered email by email, in the column order of `queries`.
+    """The rows of a commit, gathered email by email: column to value.
 
     `judged` are the addresses whose suppression must be known, because their work is handed over with the
     commit; all other work is judged when it is claimed.
@@ -131,7 +127,7 @@ class Rows:
         self.contents: list[Record] = []
         self.recipients: list[Record] = []
         self.deliveries: list[Record] = []
-        self.attachments: list[Record] = []
+        self.attachments: list[tuple[Any, ...]] = []
         self.fetches: list[tuple[UUID, UUID, datetime]] = []
         self.openings: list[Opening] = []
         self.judged: set[tuple[UUID, str]] = set()
@@ -144,32 +140,50 @@ class Rows:
         domain_id = domain.id if domain else None
         name = out.sender.domain
         self.emails.append(
-            (
-                team_id,
-                email_id,
-                at,
-                email_id,
-                draft.message_id,
-                out.sender_text,
-                _texts(out.to_texts),
-                _texts(out.cc_texts) if out.cc_texts else None,
-                _texts(out.bcc_texts) if out.bcc_texts else None,
-                _texts(out.reply_to_texts) if out.reply_to_texts else None,
-                out.subject,
-                _json([tag._asdict() for tag in out.tags]).decode() if out.tags else None,
-                out.scheduled_at,
-                out.topic_id,
-                draft.caller.key_id,
-                domain_id,
-                name,
-                state,
-                at,
-            )
+            {
+                "team_id": team_id,
+                "id": email_id,
+                "created_at": at,
+                "message_id": draft.message_id,
+                "sender": out.sender_text,
+                "to_list": out.to_texts,
+                "cc_list": out.cc_texts or None,
+                "bcc_list": out.bcc_texts or None,
+                "reply_to_list": out.reply_to_texts or None,
+                "subject": out.subject,
+                "tags": [tag._asdict() for tag in out.tags] or None,
+                "scheduled_at": out.scheduled_at,
+                "topic_id": out.topic_id,
+                "key_id": draft.caller.key_id,
+                "domain_id": domain_id,
+                "domain_name": name,
+                "last_event": state,
+            }
         )
-        headers = _json(out.headers).decode() if out.headers else None
-        self.contents.append((team_id, email_id, at, out.html, out.text, headers, len(draft.attachments)))
+        self.contents.append(
+            {
+                "team_id": team_id,
+                "id": email_id,
+                "created_at": at,
+                "html": out.html,
+                "text": out.text,
+                "headers": out.headers or None,
+                "attachments": len(draft.attachments),
+            }
+        )
         for position, role, address, mailbox, grp in draft.targets:
-            self.recipients.append((team_id, email_id, position, role, address, mailbox, grp, state))
+            self.recipients.append(
+                {
+                    "team_id": team_id,
+                    "email_id": email_id,
+                    "position": position,
+                    "role": role,
+                    "address": address,
+                    "mailbox": mailbox,
+                    "grp": grp,
+                    "state": state,
+                }
+            )
             if leased:
                 self.judged.add((team_id, address))
         self._add_work(draft, leased=leased)
@@ -183,19 +197,19 @@ class Rows:
         owner, until, attempt, first = (self._owner, self._leased_until, 1, at) if leased else _FREE
         for grp, destination in enumerate(draft.groups):
             self.deliveries.append(
-                (
-                    draft.team_id,
-                    draft.id,
-                    grp,
-                    destination,
-                    due,
-                    owner,
-                    until,
-                    attempt,
-                    scheduled is None,
-                    first,
-                    at,
-                )
+                {
+                    "team_id": draft.team_id,
+                    "email_id": draft.id,
+                    "grp": grp,
+                    "destination": destination,
+                    "due_at": due,
+                    "owner": owner,
+                    "leased_until": until,
+                    "attempt": attempt,
+                    "released": scheduled is None,
+                    "first_attempt_at": first,
+                    "created_at": at,
+                }
             )
 
     def _add_attachments(self, draft: Draft) -> None:
@@ -281,7 +295,3 @@ def return_path_of(domain: SenderDomain | None, name: str) -> str:
 
 def signing_of(domain: SenderDomain | None) -> Signing | None:
     return Signing(*domain.signing) if domain else None
-
-
-def _texts(texts: Sequence[str]) -> str:
-    return _json(texts).decode()

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from pillarbox.kernel.auth import Caller
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.db import Source
+from pillarbox.kernel.together import Statement
 
 UNREADABLE: Final = object()
 """The body of a request that is no JSON."""
@@ -85,8 +86,12 @@ class Journal(Protocol):
         """Whether there is a log for this caller's team."""
         ...
 
-    async def keep(self, conn: Connection, answered: Sequence[Answered]) -> None:
-        """Write rows in the caller's transaction."""
+    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+        """What writes these rows, for whoever writes more with them; None where nothing is to be written."""
+        ...
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+        """Write rows in the caller's transaction, or in one of their own."""
         ...
 
     async def keep_alone(self, answered: Answered) -> None:
@@ -104,7 +109,10 @@ class NoJournal:
     def keeps(self, caller: Caller) -> bool:
         return False
 
-    async def keep(self, conn: Connection, answered: Sequence[Answered]) -> None:
+    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+        """Nothing."""
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
         """Nothing."""
 
     async def keep_alone(self, answered: Answered) -> None:

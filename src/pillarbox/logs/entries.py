@@ -24,28 +24,28 @@ SHORT: Final = 64
 """Characters that are not worth a reference."""
 BODIES: Final = ("html", "text")
 
-Row = tuple[Any, ...]
+Row = dict[str, Any]
 
 _encode = msgspec.json.Encoder().encode
 
 
 def row_of(answered: Answered) -> Row:
-    """The row, in the order of `queries.COLUMNS`."""
+    """The row: column to value."""
     asked = answered.asked
     question, refers = _question(answered)
     agent = asked.user_agent
-    return (
-        asked.team_id,
-        asked.id,
-        asked.at,
-        asked.endpoint[:LONGEST_ENDPOINT].replace("\0", "\ufffd"),
-        asked.method,
-        answered.status,
-        None if agent is None else agent.decode("latin-1")[:LONGEST_AGENT],
-        question,
-        _answer(answered.body),
-        refers,
-    )
+    return {
+        "team_id": asked.team_id,
+        "id": asked.id,
+        "created_at": asked.at,
+        "endpoint": asked.endpoint[:LONGEST_ENDPOINT].replace("\0", "\ufffd"),
+        "method": asked.method,
+        "response_status": answered.status,
+        "user_agent": None if agent is None else agent.decode("latin-1")[:LONGEST_AGENT],
+        "request_body": question,
+        "response_body": _answer(answered.body),
+        "refers": refers,
+    }
 
 
 def _question(answered: Answered) -> tuple[str | None, bool]:

@@ -14,11 +14,12 @@ import asyncpg
 
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Connection, transaction
+from pillarbox.kernel.db import Source
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.journal import Answered
 from pillarbox.kernel.log import get
 from pillarbox.kernel.tallies import Counter
+from pillarbox.kernel.together import Statement
 from pillarbox.logs import queries
 from pillarbox.logs.entries import row_of
 from pillarbox.logs.policy import LogPolicy
@@ -53,8 +54,12 @@ class RequestLog:
         days = caller.log_days
         return (self._policy.days if days is None else days) > 0
 
-    async def keep(self, conn: Connection, answered: Sequence[Answered]) -> None:
-        await queries.insert(conn, [row_of(found) for found in answered])
+    def rows(self, answered: Sequence[Answered]) -> Statement:
+        return queries.insert([row_of(found) for found in answered])
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+        sql, args = self.rows(answered)
+        await conn.execute(sql, *args)
 
     async def keep_alone(self, answered: Answered) -> None:
         try:
@@ -97,8 +102,7 @@ class RequestLog:
         await self._alone.drain()
 
     async def _commit(self, answered: Sequence[Answered]) -> Sequence[None]:
-        async with transaction(self._pool) as conn:
-            await self.keep(conn, answered)
+        await self.keep(self._pool, answered)
         return [None] * len(answered)
 
     def _give_up(self, rows: int, trouble: Exception) -> None:

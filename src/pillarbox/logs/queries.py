@@ -1,18 +1,27 @@
-"""SQL of the log of requests. `insert` takes rows of several teams; each names its own."""
+"""SQL of the log of requests. `INSERT` takes rows of several teams; each names its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.db import Source, TeamDb
 from pillarbox.kernel.paging import Page
+from pillarbox.kernel.together import Statement, rows_json
 
-COLUMNS = """
-    team_id id created_at endpoint method response_status user_agent request_body response_body refers
-""".split()  # noqa: SIM905 - read as one
+# Bodies are JSON within JSON as texts: a body may speak of NUL, which a document that is read may not.
+INSERT = """
+    INSERT INTO logs (team_id, id, created_at, endpoint, method, response_status, user_agent, request_body,
+                      response_body, refers)
+    SELECT k.team_id, k.id, k.created_at, k.endpoint, k.method, k.response_status, k.user_agent,
+           k.request_body::json, k.response_body::json, k.refers
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, created_at timestamptz, endpoint text, method text,
+                 response_status smallint, user_agent text, request_body text, response_body text,
+                 refers boolean)
+"""
 
 # $5: the least id that is still kept.
 LIST = """
@@ -80,8 +89,8 @@ class StoredContent(NamedTuple):
     text: str | None
 
 
-async def insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    await conn.copy_records_to_table("logs", records=rows, columns=COLUMNS)
+def insert(rows: Sequence[Mapping[str, Any]]) -> Statement:
+    return Statement(INSERT, (rows_json(rows),))
 
 
 async def page(db: TeamDb, page: Page, oldest: UUID) -> list[ListedLog]:

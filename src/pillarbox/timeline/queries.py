@@ -9,9 +9,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import msgspec
-
 from pillarbox.kernel.db import Connection, literal
+from pillarbox.kernel.together import Statement, rows_json, together
 from pillarbox.timeline.rules import Fate
 
 METRICS = (
@@ -31,9 +30,10 @@ METRICS = (
     "complained",
     "unsubscribed",
 )
-"""The columns of `metric_increments` that count, in the order in which `append` takes them."""
+"""The columns of `metric_increments` that count."""
 
-COLUMNS = ("team_id", "id", "start", "domain_id", "domain_name", "broadcast_id", *METRICS)
+Row = dict[str, Any]
+"""Column to value."""
 
 LOCK = """
     SELECT e.team_id, e.id AS email_id, r.position, r.state, r.sent_at, r.delayed_at, r.bounce_type,
@@ -97,30 +97,33 @@ WRITE_FIRST = """
     SELECT NULL, NULL, NULL, NULL, NULL, count(*) FROM heads
 """
 
-# The increments of a batch are few and have many columns: as one text they cost less than as 21 arrays.
-APPEND = """
-    WITH history AS (
-        INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
-        SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
-          FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[], $4::text::timestamptz[],
-                      $5::text::text[], $6::text::smallint[], $7::text[])
-               AS k (team_id, id, email_id, at, kind, position, detail)
-    ), counts AS (
-        INSERT INTO metric_increments
-               (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
-                delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
-                bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained,
-                unsubscribed)
-        SELECT k.*
-          FROM json_to_recordset($8::text::json)
-               AS k (team_id uuid, id uuid, start timestamptz, domain_id uuid, domain_name text,
-                     broadcast_id uuid, received integer, sent integer, delivered integer,
-                     delivery_delayed integer, failed integer, suppressed integer,
-                     bounced_transient integer, bounced_permanent integer, bounced_undetermined integer,
-                     opened integer, clicked integer, unique_opened integer, unique_clicked integer,
-                     complained integer, unsubscribed integer)
-    )
-    SELECT team_id, events FROM webhooks WHERE team_id = ANY ($9::uuid[]) AND status = 'enabled'
+# A detail is JSON within JSON as a text: what a server said may hold NUL, and a document that is
+# read may not.
+HISTORY = """
+    INSERT INTO timeline (team_id, id, email_id, at, kind, position, detail)
+    SELECT k.team_id, k.id, k.email_id, k.at, k.kind, k.position, k.detail::json
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, email_id uuid, at timestamptz, kind text, position smallint,
+                 detail text)
+"""
+
+COUNTS = """
+    INSERT INTO metric_increments
+           (team_id, id, start, domain_id, domain_name, broadcast_id, received, sent, delivered,
+            delivery_delayed, failed, suppressed, bounced_transient, bounced_permanent,
+            bounced_undetermined, opened, clicked, unique_opened, unique_clicked, complained, unsubscribed)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, start timestamptz, domain_id uuid, domain_name text,
+                 broadcast_id uuid, received integer, sent integer, delivered integer,
+                 delivery_delayed integer, failed integer, suppressed integer,
+                 bounced_transient integer, bounced_permanent integer, bounced_undetermined integer,
+                 opened integer, clicked integer, unique_opened integer, unique_clicked integer,
+                 complained integer, unsubscribed integer)
+"""
+
+WANTED = """
+    SELECT team_id, events FROM webhooks WHERE team_id = ANY ($1::text::uuid[]) AND status = 'enabled'
 """
 
 MOVE_EMAIL = """
@@ -157,9 +160,6 @@ async def write(
     await conn.execute(WRITE, *columns, *heads)
 
 
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
 class First(NamedTuple):
     """What the first events of an email with one recipient in them make of both; `since` is the earliest."""
 
@@ -193,16 +193,19 @@ Wanted = Mapping[UUID, Collection[str]]
 """The kinds of events that each team's webhooks want, for teams that have any."""
 
 
-async def append(
-    conn: Connection, lines: Sequence[tuple[Any, ...]], increments: Sequence[tuple[Any, ...]]
-) -> Wanted:
+def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
+    """The statements that add lines of history and increments of metrics."""
+    writes = [Statement(HISTORY, (rows_json(lines),))]
+    if increments:
+        writes.append(Statement(COUNTS, (rows_json(increments),)))
+    return writes
+
+
+async def append(conn: Connection, lines: Sequence[Row], increments: Sequence[Row]) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
-    history: list[Any] = list(zip(*lines, strict=True)) or [()] * 7
-    history[:6] = map(literal, history[:6])
-    counts = _encode([dict(zip(COLUMNS, row, strict=True)) for row in increments]).decode()
-    teams = list({line[0] for line in lines})
+    teams = {line["team_id"] for line in lines}
     wanted: dict[UUID, set[str]] = {}
-    for row in await conn.fetch(APPEND, *history, counts, teams):
+    for row in await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))):
         wanted.setdefault(row["team_id"], set()).update(row["events"])
     return wanted
 

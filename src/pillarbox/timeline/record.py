@@ -5,7 +5,7 @@ Order of locks everywhere: work items, then emails, then recipients, each in key
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,6 +15,7 @@ import msgspec
 from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.together import Statement
 from pillarbox.timeline import queries
 from pillarbox.timeline.queries import Crossed, First, Wanted
 from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, Step, step
@@ -54,15 +55,19 @@ def _is_wanted(event: Published, wanted: Wanted) -> bool:
     return EVENT_OF[event.kind] in wanted.get(event.team_id, ())
 
 
+class Opened(NamedTuple):
+    """What the first entries of emails write, and what is to be published of them where it is wanted."""
+
+    writes: list[Statement]
+    published: list[Published]
+
+
 class _Counted(NamedTuple):
     team_id: UUID
     start: datetime
     domain_id: UUID | None
     domain_name: str
     broadcast_id: UUID | None
-
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Timeline:
@@ -105,10 +110,21 @@ class Timeline:
         if batch.lines:
             wanted = await queries.append(conn, batch.lines, batch.increments())
         if batch.published:
-            await faults.point("webhooks.rows")
-            if wanted:
-                await self._publish(conn, [e for e in batch.published if _is_wanted(e, wanted)])
+            await self.publish(conn, batch.published, wanted)
         return batch.taken
+
+    def opened(self, openings: Sequence[Opening]) -> Opened:
+        """What the first entries of emails write, for a transaction that inserts the emails."""
+        batch = _Batch(self._ids)
+        for opening in openings:
+            batch.open(opening)
+        return Opened(queries.appends(batch.lines, batch.increments()), batch.published)
+
+    async def publish(self, conn: Connection, events: Sequence[Published], wanted: Wanted) -> None:
+        """Hand the events that are wanted to the webhooks, in the transaction that has written them."""
+        await faults.point("webhooks.rows")
+        if wanted:
+            await self._publish(conn, [e for e in events if _is_wanted(e, wanted)])
 
     async def release(
         self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], at: datetime
@@ -125,7 +141,16 @@ class Timeline:
     ) -> set[UUID]:
         moved = await queries.move_emails(conn, team_id, sorted(email_ids), kind.value, at)
         if moved:
-            lines = [(team_id, self._ids.new(), email_id, at, kind.value, None, None) for email_id in moved]
+            lines = [
+                {
+                    "team_id": team_id,
+                    "id": self._ids.new(),
+                    "email_id": email_id,
+                    "at": at,
+                    "kind": kind.value,
+                }
+                for email_id in moved
+            ]
             await queries.append(conn, lines, ())
         return set(moved)
 
@@ -186,6 +211,9 @@ def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] |
     return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at, since), steps
 
 
+_encode = msgspec.json.Encoder().encode
+
+
 class _Batch:
     """The changes of one `record`, gathered before anything is written."""
 
@@ -196,7 +224,7 @@ class _Batch:
         self._counts: dict[_Counted, dict[str, int]] = {}
         self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
         self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
-        self.lines: list[tuple[Any, ...]] = []
+        self.lines: list[queries.Row] = []
         self.published: list[Published] = []
         self.taken: list[Entry] = []
 
@@ -297,8 +325,17 @@ class _Batch:
         position: int | None,
         detail: Detail | None,
     ) -> None:
-        text = None if detail is None else _encode(detail).decode()
-        self.lines.append((team_id, self._ids.new(), email_id, at, kind.value, position, text))
+        self.lines.append(
+            {
+                "team_id": team_id,
+                "id": self._ids.new(),
+                "email_id": email_id,
+                "at": at,
+                "kind": kind.value,
+                "position": position,
+                "detail": None if detail is None else _encode(detail).decode(),
+            }
+        )
 
     def _count(self, where: _Counted, metric: str, amount: int) -> None:
         counts = self._counts.setdefault(where, {})
@@ -310,23 +347,23 @@ class _Batch:
     def head_rows(self) -> list[tuple[UUID, UUID, str, datetime, datetime | None]]:
         return [(*key, kind.value, at, sent_at) for key, (kind, at, sent_at) in self.heads.items()]
 
-    def increments(self) -> list[tuple[Any, ...]]:
+    def increments(self) -> list[queries.Row]:
         return [
-            (
-                where.team_id,
-                self._ids.new(),
-                where.start,
-                where.domain_id,
-                where.domain_name,
-                where.broadcast_id,
-                *_columns(counts),
-            )
+            {
+                **_ZEROS,
+                **counts,
+                "team_id": where.team_id,
+                "id": self._ids.new(),
+                "start": where.start,
+                "domain_id": where.domain_id,
+                "domain_name": where.domain_name,
+                "broadcast_id": where.broadcast_id,
+            }
             for where, counts in self._counts.items()
         ]
 
 
-def _columns(counts: dict[str, int]) -> Iterable[int]:
-    return (counts.get(metric, 0) for metric in queries.METRICS)
+_ZEROS = dict.fromkeys(queries.METRICS, 0)
 
 
 def quarter(at: datetime) -> datetime:

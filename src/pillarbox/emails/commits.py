@@ -1,0 +1,255 @@
+"""One commit for many acceptances (design 2.6): keys claimed, quotas spent, emails and log rows written.
+
+All that is written goes in one statement, which is a transaction of its own unless something has to be known
+before it (idempotency keys, quotas) or follows from it (events of scheduled emails that a webhook wants).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery.claims import LEASE
+from pillarbox.emails import queries
+from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
+from pillarbox.kernel import faults
+from pillarbox.kernel.auth import Caller
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.journal import Answered, Asked, Content, Journal
+from pillarbox.kernel.problems import ConcurrentIdempotentRequest, DatabaseGone
+from pillarbox.kernel.together import Statement
+from pillarbox.timeline.queries import Wanted
+from pillarbox.timeline.record import Opened, Timeline
+from pillarbox.usage.quotas import Quotas, Spending
+
+LOOK_UP_TRIES = 20
+LOOK_UP_PAUSE = 0.25
+
+
+@dataclass(slots=True)
+class Acceptance:
+    """One caller's share of a commit."""
+
+    caller: Caller
+    drafts: list[Draft]
+    idempotency: Idempotency | None
+    answer: bytes
+    status: int
+    weight: int
+    asked: Asked | None
+
+
+class Committed(NamedTuple):
+    """What a commit came to: the acceptances (by index) that are not in it, and why; which of the others'
+    addresses are suppressed."""
+
+    failed: dict[int, BaseException]
+    origins: Origins
+
+
+class _Prepared(NamedTuple):
+    """What is to be written of some acceptances."""
+
+    kept: Sequence[Acceptance]
+    rows: Rows
+    opened: Opened
+
+
+class Commits:
+    """Writes acceptances. `owner` is the process whose engine takes work over."""
+
+    def __init__(
+        self,
+        *,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        ids: Ids,
+        timeline: Timeline,
+        quotas: Quotas,
+        journal: Journal,
+        owner: UUID,
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._ids = ids
+        self._timeline = timeline
+        self._quotas = quotas
+        self._journal = journal
+        self._owner = owner
+
+    async def commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
+        """Commit the batch; where `leased` says so, with its work leased to the owner.
+
+        Raises `DatabaseGone` where nothing was committed because the database went away.
+        """
+        if any(a.idempotency is not None or a.caller.is_metered for a in batch):
+            return await self._with_conditions(batch, leased)
+        return Committed({}, await self._plainly(self._prepare(batch, leased)))
+
+    async def _plainly(self, prepared: _Prepared) -> Origins:
+        if prepared.opened.published:
+            return await self._in_transaction(prepared)
+        await faults.point("timeline.events")
+        await faults.point("accept.before_commit")
+        backend = 0
+        try:
+            async with self._pool.acquire() as conn:
+                backend = conn.get_server_pid()
+                origins, _ = await self._write(conn, prepared)
+        except GONE as gone:
+            return await self._found(prepared, backend, gone)
+        return origins
+
+    async def _in_transaction(self, prepared: _Prepared) -> Origins:
+        backend = 0
+        try:
+            async with transaction(self._pool) as conn:
+                backend = conn.get_server_pid()
+                origins = await self._write_and_publish(conn, prepared)
+                await faults.point("accept.before_commit")
+        except GONE as gone:
+            return await self._found(prepared, backend, gone)
+        return origins
+
+    async def _with_conditions(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
+        failed: dict[int, BaseException] = {}
+        prepared = None
+        backend = 0
+        try:
+            async with transaction(self._pool) as conn:
+                backend = conn.get_server_pid()
+                failed = await self._claim_keys(conn, batch)
+                failed |= await self._over_quota(conn, batch, failed)
+                left = [index for index in range(len(batch)) if index not in failed]
+                prepared = self._prepare([batch[i] for i in left], [leased[i] for i in left])
+                origins = await self._write_and_publish(conn, prepared)
+                await faults.point("accept.before_commit")
+        except GONE as gone:
+            if prepared is None:
+                raise DatabaseGone from gone
+            origins = await self._found(prepared, backend, gone)
+        return Committed(failed, origins)
+
+    # What is written -------------------------------------------------------------------------------
+
+    def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _Prepared:
+        rows = Rows(self._owner, self._clock.now() + LEASE)
+        for acceptance, is_leased in zip(kept, leased, strict=True):
+            for draft in acceptance.drafts:
+                rows.add(draft, leased=is_leased and draft.is_immediate)
+        return _Prepared(kept, rows, self._timeline.opened(rows.openings))
+
+    async def _write_and_publish(self, conn: Connection, prepared: _Prepared) -> Origins:
+        await faults.point("timeline.events")
+        origins, wanted = await self._write(conn, prepared)
+        if prepared.opened.published:
+            await self._timeline.publish(conn, prepared.opened.published, wanted)
+        return origins
+
+    async def _write(self, conn: Connection, prepared: _Prepared) -> tuple[Origins, Wanted]:
+        rows, opened = prepared.rows, prepared.opened
+        writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
+        if rows.fetches:
+            jobs = [(team, self._ids.new(), email, at) for team, email, at in rows.fetches]
+            writes.append(queries.add_jobs(JOB_FETCH, jobs))
+        if (record := self._record(prepared.kept)) is not None:
+            writes.append(record)
+        if not writes:
+            return {}, {}
+        teams = {event.team_id for event in opened.published}
+        return await queries.store(conn, writes, rows.judged, teams)
+
+    def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
+        """The log rows of the requests that these emails came with."""
+        answered = [
+            Answered(
+                a.asked,
+                a.status,
+                a.answer,
+                [Content(draft.outgoing.html, draft.outgoing.text) for draft in a.drafts],
+            )
+            for a in kept
+            if a.asked is not None
+        ]
+        return self._journal.rows(answered) if answered else None
+
+    # What is known before --------------------------------------------------------------------------
+
+    async def _claim_keys(self, conn: Connection, batch: Sequence[Acceptance]) -> dict[int, BaseException]:
+        """Reserve the idempotency keys of the batch; answers those that are taken.
+
+        The advisory lock is tried, never waited for: a key in flight elsewhere must not hold up the
+        other callers of this commit (00-decisions 26).
+        """
+        keyed = [(index, a, a.idempotency) for index, a in enumerate(batch) if a.idempotency is not None]
+        if not keyed:
+            return {}
+        failed: dict[int, BaseException] = {}
+        names = [f"{a.caller.team_id} {key.scope} {key.key}" for _, a, key in keyed]
+        held = await queries.lock_keys(conn, names)
+        rows = []
+        first: dict[tuple[UUID, str, str], int] = {}
+        now = self._clock.now()
+        for at, (index, a, key) in enumerate(keyed):
+            name = (a.caller.team_id, key.scope, key.key)
+            if at not in held or name in first:
+                failed[index] = ConcurrentIdempotentRequest()
+                continue
+            first[name] = index
+            rows.append((*name, key.fingerprint, a.status, a.answer, now))
+        free = await queries.claim_keys(conn, rows, now - LIFETIME) if rows else set()
+        for name, index in first.items():
+            if name not in free:
+                failed[index] = AlreadyAnswered()
+        return failed
+
+    async def _over_quota(
+        self, conn: Connection, batch: Sequence[Acceptance], failed: Mapping[int, BaseException]
+    ) -> dict[int, BaseException]:
+        """Spend the units of teams with a quota; answers those for which there are not enough, whose keys are
+        free again."""
+        metered = [
+            (i, a) for i, a in enumerate(batch) if a.caller.is_metered and a.drafts and i not in failed
+        ]
+        if not metered:
+            return {}
+        wanted = [
+            Spending(a.caller.team_id, a.drafts[0].at, sum([len(draft.targets) for draft in a.drafts]))
+            for _, a in metered
+        ]
+        judged = zip(metered, await self._quotas.judge(conn, wanted), strict=True)
+        over = [(index, a, problem) for (index, a), problem in judged if problem is not None]
+        keys = [(a.caller.team_id, a.idempotency) for _, a, _ in over if a.idempotency is not None]
+        if keys:
+            await queries.release_keys(conn, [(team, key.scope, key.key) for team, key in keys])
+        return {index: problem for index, _, problem in over}
+
+    # What became of it -----------------------------------------------------------------------------
+
+    async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins:
+        """The connection was lost while this was committed: look whether it was (design 2.6)."""
+        drafts = [draft for acceptance in prepared.kept for draft in acceptance.drafts]
+        if not drafts or not await self._was_committed(drafts, backend):
+            raise DatabaseGone from gone
+        origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
+        return origins
+
+    async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool:
+        """Whether these emails are stored. A server process that is still at it is waited for."""
+        teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]
+        for left in reversed(range(LOOK_UP_TRIES)):
+            try:
+                if not left or not await queries.is_at_work(self._pool, backend):
+                    return len(await queries.existing(self._pool, teams, ids)) == len(ids)
+            except GONE:
+                pass
+            await asyncio.sleep(LOOK_UP_PAUSE)
+        return False
