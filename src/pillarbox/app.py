@@ -83,7 +83,7 @@ from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.collectors import own_rounds
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
-from pillarbox.kernel.db import open_pool
+from pillarbox.kernel.db import ENGINE, open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
 from pillarbox.kernel.doors import SMTP, submission_names
 from pillarbox.kernel.files import Files
@@ -220,7 +220,7 @@ class Pools:
     async def open(cls, url: str) -> Pools:
         return cls(
             await open_pool(url, most=CONNECTIONS),
-            await open_pool(url, most=ENGINE_CONNECTIONS, application="pillarbox-engine", by_key=True),
+            await open_pool(url, most=ENGINE_CONNECTIONS, application=ENGINE, by_key=True),
         )
 
     async def close(self) -> None:
@@ -660,6 +660,7 @@ class App:
             await house.engine.stop(grace)
         if house.dispatcher is not None:
             await house.dispatcher.stop(grace)
+        await house.claims.leave()
         for task in self._writing:
             task.cancel()
         await asyncio.gather(*self._writing, return_exceptions=True)

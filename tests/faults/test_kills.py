@@ -24,7 +24,7 @@ CONNECTIONS = 20
 """Sessions that a process opens to the relay at most, so mails that its death may double."""
 
 SUSPECTS_WAIT = 450.0
-"""Seconds in which even a mail goes out that has lost four processes by chance."""
+"""Seconds in which even a mail goes out that has lost three processes by chance."""
 
 PROCESSES = 2
 DESTINATIONS = [f"quay{number}.example" for number in range(5)]

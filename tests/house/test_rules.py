@@ -39,6 +39,7 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.TELL_OF_SITES": "how fast other people's servers may be served is no team's",
     "delivery.HEAR_OF_SITES": "as above",
     "delivery.LIVING_CARRIERS": "processes belong to the installation",
+    "delivery.LEAVE": "as above",
     "delivery.FORGET_DESTINATIONS": "removes what no team's mail has reached for long",
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
     "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",

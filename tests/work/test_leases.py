@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kit.clock import ManualClock
+from kit.process import connected
 from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
@@ -95,6 +96,27 @@ async def test_the_items_of_a_dead_neighbour_are_taken_at_once(database_url: str
         assert await pillarbox.turn() == 1
         await sink.messages(1)
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes WHERE id = $1", ANOTHER) == 0
+
+
+async def test_a_process_that_ends_in_order_leaves_the_register(database_url: str, tmp_path: Path) -> None:
+    """So that the others have its slots at their next heartbeat; not while it holds work of its own."""
+    async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:
+        claims, owner = pillarbox.app.house.claims, pillarbox.app.house.runtime.process_id
+        team, _ = await prepared(pillarbox)
+        await claims.enroll("delivery")
+        await held_by(team, owner, seconds=30)
+        await claims.leave()
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes WHERE id = $1", owner) == 1
+        await team.db.run("UPDATE deliveries SET owner = NULL, leased_until = NULL WHERE team_id = $1")
+        await claims.leave()
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes WHERE id = $1", owner) == 0
+
+
+async def test_a_stop_ends_with_leaving(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, **SETTINGS) as pillarbox:
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes") == 1
+    async with connected(database_url) as conn:
+        assert await conn.fetchval("SELECT count(*) FROM processes") == 0
 
 
 async def test_a_lease_that_runs_out_in_mid_transfer_forbids_the_final_dot(

@@ -7,7 +7,7 @@ An item is in exactly one state:
 
     leased       a process holds it
     held         an attachment is still to be fetched
-    quarantined  it ended five processes
+    quarantined  it ended three processes
     paused       it would be due, but the operator holds it back
     due          the next free process takes it
     waiting      its time is still to come: the next attempt, or the sender's

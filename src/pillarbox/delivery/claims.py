@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery import figures, quarantine, queries
+from pillarbox.delivery import figures, quarantine, queries, site_queries
 from pillarbox.delivery.expiry import Expiry
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels, Parcel, Target
 from pillarbox.delivery.queries import Freed, Pair, Share
@@ -16,6 +16,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.log import get
 from pillarbox.kernel.register import boot_id, enroll, started
+from pillarbox.kernel.silence import Silence
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -52,6 +53,7 @@ class Claims:
         self._load = load
         self._after = START
         self._expiry = Expiry()
+        self._silence = Silence(clock)
 
     async def due(self) -> list[Pair]:
         """The next teams and destinations with due work; goes round over all of them call by call."""
@@ -161,6 +163,18 @@ class Claims:
     async def enroll(self, roles: str) -> None:
         """Say that this process lives."""
         await enroll(self._pool, self._owner, roles, self._clock.now())
+
+    async def leave(self) -> None:
+        """Take this process out of the register, so that the others divide its slots among them; not while it
+        holds work, which comes back at once where the register says whose it was."""
+        try:
+            await site_queries.leave(self._pool, self._owner)
+        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+            log.warning("delivery.not_left", trouble=repr(trouble)[:200])
+
+    async def end_silence(self) -> None:
+        """End sessions of processes that froze in the middle of a statement: claims skip what they lock."""
+        await self._silence.look(self._pool)
 
     async def _dead_neighbours(self) -> list[UUID]:
         rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())

@@ -253,6 +253,7 @@ class Engine:
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("delivery.renewal_behind", items=behind)
+        await self._claims.end_silence()
 
     async def _forever(
         self, work: Callable[[], Awaitable[None]], pause: float, *, wakes: bool = False

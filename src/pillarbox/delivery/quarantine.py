@@ -5,12 +5,12 @@ is narrowed down, and the path of all other mail pays nothing for it:
 
 1. The first time, all items of the dead process are free again and marked `uncertain`.
 2. From then on the begin of each of their attempts is written down (`begun`), until there is an outcome.
-3. An item that has lost a second process in the middle of an attempt goes out alone: no other such item of
+3. An item that has ended a process in the middle of such an attempt goes out alone: no other such item of
    this process is under way with it.
-4. One that loses a third process like that waits a minute, and after a fourth five: processes may be dying
-   for reasons of their own, every few seconds, and each death meets somebody's attempt.
-5. One that loses a fifth is quarantined: nothing claims it, `pillarbox queue` shows it with the reason, and
-   `pillarbox queue retry` lets it go once more.
+4. One that does so again waits five minutes: processes may be dying for reasons of their own, every few
+   seconds, and each death meets somebody's attempt.
+5. One that does so for the third time is quarantined: nothing claims it, `pillarbox queue` shows it with the
+   reason, and `pillarbox queue retry` lets it go once more.
 
 An item whose email cannot even be read from the database is quarantined at once, so that it does not stand
 in the way of those behind it.
@@ -31,14 +31,15 @@ from pillarbox.kernel.log import get
 log = get("delivery")
 
 LOST_HOLDER = "The process that held it ended without an outcome; it goes out once more."
-FATAL = "Five processes ended in the middle of delivering it, so it was put aside."
+FATAL = "Three processes ended in the middle of delivering it, so it was put aside."
 UNREADABLE = "It cannot be read back from the database (an error of our own), so it was put aside."
 
-PAUSES = (timedelta(0), timedelta(0), timedelta(minutes=1), timedelta(minutes=5))
+PAUSES = (timedelta(0), timedelta(0), timedelta(minutes=5))
 """How long an item waits that lost its holder, by the attempts that were written down before."""
 
 RULE = Quarantine(len(PAUSES), QUARANTINED, FATAL, LOST_HOLDER, PAUSES)
-"""Four attempts that were written down, after a first one that was not: five processes."""
+"""Three attempts that were written down. The loss before them, which began the writing, proves nothing: the
+item may only have been in memory."""
 
 
 def report(freed: Sequence[Freed]) -> None:

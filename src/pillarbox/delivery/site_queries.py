@@ -41,6 +41,13 @@ LIVING_CARRIERS: Final = """
      WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
+# A process that ends in order. One that still holds work stays, and is found dead.
+LEAVE: Final = """
+    DELETE FROM processes p
+     WHERE p.id = $1
+       AND NOT EXISTS (SELECT FROM deliveries d WHERE d.owner IS NOT NULL AND d.owner = p.id)
+"""
+
 
 async def tell(conn: Source, heard: Sequence[Heard], owner: UUID, now: datetime) -> None:
     """Say what sites have complained of."""
@@ -69,3 +76,8 @@ async def carriers(conn: Source, since: datetime) -> int:
     """How many processes that deliver were seen since then."""
     count: int = await conn.fetchval(LIVING_CARRIERS, since)
     return count
+
+
+async def leave(conn: Source, process: UUID) -> None:
+    """Take a process that holds no work out of the register."""
+    await conn.execute(LEAVE, process)

@@ -21,7 +21,11 @@ Source = asyncpg.Pool | Connection
 
 LOCK_TIMEOUT_MS = 5000
 SILENCE_MS = 30_000
-"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever."""
+"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever.
+PostgreSQL sees to it between two statements, `kernel.silence` inside of one."""
+
+ENGINE = "pillarbox-engine"
+"""What the engine's sessions are called; all others begin with `pillarbox` too."""
 
 STATEMENT_CACHE = 512
 
