@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -223,6 +224,21 @@ def test_nothing_from_the_mail_can_inject_a_result() -> None:
     assert written.count('"') % 2 == 0
 
 
+def test_the_field_is_folded_before_a_line_gets_too_long() -> None:
+    """MSG-01: everything in a signature has 255 octets."""
+    long = "x" * 300
+    field = authentication_results.field(
+        OURS,
+        Spf("fail", "mailfrom", long, problem=long),
+        [Dkim("fail", long, long, long, long, long, long)] * 10,
+        Dmarc("fail", long, reason=long),
+    )
+    lines = field.split(b"\r\n")
+    assert max(map(len, lines)) <= 998
+    assert lines.pop() == b""
+    assert all(line.startswith(b"\t") for line in lines[1:])
+
+
 OURS = "mx.harbor.test"
 
 
@@ -237,6 +253,8 @@ OURS = "mx.harbor.test"
         "mx.harbor.test/1; none",
         '"mx.har\\bor.test"; none',
         "(open mx.harbor.test; spf=pass",
+        "mx.harbor.test.; spf=pass",
+        "(x)" * 10_000 + "mx.harbor.test; spf=pass",
         "",
     ],
 )
@@ -250,3 +268,26 @@ def test_results_that_claim_to_be_ours_are_taken_out(value: str) -> None:
 def test_results_of_others_stay(value: str) -> None:
     raw = f"Authentication-Results: {value}\r\nFrom: a@b.c\r\n\r\nAuthentication-Results: {OURS}".encode()
     assert authentication_results.without_forged(raw, OURS) is raw
+
+
+@pytest.mark.parametrize("first", ["From quay Sat Oct  3 08:00:00 2026", ">From quay", "X: y"])
+def test_a_line_of_an_mbox_file_hides_nothing(first: str) -> None:
+    """AR-01: readers skip such a line, so what stands behind it is the header."""
+    raw = f"{first}\r\nAuthentication-Results: {OURS}; dmarc=pass\r\nFrom: a@b.c\r\n\r\nbody".encode()
+    assert authentication_results.without_forged(raw, OURS) == f"{first}\r\nFrom: a@b.c\r\n\r\nbody".encode()
+
+
+def test_an_author_whose_colon_stands_apart_is_no_line_of_an_mbox_file() -> None:
+    """RFC 5322 4.5."""
+    assert parse(b"From : ada@quay.example\r\n\r\nbody").author == "ada@quay.example"
+
+
+def test_forged_results_are_found_in_linear_time() -> None:
+    """INB-03: however many comments stand in front, however many fields there are."""
+    began = time.process_time()
+    for text in ("() " * 500_000, "(" * 1_000_000, "\r\n ()" * 300_000):
+        raw = f"Authentication-Results: {text}\r\n\r\nbody".encode()
+        assert authentication_results.without_forged(raw, OURS) == b"\r\nbody"
+    raw = b"X: y\r\n" * 300_000 + f"Authentication-Results: {OURS}\r\n\r\nbody".encode()
+    assert b"harbor" not in authentication_results.without_forged(raw, OURS)
+    assert time.process_time() - began < 2

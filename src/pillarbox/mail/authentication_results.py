@@ -16,11 +16,21 @@ from pillarbox.mail.spf import Spf
 
 NAME = "Authentication-Results"
 LONGEST_VALUE = 255
+LONGEST_READ = 16_384
+"""Whoever writes no name within so many octets of a field cannot be told from us."""
+
+LONGEST_LINE = 900
+"""Our field is folded before it gets longer; 998 octets is what a line may have (RFC 5322, 2.1.1)."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`{|}~@/-]+")
 _UNSAFE = re.compile(r"[^\x20-\x7e]|[\"\\]")
 _COMMENT_MARK = re.compile(r"\\.|[()]", re.DOTALL)
-_ID = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;]+))", re.DOTALL)
+_ID = re.compile(r"(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;(]+))", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
+_OWN_FIELD = re.compile(
+    rb"^(?:authentication-results)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?", re.IGNORECASE | re.MULTILINE
+)
+_PROPERTY = re.compile(r" (?=(?:header|smtp|policy)\.)")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -36,8 +46,13 @@ def value(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc 
 
 
 def field(authserv_id: str, spf: Spf | None, dkim: Sequence[Dkim], dmarc: Dmarc | None) -> bytes:
-    """The whole field, folded before each result, with its CRLF."""
-    return f"{NAME}: {value(authserv_id, spf, dkim, dmarc)}\r\n".replace("; ", ";\r\n\t").encode("ascii")
+    """The whole field, folded before each result and within long ones, with its CRLF."""
+    whole = f"{NAME}: {value(authserv_id, spf, dkim, dmarc)}\r\n"
+    return ";\r\n\t".join([_folded(line) for line in whole.split("; ")]).encode("ascii")
+
+
+def _folded(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else _PROPERTY.sub("\r\n\t", line)
 
 
 def forged(raw_value: bytes, authserv_id: str) -> bool:
@@ -45,31 +60,26 @@ def forged(raw_value: bytes, authserv_id: str) -> bool:
 
     The name is compared without case, comments and quotes; what cannot be read counts as ours.
     """
-    text = _without_comments(header_text.unfolded(raw_value))
-    found = None if text is None else _ID.match(text)
+    text = header_text.unfolded(raw_value[:LONGEST_READ])
+    at = _behind_comments(text)
+    found = None if at is None else _ID.match(text, at)
     if found is None:
         return True
     name = found[2] if found[1] is None else _ESCAPED.sub(r"\1", found[1])
     ours = authserv_id.lower()
     # Old versions of the field put a version behind the name with a slash.
-    return ours in (name.lower(), name.lower().partition("/")[0])
+    return ours in [said.rstrip(".") for said in (name.lower(), name.lower().partition("/")[0])]
 
 
 def without_forged(raw: bytes, authserv_id: str) -> bytes:
     """The message without the Authentication-Results fields that claim to be ours."""
-    spans = message_headers.spans(raw)
-    cut = [
-        (start, end)
-        for name, start, end in spans
-        if name.lower() == NAME.lower().encode() and forged(raw[start:end].partition(b":")[2], authserv_id)
-    ]
-    if not cut:
-        return raw
+    begin, end = message_headers.extent(raw)
     kept, at = [], 0
-    for start, end in cut:
-        kept.append(raw[at:start])
-        at = end
-    return b"".join([*kept, raw[at:]])
+    for found in _OWN_FIELD.finditer(raw, begin, end):
+        if forged(found[1], authserv_id):
+            kept.append(raw[at : found.start()])
+            at = found.end()
+    return b"".join([*kept, raw[at:]]) if kept else raw
 
 
 def _spf(found: Spf) -> str:
@@ -111,17 +121,21 @@ def _written(text: str) -> str:
     return '"' + _UNSAFE.sub("?", text).replace(";", ",") + '"'
 
 
-def _without_comments(text: str) -> str | None:
-    """The text without its comments in front, or None when one of them does not end."""
-    text = text.lstrip()
-    while text.startswith("("):
-        depth, at = 1, 1
+def _behind_comments(text: str) -> int | None:
+    """Where the text goes on behind the comments in front of it, or None when one of them does not end."""
+    at = _past_blanks(text, 0)
+    while text.startswith("(", at):
+        depth, at = 1, at + 1
         while depth:
             mark = _COMMENT_MARK.search(text, at)
             if mark is None:
                 return None
             depth += {"(": 1, ")": -1}.get(mark[0], 0)
             at = mark.end()
-        text = text[at:].lstrip()
-    # A comment right behind the name is no part of it.
-    return text.replace("(", " (")
+        at = _past_blanks(text, at)
+    return at
+
+
+def _past_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()

@@ -23,7 +23,8 @@ MOST_IDS = 1000
 _FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
 _BLANK = re.compile(rb"[ \t]*\r?\n")
 _BLANK_LATER = re.compile(rb"\n\r?\n")
-_MBOX_LINE = re.compile(rb">?From [^\n]*\n")
+_BLOCK = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*+(?:\n[ \t][^\n]*+)*+\n?)*+")
+_MBOX_LINE = re.compile(rb">?From (?![ \t]*:)[^\n]*\n")
 _FOR = re.compile(rb"for(?<=[\s;)]for)\s+<?\s*([^\s<>;,()\"]+@[^\s<>;,()\"]+)\s*>?(?=[\s;(]|$)")
 _ID = re.compile(r"<([^<>\s\x00-\x1f]{1,998})>")
 _BARE_ID = re.compile(r"[^<>\s,;]{1,996}")
@@ -70,18 +71,19 @@ def split(raw: bytes, start: int, end: int) -> Block:
 
 def split_message(raw: bytes) -> Block:
     """The same for a whole message, in front of which an mbox file may have put a line of its own."""
+    return split(raw, _begin(raw), len(raw))
+
+
+def extent(raw: bytes) -> tuple[int, int]:
+    """Where the fields of a message begin and end, however many there are."""
+    begin = _begin(raw)
+    found = _BLOCK.match(raw, begin)
+    return begin, found.end() if found else begin
+
+
+def _begin(raw: bytes) -> int:
     found = _MBOX_LINE.match(raw) if raw.startswith((b"From ", b">From ")) else None
-    return split(raw, found.end() if found else 0, len(raw))
-
-
-def spans(raw: bytes) -> list[tuple[bytes, int, int]]:
-    """Name, begin and end (behind its line end) of every field of a message, however many there are."""
-    found: list[tuple[bytes, int, int]] = []
-    at = 0
-    while (field := _FIELD.match(raw, at)) is not None:
-        found.append((field[1], at, field.end()))
-        at = field.end()
-    return found
+    return found.end() if found else 0
 
 
 def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Header, ...]:
