@@ -14,19 +14,22 @@ class Tree(NamedTuple):
     """The processes of one Pillarbox, by what they are."""
 
     supervisor: int
+    nursery: list[int]
     workers: list[int]
     postgres: list[int]
 
 
 def tree(supervisor: int) -> Tree:
     """The supervisor's children, told apart by their command lines."""
-    workers, postgres = [], []
+    nursery, workers, postgres = [], [], []
     for pid in children(supervisor):
         if b"pillarbox.worker" in command_line(pid):
             workers.append(pid)
+        elif b"pillarbox.nursery" in command_line(pid):
+            nursery.append(pid)
         else:
             postgres += [pid, *children(pid)]
-    return Tree(supervisor, workers, postgres)
+    return Tree(supervisor, nursery, workers, postgres)
 
 
 def children(pid: int) -> list[int]:
@@ -80,7 +83,7 @@ class Meter:
 
     def __init__(self, supervisor: int, **others: int) -> None:
         found = tree(supervisor)
-        self._groups = {"pillarbox": [supervisor, *found.workers], "postgres": found.postgres}
+        self._groups = {"pillarbox": [supervisor, *found.nursery, *found.workers], "postgres": found.postgres}
         self._groups |= {name: [pid] for name, pid in others.items()}
         self._supervisor = supervisor
         self._before = {name: cpu_seconds(pids) for name, pids in self._groups.items()}

@@ -1,8 +1,7 @@
 """A worker process: builds the application, serves its doors, drains on SIGTERM.
 
-Started by the supervisor as `python -m pillarbox.worker DESCRIPTOR FACTORY`; the descriptor is a socket on
-which it finds its settings and on which it reports that it is ready. It loads the program before it looks
-there, because the supervisor is busy with the database meanwhile.
+The nursery forks it (`pillarbox.nursery`), so the program is loaded already. It is handed a socket on which
+it finds its settings and on which it reports that it is ready, and the descriptors of its doors.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import json
 import os
 import signal
 import socket
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +24,10 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from pillarbox.kernel import faults, log
+from pillarbox.kernel import faults, heap, log
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings, settings_of
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.process import die_with_parent
 from pillarbox.kernel.runtime import Application, Factory, Runtime
 from pillarbox.kernel.workers import READY
 
@@ -53,20 +50,15 @@ class Given:
     factory: str
 
 
-def main() -> int:
-    """Run one worker; the exit status."""
-    die_with_parent(signal.SIGTERM)
-    os.umask(0o077)
-    channel, factory = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
-    # Nothing that loading leaves behind is garbage; `calm_collector` turns it on again.
-    gc.disable()
-    with contextlib.suppress(Exception):
-        factory_of(factory)  # if it cannot be loaded, `work` says so
-    given = read_hand_over(channel, factory)
+def run(
+    channel: socket.socket, factory: str, shared_memory: int, doors: Mapping[str, int], *, fault: str
+) -> int:
+    """Be one worker; the exit status."""
+    given = read_hand_over(channel, factory, shared_memory, doors)
     if given is None:
         return 0
     log.configure(given.settings.log, always={"worker": os.getpid()})
-    faults.arm(os.environ.get(faults.VARIABLE))
+    faults.arm(fault)
     try:
         uvloop.run(work(given, channel))
     except Exception:
@@ -75,7 +67,9 @@ def main() -> int:
     return 0
 
 
-def read_hand_over(channel: socket.socket, factory: str) -> Given | None:
+def read_hand_over(
+    channel: socket.socket, factory: str, shared_memory: int, doors: Mapping[str, int]
+) -> Given | None:
     """The supervisor's one line; None when the supervisor is gone already."""
     with channel.makefile("rb") as lines:
         line = lines.readline()
@@ -86,9 +80,9 @@ def read_hand_over(channel: socket.socket, factory: str) -> Given | None:
         process_id=Ids(SystemClock()).new(),
         index=content["index"],
         count=content["count"],
-        shared_memory=content["shared_memory"],
+        shared_memory=shared_memory,
         capture_token=content["capture_token"],
-        doors=content["doors"],
+        doors=doors,
         figures=Path(content["figures"]) if content["figures"] else None,
     )
     return Given(settings_of(content["settings"]), runtime, factory)
@@ -96,6 +90,7 @@ def read_hand_over(channel: socket.socket, factory: str) -> Given | None:
 
 async def work(given: Given, channel: socket.socket) -> None:
     """Open, report, serve until told to stop, drain."""
+    heap.give_back_early()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -208,7 +203,3 @@ def http_protocol() -> Any:
     if importlib.util.find_spec(PROTOCOL) is None:
         return "httptools"
     return importlib.import_module(PROTOCOL).Protocol
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from kit.world import FINAL, Team, World, mail, world
 from pillarbox.kernel import faults
 from pillarbox.kernel.config import ConfigError, read_settings, settings_of
 from pillarbox.kernel.faults import POINTS
+from pillarbox.kernel.nursery import environment
 from pillarbox.kernel.workers import HandOver
 
 ONCE, TWICE, PERHAPS_TWICE = {1}, {2}, {1, 2}
@@ -96,13 +98,12 @@ def test_workers_get_the_faults_and_nothing_else_of_the_environment(
     monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2,timeline.events=delay:0.5%3")
     monkeypatch.setenv("PILLARBOX_SECRET_KEY", "not for the environment")
     hand_over = HandOver(settings_of({"data": str(tmp_path)}), "", {}, 0, "", None)
-    first, replacement = hand_over.environment(replaces=False), hand_over.environment(replaces=True)
-    assert {name: text for name, text in first.items() if name.startswith("PILLARBOX_")} == {
-        faults.VARIABLE: "delivery.claimed=kill@2,timeline.events=delay:0.5%3"
-    }
-    assert replacement[faults.VARIABLE] == "timeline.events=delay:0.5%3"
+    assert [name for name in environment() if name.startswith("PILLARBOX_")] == []
+    first = json.loads(hand_over.request(replaces=False))
+    assert first == {"doors": [], "fault": "delivery.claimed=kill@2,timeline.events=delay:0.5%3"}
+    assert json.loads(hand_over.request(replaces=True))["fault"] == "timeline.events=delay:0.5%3"
     monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2")
-    assert faults.VARIABLE not in hand_over.environment(replaces=True)
+    assert json.loads(hand_over.request(replaces=True))["fault"] == ""
 
 
 async def test_a_fault_happens_at_its_passage() -> None:

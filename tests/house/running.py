@@ -102,6 +102,10 @@ class Running:
     def workers(self) -> list[int]:
         return [pid for pid in self.children() if b"pillarbox.worker" in command_of(pid)]
 
+    def nursery(self) -> int:
+        (found,) = [pid for pid in self.children() if b"pillarbox.nursery" in command_of(pid)]
+        return found
+
     def postmaster(self) -> int:
         (found,) = [pid for pid in self.children() if b"bin/postgres" in command_of(pid)]
         return found

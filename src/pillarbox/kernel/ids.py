@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
+from weakref import WeakSet
 from zlib import crc32
 
 # A UUID in every respect, made and encoded in C.
@@ -66,14 +67,16 @@ class Ids:
 
 
 class RandomBytes:
-    """Bytes of the operating system's randomness, asked for many at a time.
-
-    Not to be carried over a fork; worker processes are started anew.
-    """
+    """Bytes of the operating system's randomness, asked for many at a time. A fork inherits none of them."""
 
     SUPPLY = 8192
 
     def __init__(self) -> None:
+        self.forget()
+        _random_bytes.add(self)
+
+    def forget(self) -> None:
+        """Give away nothing of what was asked for before."""
         self._supply = b""
         self._at = 0
 
@@ -85,6 +88,17 @@ class RandomBytes:
         found = self._supply[self._at : end]
         self._at = end
         return found
+
+
+_random_bytes: WeakSet[RandomBytes] = WeakSet()
+
+
+def _forget_all() -> None:
+    for supply in _random_bytes:
+        supply.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def uuid7(micros: int, tail: bytes) -> UUID:

@@ -1,4 +1,4 @@
-"""Children that die with their parent, and processes known by more than their number."""
+"""Children that die with their parent, children that others made for us, and their ends."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import asyncio
 import ctypes
 import os
 import signal
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 POLL = 0.05
+PPID = 1
+ARG_START, ARG_END = 45, 46
+"""Fields of /proc/PID/stat behind the name (proc(5), where they are the 4th, 48th and 49th)."""
+
+STATUS_LOST = 255
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,16 +45,99 @@ def die_with_parent(death_signal: signal.Signals) -> None:
     _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
 
 
+def adopt_orphans() -> None:
+    """Processes further down whose parent dies become children of this one, not of init."""
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+class Child(Protocol):
+    """What `subprocess.Popen` and `Adopted` have in common."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int: ...
+
+
+class Adopted:
+    """A child that another process forked and left to us; only we may wait for it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._wait(os.WNOHANG)
+
+    def wait(self) -> int:
+        """The exit status, once it has ended."""
+        status = self._wait(0)
+        return STATUS_LOST if status is None else status
+
+    def _wait(self, options: int) -> int | None:
+        if self._status is None:
+            try:
+                found, status = os.waitpid(self.pid, options)
+            except ChildProcessError:
+                self._status = STATUS_LOST
+            else:
+                self._status = os.waitstatus_to_exitcode(status) if found else None
+        return self._status
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Signal it, if it still runs; its number cannot be another's before we have waited for it."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def reap_orphans(ours: Collection[int]) -> None:
+    """Take leave of dead children that nobody waits for: `ours` are those that somebody does wait for."""
+    for pid in children():
+        if pid not in ours:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def children() -> Iterator[int]:
+    """The children of this process, the dead ones included."""
+    own = str(os.getpid()).encode()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if stat_fields(entry.name)[PPID] == own:
+                    yield int(entry.name)
+
+
+def rename(old: str, new: str) -> None:
+    """Say `new` instead of `old` where the system shows the command line of this process; `new` must not be
+    longer. Where that cannot be done, the old name stays."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = stat_fields("self")
+        start, end = int(fields[ARG_START]), int(fields[ARG_END])
+        before = ctypes.string_at(start, end - start) if start else b""
+        if before != Path("/proc/self/cmdline").read_bytes():
+            return
+        after = before.replace(old.encode(), new.encode(), 1).ljust(len(before), b"\0")
+        ctypes.memmove(start, after, len(before))
+
+
+def stat_fields(pid: str) -> list[bytes]:
+    """The fields of /proc/PID/stat that follow the name."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process of that number runs (a zombie does not)."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
+        return stat_fields(str(pid))[0] not in (b"Z", b"X")
     except OSError:
         return False
 
 
-async def ended(process: subprocess.Popen[bytes]) -> int:
+async def ended(process: Child) -> int:
     """The exit status, once the child has ended; holds no thread meanwhile (pidfd_open(2))."""
     if process.poll() is None:
         try:
@@ -70,7 +161,7 @@ async def readable(descriptor: int) -> None:
         os.close(descriptor)
 
 
-async def polled(process: subprocess.Popen[bytes]) -> None:
+async def polled(process: Child) -> None:
     """For systems without pidfds."""
     while process.poll() is None:  # noqa: ASYNC110 (the event is in the operating system)
         await asyncio.sleep(POLL)

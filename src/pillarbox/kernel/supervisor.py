@@ -36,6 +36,7 @@ from pillarbox.kernel.figures import Figures
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
 from pillarbox.kernel.pgfiles import ProgramsError
+from pillarbox.kernel.process import reap_orphans
 from pillarbox.kernel.runtime import FACTORY
 from pillarbox.kernel.setting_kinds import HostPort, Role, RouteKind
 from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
@@ -193,6 +194,8 @@ class Supervisor:
             await asyncio.sleep(pause)
             try:
                 await postgres.start()
+                # The sessions of a server that was killed came to us.
+                reap_orphans([postgres.pid or 0, *(self._workers.pids if self._workers else ())])
                 logger.info("postgres.restarted", postgres=postgres.pid)
                 pause = FIRST_PAUSE
             except (EmbeddedError, ProgramsError, OSError) as problem:

@@ -1,9 +1,9 @@
 """The supervisor's side of its worker processes: start, watch, restart with back-off, stop.
 
-A worker gets all it needs over a socket pair that it inherits (settings hold secrets, and arguments and
-environments can be read by others). The same pair carries its `ready` back, and its end tells the worker
-that the supervisor is gone. Loading the program takes longest, so the processes are started before the
-database is, and wait for what they are given.
+The nursery forks them. A worker gets all it needs over a socket pair (settings hold secrets, and arguments
+and environments can be read by others). The same pair carries its number and its `ready` back, and its end
+tells the worker that the supervisor is gone. Loading the program takes longest, so the processes are asked
+for before the database runs, and wait for what they are given.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pillarbox.kernel import faults, log
 from pillarbox.kernel.config import Settings
-from pillarbox.kernel.process import ended
-from pillarbox.kernel.setting_table import PREFIX
+from pillarbox.kernel.nursery import Nursery
+from pillarbox.kernel.process import Adopted, ended
+
+BIRTH = 32
+"""More octets than a process number and its line end have."""
 
 READY = b"ready\n"
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 STEADY_AFTER = 30.0
 MOST_FAILED_STARTS = 3
-STDERR = 2
 
 logger = log.get("supervisor")
 
@@ -54,8 +54,6 @@ class HandOver:
         """One line of JSON for the worker with that index."""
         content = {
             "settings": dict(self.settings.given),
-            "doors": dict(self.doors),
-            "shared_memory": self.shared_memory,
             "capture_token": self.capture_token,
             "figures": None if self.figures is None else str(self.figures),
             "index": index,
@@ -63,25 +61,32 @@ class HandOver:
         }
         return json.dumps(content).encode() + b"\n"
 
-    def environment(self, *, replaces: bool) -> dict[str, str]:
-        """Ours without the settings, which the worker has already, and with the faults that befall it."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    def request(self, *, replaces: bool) -> bytes:
+        """What the nursery is asked for: the doors of a worker, and the faults that befall it."""
         fault = os.environ.get(faults.VARIABLE, "")
-        if fault := faults.for_replacements(fault) if replaces else fault:
-            environment[faults.VARIABLE] = fault
-        return environment
+        if replaces and fault:
+            fault = faults.for_replacements(fault)
+        return json.dumps({"doors": list(self.doors), "fault": fault}).encode()
+
+    @property
+    def descriptors(self) -> list[int]:
+        """What the nursery passes on, in the order that it expects."""
+        return [self.shared_memory, *self.doors.values()]
 
 
 class Worker:
     """One place in the row of workers, held by one process after the other."""
 
-    def __init__(self, index: int, hand_over: HandOver, on_exit: Callable[[int], None]) -> None:
+    def __init__(
+        self, index: int, hand_over: HandOver, nursery: Nursery, on_exit: Callable[[int], None]
+    ) -> None:
         self._index = index
         self._hand_over = hand_over
+        self._nursery = nursery
         self._is_final = asyncio.Event()
         self._on_exit = on_exit
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopping = asyncio.Event()
+        self._process: Adopted | None = None
+        self._last_signal: signal.Signals | None = None
         self.ready = asyncio.Event()
 
     @property
@@ -96,10 +101,10 @@ class Worker:
     async def keep(self) -> None:
         """Keep a process in this place until `stop`; StartError if none ever gets ready."""
         pause, failed_starts = FIRST_PAUSE, 0
-        while not self._stopping.is_set():
+        while not self._last_signal:
             started = asyncio.get_running_loop().time()
             status = await self._attempt()
-            if self._stopping.is_set():
+            if self._last_signal:
                 return
             lived = asyncio.get_running_loop().time() - started
             logger.error(
@@ -124,31 +129,22 @@ class Worker:
     async def _run_one(self) -> int:
         """One process from its start to its end; its exit status."""
         ours, theirs = socket.socketpair()
+        ours.setblocking(False)
         with ours:
             with theirs:
-                self._process = self._spawn(theirs.fileno())
+                request = self._hand_over.request(replaces=self._process is not None)
+                self._nursery.ask(request, [theirs.fileno(), *self._hand_over.descriptors])
+            self._process = await born(ours)
+            if self._last_signal is not None:
+                self._process.send_signal(self._last_signal)
             watch = asyncio.create_task(self._until_ready(ours, self._process))
             status = await ended(self._process)
             watch.cancel()
         self._on_exit(self._process.pid)
         return status
 
-    def _spawn(self, channel: int) -> subprocess.Popen[bytes]:
-        inherited = (channel, self._hand_over.shared_memory, *self._hand_over.doors.values())
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "pillarbox.worker", str(channel), self._hand_over.factory],
-            pass_fds=inherited,
-            env=self._hand_over.environment(replaces=self._process is not None),
-            stdin=subprocess.DEVNULL,
-            # Standard output carries the ready line and nothing else.
-            stdout=STDERR,
-            # A Ctrl-C on the terminal is for the supervisor alone.
-            start_new_session=True,
-        )
-
-    async def _until_ready(self, channel: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    async def _until_ready(self, channel: socket.socket, process: Adopted) -> None:
         loop = asyncio.get_running_loop()
-        channel.setblocking(False)
         await self._is_final.wait()
         with contextlib.suppress(OSError):
             await loop.sock_sendall(channel, self._hand_over.message(self._index))
@@ -158,22 +154,35 @@ class Worker:
 
     def send(self, number: signal.Signals) -> None:
         """Signal the process, and start no other one after it."""
-        self._stopping.set()
-        if self._process is not None and self._process.poll() is None:
+        self._last_signal = number
+        if self._process is not None:
             self._process.send_signal(number)
 
 
+async def born(channel: socket.socket) -> Adopted:
+    """The process at the other end, once it is there; OSError if it never will be."""
+    told = await asyncio.get_running_loop().sock_recv(channel, BIRTH)
+    if not told.endswith(b"\n"):
+        raise ChildProcessError("the nursery made no process")
+    return Adopted(int(told))
+
+
 class Workers:
-    """The row of workers. They are started at once and load the program; `start` lets them open."""
+    """The row of workers. They are asked for at once, and the program is loaded; `start` lets them open."""
 
     def __init__(self, hand_over: HandOver, on_exit: Callable[[int], None]) -> None:
+        self._nursery = nursery = Nursery(hand_over.factory)
+        with contextlib.suppress(OSError):  # the first worker will try again, and say so
+            nursery.begin()
         count = hand_over.settings.processes
-        self._workers = [Worker(index, hand_over, on_exit) for index in range(count)]
+        self._workers = [Worker(index, hand_over, nursery, on_exit) for index in range(count)]
         self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
 
     @property
     def pids(self) -> list[int]:
-        return [worker.pid for worker in self._workers if worker.pid is not None]
+        """The processes of the row, and the one that makes them."""
+        every = [self._nursery.pid, *(worker.pid for worker in self._workers)]
+        return [pid for pid in every if pid is not None]
 
     async def start(self, hand_over: HandOver) -> None:
         """Return when every worker is ready; StartError if one does not come up."""
@@ -194,6 +203,7 @@ class Workers:
 
     async def stop(self, grace: float) -> None:
         """Ask all to finish, give them `grace` seconds, then end those that are left."""
+        await self._nursery.end()
         self.send(signal.SIGTERM)
         _, late = await asyncio.wait(self._keeping, timeout=grace)
         if late:
@@ -202,5 +212,7 @@ class Workers:
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     def send(self, number: signal.Signals) -> None:
+        """Signal all, and start no others."""
+        self._nursery.kill()
         for worker in self._workers:
             worker.send(number)
