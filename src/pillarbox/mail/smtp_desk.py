@@ -89,6 +89,7 @@ class House(Protocol):
     desk: Desk
     hostname: str
     most_octets: int
+    most_commands: int
     patience: Patience
     folder: str | None
     offers_login: bool

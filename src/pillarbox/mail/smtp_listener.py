@@ -20,6 +20,8 @@ NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 """Why no connection can be accepted right now; any other trouble is that of one client."""
 
 PATIENT = Patience()
+MOST_COMMANDS = 2000
+"""Of a session without a message that was taken: nobody may keep us busy with talk alone (SMTP-21)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Manner:
     normalize: bool = False
     folder: str | None = None
     patience: Patience = PATIENT
+    most_commands: int = MOST_COMMANDS
 
 
 class Listener:
@@ -46,6 +49,7 @@ class Listener:
         self.desk = desk
         self.hostname = manner.hostname
         self.most_octets = manner.most_octets
+        self.most_commands = manner.most_commands
         self.offers_login = manner.offers_login
         self.login_needs_tls = manner.login_needs_tls
         self.needs_login = manner.needs_login

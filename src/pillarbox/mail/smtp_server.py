@@ -30,6 +30,7 @@ class Session(Conversation):
     """What was said on a connection. The desk may keep what it likes in `user` and `notes`."""
 
     __slots__ = (
+        "_commands",
         "_exchange",
         "_too_long",
         "extended",
@@ -44,6 +45,7 @@ class Session(Conversation):
     def __init__(self, house: House) -> None:
         super().__init__(house)
         self._exchange: smtp_login.Exchange | None = None
+        self._commands = 0
         self._too_long = 0
         self.login_failures = 0
         self.helo: str | None = None
@@ -68,8 +70,11 @@ class Session(Conversation):
 
     def _heed(self, line: bytes) -> None:
         self._wait(self._house.patience.command)
+        self._commands += 1
         if self._house.stopping:
             self.close(say.STOPPING)
+        elif self._commands > self._house.most_commands:
+            self.close(say.TOO_MANY_COMMANDS)
         elif self._lines.was_too_long:
             self._heed_too_long()
         elif self._exchange is not None:
@@ -229,7 +234,7 @@ class Session(Conversation):
     def _done(self, said: Answer) -> None:
         self._forget()
         if said.is_yes:
-            self._errors = 0
+            self._errors = self._commands = 0
         self._say(said)
         if self._house.stopping:
             self.close(say.STOPPING)
