@@ -30,12 +30,13 @@ STORE_EMAILS = """
                  last_event text)
 """
 
+# Bodies go as arrays: as JSON long ones would cost more to read than to store.
 STORE_CONTENTS = """
     INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
-    SELECT k.*
-      FROM json_to_recordset($1::text::json)
-           AS k (team_id uuid, id uuid, created_at timestamptz, html text, text text, headers json,
-                 attachments smallint)
+    SELECT k.team_id, k.id, k.created_at, k.html, k.text, k.headers::json, k.attachments
+      FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $4::text[], $5::text[],
+                  $6::text[], $7::text::smallint[])
+           AS k (team_id, id, created_at, html, text, headers, attachments)
 """
 
 STORE_RECIPIENTS = """
@@ -257,9 +258,11 @@ class TeamAddress(NamedTuple):
 
 def stores(rows: Rows) -> list[Statement]:
     """The statements that store emails with contents, recipients, work and files."""
+    teams, ids, times, html, text, headers, files = zip(*rows.contents, strict=True)
+    contents = (literal(teams), literal(ids), literal(times), html, text, headers, literal(files))
     found = [
         Statement(STORE_EMAILS, (rows_json(rows.emails),)),
-        Statement(STORE_CONTENTS, (rows_json(rows.contents),)),
+        Statement(STORE_CONTENTS, contents),
         Statement(STORE_RECIPIENTS, (rows_json(rows.recipients),)),
         Statement(STORE_WORK, (rows_json(rows.deliveries),)),
     ]

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from pillarbox.delivery.items import HELD, Enclosure, Item, Parcel, Signing, Target
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
@@ -112,9 +114,12 @@ def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[Attachment
 
 Record = dict[str, Any]
 
+_json = msgspec.json.Encoder().encode
+
 
 class Rows:
-    """The rows of a commit, gathered email by email: column to value.
+    """The rows of a commit, gathered email by email: column to value, or in the order of `queries` where
+    values are long.
 
     `judged` are the addresses whose suppression must be known, because their work is handed over with the
     commit; all other work is judged when it is claimed.
@@ -124,7 +129,7 @@ class Rows:
         self._owner = owner
         self._leased_until = leased_until
         self.emails: list[Record] = []
-        self.contents: list[Record] = []
+        self.contents: list[tuple[Any, ...]] = []
         self.recipients: list[Record] = []
         self.deliveries: list[Record] = []
         self.attachments: list[tuple[Any, ...]] = []
@@ -160,17 +165,8 @@ class Rows:
                 "last_event": state,
             }
         )
-        self.contents.append(
-            {
-                "team_id": team_id,
-                "id": email_id,
-                "created_at": at,
-                "html": out.html,
-                "text": out.text,
-                "headers": out.headers or None,
-                "attachments": len(draft.attachments),
-            }
-        )
+        headers = _json(out.headers).decode() if out.headers else None
+        self.contents.append((team_id, email_id, at, out.html, out.text, headers, len(draft.attachments)))
         for position, role, address, mailbox, grp in draft.targets:
             self.recipients.append(
                 {
