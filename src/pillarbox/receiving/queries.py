@@ -1,56 +1,14 @@
-"""SQL of received mail. What stores takes a whole group commit, of several teams at once; each of its rows
-names its own team."""
+"""SQL of received mail that is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, TeamDb, literal
+from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.paging import Page
-
-ATTACHMENTS = """
-    team_id id email_id position filename content_type disposition content_id inline size encoding starts ends
-""".split()  # noqa: SIM905
-
-# All in one, for a small commit's cost is its round trips. What was seen longer ago than $2 is new again.
-STORE = """
-    WITH fresh AS (
-        INSERT INTO received_seen AS s (team_id, fingerprint, at)
-        SELECT k.team_id, k.fingerprint, $1
-          FROM unnest($3::text::uuid[], $4::bytea[]) AS k (team_id, fingerprint)
-         ORDER BY k.team_id, k.fingerprint
-        ON CONFLICT (team_id, fingerprint) DO UPDATE SET at = excluded.at WHERE s.at <= $2
-        RETURNING s.team_id, s.fingerprint
-    ), emails AS (
-        INSERT INTO received_emails (team_id, id, created_at, sender, to_list, cc_list, bcc_list,
-                                     reply_to_list, subject, message_id, received_for, attachments,
-                                     recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
-                                     complete)
-        SELECT k.team_id, k.id, k.created_at, k.sender, k.to_list::json, k.cc_list::json, k.bcc_list::json,
-               k.reply_to_list::json, k.subject, k.message_id, k.received_for::json, k.attachments,
-               k.recipients::json, k.mail_from, k.client, k.spf, k.dkim, k.dmarc, k.spam_reason, k.size,
-               k.complete
-          FROM unnest($3::text::uuid[], $4::bytea[], $5::text::uuid[], $6::text::timestamptz[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-                      $15::text::smallint[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-                      $21::text[], $22::text[], $23::text::bigint[], $24::text::boolean[])
-               AS k (team_id, fingerprint, id, created_at, sender, to_list, cc_list, bcc_list, reply_to_list,
-                     subject, message_id, received_for, attachments, recipients, mail_from, client, spf, dkim,
-                     dmarc, spam_reason, size, complete)
-          JOIN fresh f ON f.team_id = k.team_id AND f.fingerprint = k.fingerprint
-    ), sources AS (
-        INSERT INTO received_sources (team_id, id, trace, size, data, blob, parsed)
-        SELECT k.team_id, k.id, k.trace, k.size, k.data, k.blob, k.parsed::json
-          FROM unnest($3::text::uuid[], $4::bytea[], $5::text::uuid[], $25::bytea[], $23::text::bigint[],
-                      $26::bytea[], $27::text[], $28::text[])
-               AS k (team_id, fingerprint, id, trace, size, data, blob, parsed)
-          JOIN fresh f ON f.team_id = k.team_id AND f.fingerprint = k.fingerprint
-    )
-    SELECT team_id, fingerprint FROM fresh
-"""
 
 LIST = """
     SELECT p.id, p.to_list, p.sender, p.created_at, p.subject, p.bcc_list, p.cc_list, p.reply_to_list,
@@ -116,42 +74,6 @@ TOLD_PARTS = """
      WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
      ORDER BY email_id, position
 """
-
-
-class Row(NamedTuple):
-    """What is stored of one message for one team; the `*_list` columns, `received_for`, `recipients` and
-    `parsed` are JSON text."""
-
-    team_id: UUID
-    fingerprint: bytes
-    id: UUID
-    created_at: datetime
-    sender: str
-    to_list: str
-    cc_list: str | None
-    bcc_list: str | None
-    reply_to_list: str | None
-    subject: str
-    message_id: str
-    received_for: str
-    attachments: int
-    recipients: str
-    mail_from: str
-    client: str
-    spf: str
-    dkim: str
-    dmarc: str
-    spam_reason: str | None
-    size: int
-    complete: bool
-    trace: bytes
-    data: bytes | None
-    blob: str | None
-    parsed: str | None
-
-
-LITERAL = frozenset(("team_id", "id", "created_at", "attachments", "size", "complete"))
-"""Columns of `Row` that go as one text."""
 
 
 class ListedEmail(NamedTuple):
@@ -254,24 +176,6 @@ class ToldPart(NamedTuple):
     content_type: str
     disposition: str | None
     content_id: str | None
-
-
-async def store(
-    conn: Connection, rows: Sequence[Row], at: datetime, expired: datetime
-) -> set[tuple[UUID, bytes]]:
-    """Store received emails with their messages, but for those whose fingerprint their team has seen since
-    `expired`; returns team and fingerprint of what is new. No two rows may have both in common."""
-    columns = zip(*rows, strict=True)
-    plain = [
-        literal(column) if name in LITERAL else column
-        for name, column in zip(Row._fields, columns, strict=True)
-    ]
-    found = await conn.fetch(STORE, at, expired, *plain)
-    return {(row["team_id"], row["fingerprint"]) for row in found}
-
-
-async def attach(conn: Connection, attachments: Sequence[tuple[Any, ...]]) -> None:
-    await conn.copy_records_to_table("received_attachments", records=attachments, columns=ATTACHMENTS)
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedEmail]:

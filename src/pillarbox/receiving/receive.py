@@ -22,7 +22,7 @@ from pillarbox.kernel import faults
 from pillarbox.kernel.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, transaction
+from pillarbox.kernel.db import GONE, Source, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
@@ -31,14 +31,14 @@ from pillarbox.kernel.room import Room
 from pillarbox.mail import authentication_results, message
 from pillarbox.mail.message import Message
 from pillarbox.mail.smtp_intake import Content
-from pillarbox.receiving import queries, trace
+from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
-from pillarbox.receiving.event_data import KIND
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, Drafter
+from pillarbox.receiving.store_queries import Written
 from pillarbox.usage import counting
 from pillarbox.usage.counting import Arrived
-from pillarbox.webhooks.publish import Publisher, Reference
+from pillarbox.webhooks.publish import Publisher
 
 log = get("receiving")
 
@@ -96,6 +96,8 @@ class Receiving:
         self._threads = threads
         self._rules = rules
         self._announce = announce
+        self._metered: set[UUID] = set()
+        """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
@@ -197,25 +199,38 @@ class Receiving:
         return [tuple([d.row.id for d in drafts if d.row.id in stored]) for drafts in batch]
 
     async def _write(self, drafts: Sequence[Draft]) -> set[UUID]:
-        """Store those that are not repetitions, with their events, in one transaction; returns their ids."""
-        now = self._clock.now()
+        """Store those that are not repetitions, with all that follows from them; returns their ids."""
         wanted: dict[tuple[UUID, bytes], Draft] = {}
         for draft in drafts:
             wanted.setdefault(draft.key, draft)
-        async with transaction(self._pool) as conn:
-            rows = [draft.row for draft in wanted.values()]
-            fresh = await queries.store(conn, rows, now, now - REMEMBERED)
-            new = [wanted[key] for key in wanted if key in fresh]
-            attachments = [row for draft in new for row in draft.attachments]
-            if attachments:
-                await queries.attach(conn, attachments)
-            if new:
-                told = [Reference(d.row.team_id, KIND, d.row.created_at, d.row.id) for d in new]
-                await self._publisher.refer(conn, told)
-                arrived = [Arrived(d.row.team_id, d.row.id, d.row.created_at) for d in new]
-                await counting.count_received(conn, arrived)
+        mails = list(wanted.values())
+        if self._metered.isdisjoint([draft.row.team_id for draft in mails]):
             await faults.point("receive.before_commit")
-        return {draft.row.id for draft in new}
+            written = await self._store_rows(self._pool, mails, metered=False)
+            if all(row.is_stored for row in written):
+                return self._told(written)
+        return self._told(await self._write_metered(mails))
+
+    async def _write_metered(self, mails: Sequence[Draft]) -> list[Written]:
+        """The same where teams have quotas: what is above them is marked."""
+        async with transaction(self._pool) as conn:
+            written = await self._store_rows(conn, mails, metered=True)
+            metered = {row.id for row in written if row.is_metered}
+            rows = [draft.row for draft in mails if draft.row.id in metered]
+            await counting.mark_above(conn, [Arrived(row.team_id, row.id, row.created_at) for row in rows])
+            await faults.point("receive.before_commit")
+        self._metered = {row.team_id for row in rows}
+        return written
+
+    def _told(self, written: Sequence[Written]) -> set[UUID]:
+        if any(row.is_told for row in written):
+            self._publisher.wake()
+        return {row.id for row in written}
+
+    async def _store_rows(self, source: Source, mails: Sequence[Draft], *, metered: bool) -> list[Written]:
+        now = self._clock.now()
+        rows = [(draft.row, draft.octets) for draft in mails]
+        return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
 
     async def _by_size(self, raw: bytes, work: Callable[[], T]) -> T:
         return work() if len(raw) <= IN_PLACE else await self._aside(work)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -14,7 +14,7 @@ from pillarbox.mail import correspondents, header_text, html_cids
 from pillarbox.mail.message import Message
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.judging import Judgement
-from pillarbox.receiving.queries import Row
+from pillarbox.receiving.store_queries import FileRow, Row
 
 INLINE: Final = 256 * 1024
 """Messages up to this size go into the commit; larger ones are blobs, synced before it."""
@@ -37,12 +37,13 @@ class Parsed(msgspec.Struct, frozen=True):
         return cls(message.text, message.html, message.joined_headers())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What one team gets of a message."""
 
     row: Row
-    attachments: list[tuple[Any, ...]] = field(default_factory=list)
+    octets: bytes
+    """The trace fields, and behind them the message or what was read of it."""
 
     @property
     def key(self) -> tuple[UUID, bytes]:
@@ -52,7 +53,7 @@ class Draft:
     @property
     def weight(self) -> int:
         """Octets of the commit, about."""
-        return 1024 + len(self.row.data or self.row.parsed or b"") + 256 * len(self.attachments)
+        return 1024 + len(self.octets) + 256 * self.row.attachments
 
 
 class Drafter:
@@ -67,7 +68,7 @@ class Drafter:
         self._fingerprint = fingerprint
         self._hostname = hostname
         self._is_large = len(message.raw) > INLINE
-        self._parsed = _json(Parsed.of(message)).decode() if self._is_large else None
+        self._held = _json(Parsed.of(message)) if self._is_large else message.raw
         self._lists = [
             _list(correspondents.addresses(found))
             for found in (message.to, message.cc, message.bcc, message.reply_to)
@@ -79,7 +80,6 @@ class Drafter:
         """The rows of the team that has these addresses of the envelope."""
         message, judgement, arrival = self._message, self._judgement, self._arrival
         to, cc, bcc, reply_to = self._lists
-        raw, is_large = message.raw, self._is_large
         row = Row(
             team_id,
             self._fingerprint,
@@ -101,27 +101,23 @@ class Drafter:
             judgement.dkim,
             judgement.dmarc,
             judgement.spam_reason,
-            len(raw),
+            len(message.raw),
             message.complete,
-            trace,
-            None if is_large else raw,
-            f"{FOLDER}/{stamp.id}" if is_large else None,
-            self._parsed,
+            f"{FOLDER}/{stamp.id}" if self._is_large else None,
+            new_id(),
+            len(trace),
+            len(self._held),
+            tuple(self._files(new_id)) if message.attachments else None,
         )
-        attachments = list(self._attachments(team_id, stamp.id, new_id)) if message.attachments else []
-        return Draft(row, attachments)
+        return Draft(row, trace + self._held)
 
-    def _attachments(
-        self, team_id: UUID, email_id: UUID, new_id: Callable[[], UUID]
-    ) -> Iterable[tuple[Any, ...]]:
+    def _files(self, new_id: Callable[[], UUID]) -> Iterable[FileRow]:
         message = self._message
         shown = html_cids.referenced(message.html, message.attachments) if message.html else frozenset()
         for position, found in enumerate(message.attachments):
             part = found.part
-            yield (
-                team_id,
+            yield FileRow(
                 new_id(),
-                email_id,
                 position,
                 None if found.filename is None else _plain(found.filename),
                 _plain(found.content_type),

@@ -6,7 +6,6 @@ been enough, and its content is kept from the team until the quota is that large
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -33,17 +32,6 @@ class Arrived(NamedTuple):
     at: datetime
 
 
-async def count_received(conn: Connection, arrived: Sequence[Arrived]) -> None:
-    """Count emails whose rows this transaction has inserted; to be called last in it, because the counts of
-    their teams stay locked until its end."""
-    if not arrived:
-        return
-    units = Counter((mail.team_id, mail.at.date()) for mail in arrived)
-    metered = await queries.count_received(conn, [(*key, number) for key, number in units.items()])
-    if metered:
-        await _mark(conn, [mail for mail in arrived if mail.team_id in metered])
-
-
 async def give_back(db: TeamDb, email_id: UUID) -> None:
     """Give back the units of an email that this transaction has canceled."""
     await queries.give_back(db, email_id)
@@ -55,7 +43,11 @@ async def refuse_above(db: TeamDb, email_id: UUID) -> None:
         raise EmailAboveQuota
 
 
-async def _mark(conn: Connection, arrived: Sequence[Arrived]) -> None:
+async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
+    """Mark what is above its team's quota of emails whose rows this transaction has inserted and counted; to
+    be called last in it, because the counts of their teams stay locked until its end."""
+    if not arrived:
+        return
     spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
     book = await opened(conn, spendings)
     # The book has them all already: count from where it stood before.

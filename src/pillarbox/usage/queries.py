@@ -52,22 +52,6 @@ USED = """
                       AND d.day >= k.month::date AND d.day < (k.month + interval '1 month')::date) AS s) AS u
 """
 
-# The rows of teams are locked in order. Answers which of the teams have a quota.
-COUNT_RECEIVED = """
-    WITH counted AS (
-        INSERT INTO usage_days AS u (team_id, day, received)
-        SELECT k.team_id, k.day, k.units
-          FROM unnest($1::uuid[], $2::date[], $3::bigint[]) AS k (team_id, day, units)
-         ORDER BY k.team_id, k.day
-        ON CONFLICT (team_id, day) DO UPDATE SET received = u.received + excluded.received
-        RETURNING u.team_id
-    )
-    SELECT DISTINCT c.team_id
-      FROM counted c
-      JOIN teams t ON t.id = c.team_id
-     WHERE t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL
-"""
-
 MARK_ABOVE = """
     UPDATE received_emails e
        SET above_daily = k.above_daily, above_monthly = k.above_monthly
@@ -128,12 +112,6 @@ async def used(source: Source, places: Sequence[tuple[UUID, datetime, datetime]]
     """What was used, for each team, day and month."""
     teams, days, months = zip(*places, strict=True)
     return [Used(**row) for row in await source.fetch(USED, teams, days, months)]
-
-
-async def count_received(conn: Connection, units: Sequence[tuple[UUID, date, int]]) -> list[UUID]:
-    """Count received emails; returns the teams among these that have a quota."""
-    teams, days, numbers = zip(*units, strict=True)
-    return [row["team_id"] for row in await conn.fetch(COUNT_RECEIVED, teams, days, numbers)]
 
 
 async def mark_above(conn: Connection, rows: Sequence[tuple[UUID, UUID, int | None, int | None]]) -> None:

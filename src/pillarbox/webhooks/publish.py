@@ -66,7 +66,7 @@ class Publisher:
 
     def __init__(self, ids: Ids, wake: Wake = _nobody_waits) -> None:
         self._ids = ids
-        self._wake = wake
+        self.wake = wake
 
     async def publish(self, conn: Connection, events: Sequence[Event]) -> None:
         """Tell the subscribers of these events; their bodies are made now."""
@@ -75,10 +75,10 @@ class Publisher:
             for event in events
         ]
         if rows and await queries.publish(conn, rows):
-            after_commit(conn, self._wake)
+            after_commit(conn, self.wake)
 
     async def refer(self, conn: Connection, references: Sequence[Reference]) -> None:
         """Tell the subscribers of these events; their bodies are made when the first of them is claimed."""
         rows = [(self._ids.new(), *reference) for reference in references]
         if rows and await queries.refer(conn, rows):
-            after_commit(conn, self._wake)
+            after_commit(conn, self.wake)
