@@ -1,0 +1,109 @@
+"""Postfix sends to us, through us and for us (SMTP-12, SMTP-13, SMTP-17)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import smtplib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.peers import RECEIVING, SENDER, Peered, eventually, peered, submitted
+from kit.postfix import postfix
+from kit.sink import Sink
+from kit.submitting import letter
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator[Peered]:
+    """Everything by default but ports and database: the route is `capture`, the certificate self-made.
+
+    One domain receives; nobody looks for its MX record.
+    """
+    url = databases.fresh()
+    settings = {"processes": "1", "inbound_require_dns": "false"}
+    with peered(tmp_path_factory.mktemp("peers") / "data", url, **settings) as found:
+        found.api("/domains", {"name": RECEIVING, "capabilities": {"receiving": "enabled"}})
+        yield found
+    databases.drop(url)
+
+
+def test_postfix_submits_through_us(server: Peered) -> None:
+    """A smarthost with AUTH and STARTTLS: five mails on its own connections, each id in its log."""
+    with postfix(server.doors["submission"], login=True) as peer:
+        with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
+            for number in range(5):
+                client.sendmail(SENDER, ["ada@quay.example"], letter(subject=f"postfix {number}"))
+        eventually(lambda: peer.log.count("status=sent") == 5, "five in the log")
+        said = re.findall(r"status=sent \(250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})\)", peer.log)
+        assert sorted(said) == sorted(server.email(f"postfix {number}")["id"] for number in range(5))
+
+
+def test_postfix_delivers_to_us(server: Peered) -> None:
+    """Inbound, without AUTH: five mails over STARTTLS, one of them for two recipients and with 8-bit text."""
+    there = [f"help@{RECEIVING}", f"Info@{RECEIVING}"]
+    with postfix(server.doors["smtp"], login=False) as peer:
+        with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
+            for number in range(4):
+                text = letter(sender="ada@quay.example", to=there[0], subject=f"inbound {number}")
+                client.sendmail("ada@quay.example", there[:1], text)
+            raw = "\r\n".join(
+                ["From: ada@quay.example", f"To: {there[0]}", "Subject: eight", "", "..Gr\u00fc\u00dfe", "."]
+            ).encode()
+            client.sendmail("ada@quay.example", there, raw, mail_options=["BODY=8BITMIME"])
+        eventually(lambda: peer.log.count("status=sent") == 6, "all recipients in the log")
+        said = re.findall(r"status=sent \(250 2\.0\.0 Ok, stored as ([0-9a-f-]{36})\)", peer.log)
+    found = [server.received(f"inbound {number}") for number in range(4)]
+    eight = server.received("eight")
+    assert sorted(said) == sorted([*(one["id"] for one in found), eight["id"], eight["id"]])
+    for one in found:
+        assert (one["text"], one["received_for"]) == ("Ready\n", there[:1])
+    assert (eight["text"], sorted(eight["received_for"])) == ("..Gr\u00fc\u00dfe\n.\n", sorted(there))
+    lines = eight["octets"].decode().split("\r\n")
+    assert lines[:3] == [
+        "Return-Path: <ada@quay.example>",
+        "Received: from mta.quay.example ([127.0.0.1])",
+        f"\tby mx.pillar.example with ESMTPS ({' '.join(tls_of(lines[2]))}) id {eight['id']}",
+    ]
+    assert "by mta.quay.example (Postfix) with ESMTP" in eight["octets"].decode()
+
+
+def tls_of(line: str) -> tuple[str, str]:
+    """Version and cipher of a Received line."""
+    found = re.search(r"\((TLSv1\.[23]) ([A-Z0-9_-]+)\)", line)
+    assert found is not None, line
+    return found[1], found[2]
+
+
+def test_postfix_is_told_at_once_whom_we_do_not_take_mail_for(server: Peered) -> None:
+    """SMTP-17: refused in the session, so that the bounce is its own; the mail for the others arrives."""
+    to = [f"help@{RECEIVING}", "eve@elsewhere.example"]
+    with postfix(server.doors["smtp"], login=False) as peer:
+        with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
+            client.sendmail("ada@quay.example", to, letter(sender="ada@quay.example", subject="for two"))
+        eventually(lambda: "status=bounced" in peer.log, "the refusal in the log")
+        assert "550 5.7.1 We do not relay for this domain (in reply to RCPT TO command)" in peer.log
+        eventually(lambda: "status=sent" in peer.log, "the mail in the log")
+    assert server.received("for two")["received_for"] == to[:1]
+
+
+async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> None:
+    """The route `relay` to Postfix, which hands the mail on to a server of the test."""
+    async with Sink() as sink:
+
+        def through() -> None:
+            with postfix(sink.port, login=False) as peer:
+                route = f"relay:smtp://127.0.0.1:{peer.port}"
+                with peered(tmp_path / "data", database_url, processes="1", route=route) as server:
+                    submitted(server, letter(subject="onwards", html="<p>Gr\u00fc\u00dfe</p>"))
+                    assert server.email("onwards")["last_event"] == "delivered"
+                    eventually(lambda: sink.received, "the mail behind Postfix")
+
+        await asyncio.to_thread(through)
+        [mail] = sink.received
+        assert mail.recipients == ["ada@quay.example"]
+        assert b"Subject: onwards" in mail.content
+        assert b"by mta.quay.example (Postfix)" in mail.content
