@@ -258,7 +258,7 @@ class House:
         self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private, tls=seams.trust)
         self.policies = Policies(pools.engine, seams.clock, seams.resolver, self.outbound, seams.https_port)
         self.parcels = Parcels(
-            Senders(pools.engine, seams.clock), self.blobs, domain_required=settings.verified_domain_required
+            Senders(pools.engine, seams.clock), domain_required=settings.verified_domain_required
         )
         self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
         self.pauses = Pauses(pools.engine)
@@ -299,7 +299,7 @@ class House:
         self.files.register(RECEIVED_ATTACHMENT, received.attachment)
 
     def _engine(self, seams: Seams) -> Engine:
-        sealer = Sealer(self.ring, self.parcels.read, self.threads)
+        sealer = Sealer(self.ring, self.blobs.stream, self.threads)
         outside, keep = self._outside(seams, sealer)
         carrier = Carriers(self.simulators, Simulator(seams.clock), outside)
         settler = Settler(

@@ -9,11 +9,14 @@ from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.lanes import Site
 from pillarbox.delivery.pace import Limits
 from pillarbox.delivery.reports import Report, Result
-from pillarbox.delivery.sealing import Sealer
+from pillarbox.delivery.sealing import LARGE, Sealer
+from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
 from pillarbox.timeline.rules import Bounce, Detail, Kind
 
 LOCAL = Limits(64, 64, is_shared=False)
+MOST_CAPTURED = 48 * 1024 * 1024
+"""Bytes of large messages that are in memory at once until they are kept; the next one waits its turn."""
 
 UNKNOWN_USER = Detail(
     host="simulator",
@@ -68,6 +71,7 @@ class CaptureStore:
         self._clock = clock
         self._sealer = sealer
         self._return_path = return_path
+        self._budget = ByteBudget(MOST_CAPTURED)
 
     def site(self, destination: str) -> Site:
         return Site("capture", LOCAL)
@@ -75,6 +79,13 @@ class CaptureStore:
     async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()
         wire = await self._sealer.wire(item.parcel)
+        share = self._budget.of(wire.size if wire.size > LARGE else 0)
+        await share.take()
+        try:
+            whole = await wire.whole()
+        except BaseException:
+            share.give()
+            raise
         kept = Detail(host="capture", code=250, enhanced="2.0.0", reply="250 2.0.0 Kept on this machine.")
         return Report(
             started,
@@ -82,8 +93,10 @@ class CaptureStore:
             offered=True,
             results=[Result(target.position, Kind.DELIVERED, kept) for target in item.targets],
             host="capture",
-            captured=wire.octets,
+            captured=whole,
             mail_from=self._return_path(item),
+            after=share.give,
+            instead=share.give,
         )
 
     async def close(self) -> None:
@@ -106,6 +119,7 @@ class Carriers:
         if item.destination in self._domains and isinstance(self._outside, CaptureStore):
             kept = await self._outside.carry(item, fence)
             report.captured, report.mail_from = kept.captured, kept.mail_from
+            report.after, report.instead = kept.after, kept.instead
         return report
 
     async def close(self) -> None:

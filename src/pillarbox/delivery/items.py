@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox
+from pillarbox.mail.long_content import LongContent
 from pillarbox.mail.smtp_content import Content
 
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
@@ -56,6 +57,10 @@ class Signing(NamedTuple):
     context: bytes
 
 
+Wire = Content | LongContent
+"""A message as it is sent: in memory, or with files that are read as it goes."""
+
+
 @dataclass(slots=True)
 class Parcel:
     """One email with all that composing it takes; shared by its items.
@@ -82,7 +87,7 @@ class Parcel:
     tls_required: bool
     signing: Signing | None
     refusal: str | None = None
-    wire: asyncio.Future[Content] | None = None
+    wire: asyncio.Future[Wire] | None = None
     weight: int = field(init=False)
     """Bytes that this parcel holds in memory, roughly."""
 
@@ -150,5 +155,5 @@ LoadParcels = Callable[
 """Loads the emails of one team: each with its parcel and the open recipients of each group, judged
 once more (suppression, key, domain, topic). `emails` gives it; the engine cannot read its tables."""
 
-ReadEnclosure = Callable[[Enclosure], Awaitable[bytes]]
-"""The bytes of an attachment that is not in memory."""
+ReadBlob = Callable[[str], AsyncIterator[bytes]]
+"""The bytes of a blob, in chunks."""

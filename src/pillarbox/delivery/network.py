@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from pillarbox.delivery import figures
 from pillarbox.delivery.connections import Address, Connections
 from pillarbox.delivery.familiar import Familiar
-from pillarbox.delivery.items import Item, Target
+from pillarbox.delivery.items import Item, Target, Wire
 from pillarbox.delivery.lanes import Site
 from pillarbox.delivery.pace import Signal
 from pillarbox.delivery.reports import Report, Result
@@ -23,7 +23,6 @@ from pillarbox.mail.replies import Outcome, Verdict, classify
 from pillarbox.mail.smtp_client import (
     ConnectFailed,
     Connection,
-    Content,
     Reply,
     Stage,
     TlsInfo,
@@ -92,7 +91,7 @@ class _Said(NamedTuple):
 @dataclass(slots=True)
 class _Attempt:
     item: Item
-    wire: Content
+    wire: Wire
     mail_from: str
     fence: Callable[[], bool]
     left: dict[int, Target]

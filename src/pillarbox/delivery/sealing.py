@@ -3,6 +3,9 @@
 A thread is handed several parcels at once. What comes while it works gathers for the next flight; there is
 no timer, so a single mail is on its way at once, and under load one hand-over serves many. The mails of a
 flight come back together, and so the commits behind them are few and large too.
+
+A mail with large attachments is not made in memory: its signature is, and its text; the attachments are read
+where they lie, once to be hashed and once more with each attempt that sends them.
 """
 
 from __future__ import annotations
@@ -11,20 +14,23 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from pillarbox.delivery.engine import Unsendable
-from pillarbox.delivery.items import Enclosure, Parcel, ReadEnclosure, Signing
-from pillarbox.kernel.budget import ByteBudget
+from pillarbox.delivery.items import Enclosure, Parcel, ReadBlob, Signing, Wire
 from pillarbox.mail import dkim
-from pillarbox.mail.compose import Attachment, Message, compose
+from pillarbox.mail.attachments import written
+from pillarbox.mail.compose import Attachment, Message, compose, compose_pieces
+from pillarbox.mail.files import File, Written, of_bytes
+from pillarbox.mail.long_content import LongContent
 from pillarbox.mail.smtp_content import Content
 
 KEYS_KEPT = 1024
-MOST_BYTES = 48 * 1024 * 1024
-"""Bytes of attachments that may be in composition at once; the next large mail waits its turn."""
+LARGE = 512 * 1024
+"""Attachments of more bytes than this together, or in the blob store, are read as the message is sent."""
 
 FLIGHT = 16
 """Parcels that a thread is handed at once."""
@@ -48,33 +54,32 @@ class _Order(NamedTuple):
     parcel: Parcel
     attachments: Sequence[Attachment]
     key: RSAPrivateKey | None
-    done: asyncio.Future[Content]
+    done: asyncio.Future[Wire]
 
 
 class Sealer:
     """Composes and signs."""
 
-    def __init__(self, ring: OpensSealed, read: ReadEnclosure, threads: Executor) -> None:
+    def __init__(self, ring: OpensSealed, read: ReadBlob, threads: Executor) -> None:
         self._ring = ring
         self._read = read
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
-        self._budget = ByteBudget(MOST_BYTES)
         self._waiting: deque[_Order] = deque()
         self._flights = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
-    async def wire(self, parcel: Parcel) -> Content:
+    async def wire(self, parcel: Parcel) -> Wire:
         """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
         done = parcel.wire
         if done is None:
             done = parcel.wire = asyncio.get_running_loop().create_future()
-            if parcel.enclosures:
+            if _is_large(parcel.enclosures):
                 task = asyncio.create_task(self._prepare(parcel, done))
                 self._preparing.add(task)
                 task.add_done_callback(self._preparing.discard)
             else:
-                self._order(parcel, (), done)
+                self._order(parcel, done)
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
@@ -83,27 +88,49 @@ class Sealer:
             parcel.wire = None
             raise
 
-    async def _prepare(self, parcel: Parcel, done: asyncio.Future[Content]) -> None:
-        """Fetch the attachments; they count against the budget until the message is made."""
+    async def _prepare(self, parcel: Parcel, done: asyncio.Future[Wire]) -> None:
+        """Make a message with large attachments, mail by mail."""
         try:
-            async with self._budget.of(sum(enclosure.size for enclosure in parcel.enclosures)):
-                attachments = [await self._attachment(enclosure) for enclosure in parcel.enclosures]
-                self._order(parcel, attachments, done)
-                await asyncio.wait((done,))
+            made = await self._long(parcel)
         except BaseException as trouble:
             _fail(done, trouble)
             if not isinstance(trouble, Exception):
                 raise
+        else:
+            if not done.done():
+                done.set_result(made)
 
-    async def _attachment(self, enclosure: Enclosure) -> Attachment:
-        data = enclosure.data if enclosure.data is not None else await self._read(enclosure)
-        return Attachment(enclosure.filename, enclosure.content_type, data, enclosure.cid)
+    async def _long(self, parcel: Parcel) -> LongContent:
+        key = self._key(parcel.signing) if parcel.signing else None
+        loop = asyncio.get_running_loop()
+        attachments = [
+            _attachment(enclosure, await written(self._file(enclosure), enclosure.content_type))
+            for enclosure in parcel.enclosures
+        ]
+        pieces = await loop.run_in_executor(self._threads, _pieces, parcel, attachments)
+        first = pieces[0]
+        if key is None or parcel.signing is None or isinstance(first, Written):
+            return LongContent(pieces)
+        head, _, body = first.partition(b"\r\n\r\n")
+        found = dkim.BodyHash()
+        async for block in LongContent([body, *pieces[1:]]).blocks():
+            found.add(block)
+        signing, digest = parcel.signing, found.digest()
+        sign = partial(dkim.sign_head, domain=signing.domain, selector=signing.selector, at=parcel.date)
+        signature = await loop.run_in_executor(self._threads, partial(sign, head, digest, key=key))
+        return LongContent([signature + first, *pieces[1:]])
 
-    def _order(
-        self, parcel: Parcel, attachments: Sequence[Attachment], done: asyncio.Future[Content]
-    ) -> None:
+    def _file(self, enclosure: Enclosure) -> File:
+        if enclosure.data is not None:
+            return of_bytes(enclosure.data)
+        if enclosure.blob is None:
+            raise ValueError("an attachment without bytes cannot be sent")
+        return File(enclosure.size, partial(self._read, enclosure.blob))
+
+    def _order(self, parcel: Parcel, done: asyncio.Future[Wire]) -> None:
         try:
             key = self._key(parcel.signing) if parcel.signing else None
+            attachments = [_attachment(e, _data(e)) for e in parcel.enclosures] if parcel.enclosures else ()
         except Exception as trouble:
             _fail(done, trouble)
             return
@@ -162,7 +189,21 @@ class Sealer:
         return key
 
 
-def _fail(done: asyncio.Future[Content], trouble: BaseException) -> None:
+def _is_large(enclosures: Sequence[Enclosure]) -> bool:
+    return any(enclosure.blob for enclosure in enclosures) or sum([e.size for e in enclosures]) > LARGE
+
+
+def _data(enclosure: Enclosure) -> bytes:
+    if enclosure.data is None:
+        raise ValueError("an attachment without bytes cannot be sent")
+    return enclosure.data
+
+
+def _attachment(enclosure: Enclosure, content: bytes | Written) -> Attachment:
+    return Attachment(enclosure.filename, enclosure.content_type, content, enclosure.cid)
+
+
+def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
     if done.done():
         return
     if isinstance(trouble, asyncio.CancelledError):
@@ -183,8 +224,8 @@ def _sealed(order: _Order) -> Content | Exception:
         return trouble
 
 
-def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> Content:
-    message = Message(
+def _message(parcel: Parcel, attachments: Sequence[Attachment]) -> Message:
+    return Message(
         sender=parcel.sender,
         to=parcel.to,
         cc=parcel.cc,
@@ -198,8 +239,18 @@ def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey 
         attachments=attachments,
         seed=parcel.email_id.bytes,
     )
+
+
+def _pieces(parcel: Parcel, attachments: Sequence[Attachment]) -> Sequence[bytes | Written]:
     try:
-        raw = compose(message)
+        return compose_pieces(_message(parcel, attachments))
+    except ValueError as wrong:
+        raise Unsendable("rendering_failed", str(wrong)) from wrong
+
+
+def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> Content:
+    try:
+        raw = compose(_message(parcel, attachments))
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
     if key is None or parcel.signing is None:

@@ -15,7 +15,6 @@ import msgspec
 from pillarbox.delivery.items import Enclosure, Parcel, Target
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.rows import return_path_of, signing_of
-from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox, parse_mailbox
 
@@ -52,9 +51,8 @@ Loaded = dict[UUID, tuple[Parcel, dict[int, list[Target]]]]
 class Parcels:
     """Loads emails for the engine."""
 
-    def __init__(self, senders: Senders, blobs: BlobStore, *, domain_required: bool) -> None:
+    def __init__(self, senders: Senders, *, domain_required: bool) -> None:
         self._senders = senders
-        self._blobs = blobs
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID]) -> Loaded:
@@ -74,12 +72,6 @@ class Parcels:
             parcel.refusal = self._refusal(row, domain)
             loaded[row["id"]] = (parcel, targets.get(row["id"], {}))
         return loaded
-
-    async def read(self, enclosure: Enclosure) -> bytes:
-        """The bytes of an attachment that lies in the blob store."""
-        if enclosure.blob is None:
-            raise ValueError("an attachment without bytes cannot be sent")
-        return await self._blobs.get(enclosure.blob)
 
     async def _enclosures(
         self, conn: Connection, team_id: UUID, rows: Sequence[Any]

@@ -3,44 +3,68 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 
 class ByteBudget:
-    """A semaphore of bytes; something larger than all of it goes alone."""
+    """So many bytes, given out in the order in which they were asked for; something larger than all of them
+    goes alone."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._free = total
-        self._changed = asyncio.Condition()
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def of(self, size: int) -> Share:
         """`async with budget.of(size):` waits until so many bytes are free; nothing waits for 0."""
         return Share(self, min(size, self._total))
 
-    async def enter(self, size: int) -> None:
-        if size == 0:
-            return
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._free >= size)
+    async def take(self, size: int) -> None:
+        if size <= self._free and not self._waiting:
             self._free -= size
-
-    async def leave(self, size: int) -> None:
-        if size == 0:
             return
-        async with self._changed:
-            self._free += size
-            self._changed.notify_all()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self.give(0 if turn.cancelled() else size)
+            raise
+
+    def give(self, size: int) -> None:
+        self._free += size
+        while self._waiting:
+            wanted, turn = self._waiting[0]
+            if not turn.cancelled():
+                if wanted > self._free:
+                    return
+                self._free -= wanted
+                turn.set_result(None)
+            self._waiting.popleft()
 
 
 class Share:
-    """A part of a budget, held inside an `async with`."""
+    """A part of a budget, held inside an `async with`, or from `take` to `give`."""
 
     def __init__(self, budget: ByteBudget, size: int) -> None:
         self._budget = budget
         self._size = size
+        self._held = False
+
+    async def take(self) -> None:
+        """Return when it is ours."""
+        if self._size:
+            await self._budget.take(self._size)
+            self._held = True
+
+    def give(self) -> None:
+        """Let others have it; once is enough."""
+        if self._held:
+            self._held = False
+            self._budget.give(self._size)
 
     async def __aenter__(self) -> None:
-        await self._budget.enter(self._size)
+        await self.take()
 
     async def __aexit__(self, *_: object) -> None:
-        await self._budget.leave(self._size)
+        self.give()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from pillarbox.mail import headers, transfer
+from pillarbox.mail.files import File, Written, as_message, in_base64
 from pillarbox.mail.transfer import Encoded
 
 LONGEST_FILENAME = 255
@@ -35,7 +36,7 @@ class Attachment:
 
     filename: str
     content_type: str
-    content: bytes
+    content: bytes | Written
     cid: str | None = None
 
 
@@ -80,18 +81,21 @@ def clean_filename(name: str) -> str:
     return kept + tail
 
 
-def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded]:
+async def written(file: File, content_type: str) -> Written:
+    """A file as the part of this type carries it."""
+    return (await as_message(file) if _is_message(content_type.lower()) else None) or in_base64(file)
+
+
+def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded | Written]:
     """Header fields and encoded body of the attachment's part.
 
     A message/* part that is not clean 7bit travels as an octet stream under its own name: RFC 2046 5.2.1
     forbids to encode it, and readers open an `.eml` file either way (MSG-08).
     """
     kind = parse_content_type(attachment.content_type)
-    encoded = None
-    if kind.startswith("message/") and not kind.startswith("message/global"):
-        encoded = transfer.encode_message(attachment.content)
-        kind = kind if encoded else DEFAULT_TYPE
-    encoded = encoded or transfer.encode_octets(attachment.content)
+    encoded = _encoded(attachment.content, kind)
+    if _is_message(kind) and encoded.encoding != "7bit":
+        kind = DEFAULT_TYPE
     filename = clean_filename(attachment.filename)
     ascii_name = _quoted(_ascii_fallback(filename))
     disposition = "inline" if inline else "attachment"
@@ -106,6 +110,18 @@ def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded]:
         headers.check_content_id(attachment.cid)
         fields.append(headers.structured("Content-ID", f"<{attachment.cid}>"))
     return fields, encoded
+
+
+def _encoded(content: bytes | Written, kind: str) -> Encoded | Written:
+    if isinstance(content, Written):
+        return content
+    message = transfer.encode_message(content) if _is_message(kind) else None
+    return message or transfer.encode_octets(content)
+
+
+def _is_message(kind: str) -> bool:
+    """Whether a part of this type may hold nothing but a message in 7bit."""
+    return kind.startswith("message/") and not kind.startswith("message/global")
 
 
 def _names(filename: str, ascii_name: str) -> Iterator[str]:

@@ -19,10 +19,11 @@ from itertools import chain
 from pillarbox.mail import attachments, headers, transfer
 from pillarbox.mail.address import Mailbox
 from pillarbox.mail.attachments import Attachment
+from pillarbox.mail.files import Written
 from pillarbox.mail.headers import HeaderError
 from pillarbox.mail.transfer import Encoded
 
-__all__ = ["Attachment", "Message", "compose", "needs_smtputf8", "new_message_id"]
+__all__ = ["Attachment", "Message", "compose", "compose_pieces", "needs_smtputf8", "new_message_id"]
 
 MESSAGE_ID_BITS = 128
 NO_RECIPIENTS = b"To: undisclosed-recipients:;\r\n"
@@ -50,27 +51,54 @@ class Message:
 class Part:
     """A MIME part: the fields that describe it, and its body in pieces.
 
-    `plain` are the 7bit bodies in it, the only places where a boundary of ours could occur.
+    `plain` are the 7bit bodies in it, the only places where a boundary of ours could occur. Files are not
+    searched: nobody could know the seed when they were made.
     """
 
     fields: Sequence[bytes]
-    body: Sequence[bytes]
+    body: Sequence[bytes | Written]
     plain: Sequence[bytes] = ()
 
 
 def compose(message: Message) -> bytes:
-    """The message as it is signed and sent. Raises HeaderError for values that cannot be written safely."""
+    """The message as it is signed and sent; none of its attachments is a file.
+
+    Raises HeaderError for values that cannot be written safely.
+    """
+    [whole] = compose_pieces(message)
+    if isinstance(whole, Written):
+        raise TypeError("a message with files has no bytes of its own")
+    return whole
+
+
+def compose_pieces(message: Message) -> Sequence[bytes | Written]:
+    """The same in pieces, for any message: octets and files in turn. The first has the whole header block,
+    the last ends a line."""
     root = _structure(message)
     fields = [*_message_fields(message), b"MIME-Version: 1.0\r\n", *root.fields]
     head = b"".join(fields)
     _check_head(head, fields, needs_smtputf8(message))
-    whole = b"".join((head, b"\r\n", *root.body))
-    if not whole.endswith(b"\r\n"):
+    pieces = list(_joined((head, b"\r\n", *root.body)))
+    last = pieces[-1]
+    if isinstance(last, bytes) and not last.endswith(b"\r\n"):
         # The dot that ends DATA stands on a line of its own, so what is signed must end a line already.
-        whole += b"\r\n"
-    if not transfer.is_clean(whole):
+        pieces[-1] = last + b"\r\n"
+    if not all(isinstance(piece, Written) or transfer.is_clean(piece) for piece in pieces):
         raise HeaderError("The message holds a bare CR, a bare LF or a NUL.")
-    return whole
+    return pieces
+
+
+def _joined(pieces: Sequence[bytes | Written]) -> Iterator[bytes | Written]:
+    """The same pieces, with all octets between two files in one."""
+    here: list[bytes] = []
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            here.append(piece)
+        else:
+            yield b"".join(here)
+            yield piece
+            here = []
+    yield b"".join(here)
 
 
 def needs_smtputf8(message: Message) -> bool:
@@ -151,7 +179,9 @@ def _attachment(attachment: Attachment) -> Part:
     return _part(*attachments.part(attachment, inline=attachment.cid is not None))
 
 
-def _part(fields: list[bytes], encoded: Encoded) -> Part:
+def _part(fields: list[bytes], encoded: Encoded | Written) -> Part:
+    if isinstance(encoded, Written):
+        return Part(fields, (encoded,))
     return Part(fields, (encoded.body,), (encoded.body,) if encoded.encoding == "7bit" else ())
 
 
@@ -160,7 +190,7 @@ def _multipart(subtype: str, parts: Sequence[Part], boundaries: _Boundaries, mor
     boundary = boundaries.unused_in(plain)
     field = f'Content-Type: multipart/{subtype}{more};\r\n boundary="{boundary}"\r\n'.encode("ascii")
     line = f"--{boundary}".encode("ascii")
-    body: list[bytes] = []
+    body: list[bytes | Written] = []
     for part in parts:
         body += (line, b"\r\n", *part.fields, b"\r\n", *part.body, b"\r\n")
     body += (line, b"--\r\n")

@@ -97,6 +97,15 @@ def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: 
     `message` has clean CR LF line ends and a From header, or ValueError is raised.
     """
     head, body = _split(message)
+    digest = sha256(relaxed_body(body)).digest()
+    return sign_head(head, digest, domain=domain, selector=selector, key=key, at=at)
+
+
+def sign_head(
+    head: bytes, body_hash: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: datetime | int
+) -> bytes:
+    """The same for a message whose body is elsewhere: its header block without its last CR LF, and what
+    `BodyHash` made of its body."""
     names, fields = _relaxed_fields(head)
     if b"from" not in names:
         raise ValueError("a message without From cannot be signed")
@@ -107,7 +116,7 @@ def sign(message: bytes, *, domain: str, selector: str, key: RSAPrivateKey, at: 
         _identity(domain, selector),
         seconds,
         tag,
-        b64encode(sha256(relaxed_body(body)).digest()),
+        b64encode(body_hash),
     )
     signed.append(relaxed_header(unsigned)[:-2])
     signature = key.sign(b"\r\n".join(signed), _PADDING, _DIGEST)
@@ -134,6 +143,50 @@ def relaxed_body(body: bytes) -> bytes:
     rest = body[len(text) :].replace(b"\r\n", b"\0").rstrip(b"\0").replace(b"\0", b"\r\n")
     kept = text + rest
     return kept + b"\r\n" if kept else b""
+
+
+class BodyHash:
+    """SHA-256 of a body in relaxed form that comes block by block, with no line end but CR LF in it.
+
+    Whole lines are hashed as they come; empty ones wait until another follows, since those at the end do not
+    count (RFC 6376, 3.4.4).
+    """
+
+    def __init__(self) -> None:
+        self._hash = sha256()
+        self._rest = b""
+        self._empty = 0
+        self._is_begun = False
+
+    def add(self, block: bytes) -> None:
+        """The next octets; they may end anywhere but between a CR and its LF."""
+        lines, end, rest = block.rpartition(b"\r\n")
+        if end:
+            self._take(self._rest + lines)
+            self._rest = rest
+        else:
+            self._rest += rest
+
+    def digest(self) -> bytes:
+        """The hash, once everything was added."""
+        if self._rest:
+            self._take(self._rest)
+            self._rest = b""
+        if self._is_begun:
+            self._hash.update(b"\r\n")
+        return self._hash.digest()
+
+    def _take(self, lines: bytes) -> None:
+        """Lines, the last one without its line end."""
+        lines = collapsed(lines).replace(b" \r\n", b"\r\n").removesuffix(b" ")
+        text = lines.rstrip(b"\r\n")
+        if text:
+            # The line end before these lines is written with them: at the very end there is one anyway.
+            self._hash.update(b"\r\n" * (self._empty + self._is_begun))
+            self._hash.update(text)
+            self._is_begun, self._empty = True, (len(lines) - len(text)) // 2
+        else:
+            self._empty += len(lines) // 2 + 1
 
 
 def _split(message: bytes) -> tuple[bytes, bytes]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 
+from .long_content import LongContent
 from .smtp_content import Content
 from .smtp_opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
 from .smtp_reply import Reply, Stage
@@ -27,6 +28,7 @@ __all__ = [
     "Content",
     "Extensions",
     "Fence",
+    "LongContent",
     "Observe",
     "Reply",
     "Stage",
@@ -90,7 +92,7 @@ class Connection:
         self,
         mail_from: str,
         recipients: Sequence[str],
-        content: bytes | Content,
+        content: bytes | Content | LongContent,
         *,
         smtputf8: bool = False,
         before_final_dot: Fence | None = None,
@@ -109,7 +111,7 @@ class Connection:
             self.extensions,
             self._timeouts,
             envelope,
-            content if isinstance(content, Content) else Content(content),
+            Content(content) if isinstance(content, bytes) else content,
             before_final_dot,
             observe,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Final
 
+BLOCK: Final = 256 * 1024
 AHEAD: Final = 128 * 1024
 """Up to this size a message is made ready in full; a larger one only when it is sent."""
 
@@ -23,9 +25,20 @@ class Content:
         """As the server counts it (RFC 1870, 6.3): without the dots that stuffing adds."""
         self._stuffed = dot_stuffed(octets) if len(octets) <= AHEAD else None
 
-    def stuffed(self) -> bytes:
-        """As it goes on the wire, without the final dot."""
-        return dot_stuffed(self.octets) if self._stuffed is None else self._stuffed
+    def at_once(self) -> bytes | None:
+        """All of it as it goes on the wire, without the final dot; None where that is too much to be written
+        at once."""
+        return self._stuffed
+
+    async def stuffed(self) -> AsyncIterator[bytes | memoryview]:
+        """The same in blocks, whatever its size."""
+        stuffed = memoryview(dot_stuffed(self.octets))
+        for start in range(0, len(stuffed), BLOCK):
+            yield stuffed[start : start + BLOCK]
+
+    async def whole(self) -> bytes:
+        """The message as it was given."""
+        return self.octets
 
 
 def assert_clean(content: bytes) -> None:

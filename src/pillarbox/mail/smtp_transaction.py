@@ -12,17 +12,16 @@ What can fail, and what it means here:
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple, cast
 
+from .long_content import LongContent
 from .smtp_content import Content
 from .smtp_opening import Extensions
 from .smtp_reply import Reply, Stage, our_reply
 from .smtp_wire import Timeouts, Wire
-
-ONE_WRITE: Final = 128 * 1024
-BLOCK: Final = 256 * 1024
 
 Fence = Callable[[], bool]
 
@@ -98,7 +97,7 @@ class Exchange:
         extensions: Extensions,
         timeouts: Timeouts,
         envelope: Envelope,
-        content: Content,
+        content: Content | LongContent,
         fence: Fence | None,
         observe: Observe | None = None,
     ) -> None:
@@ -233,14 +232,11 @@ class Exchange:
     # The content.
 
     async def _content_and_dot(self) -> None:
-        stuffed = self._content.stuffed()
-        if len(stuffed) > ONE_WRITE:
-            if not await self._blocks(memoryview(stuffed)):
+        stuffed, answers = self._content.at_once(), 1
+        if stuffed is None:
+            if not await self._blocks(self._content.stuffed()):
                 return
-            stuffed = b""
-            answers = 0
-        else:
-            answers = 1
+            stuffed, answers = b"", 0
         await self._observed(Stage.DATA)
         if self._wire.failure is not None:
             self._give_up(self._wire.failure)
@@ -259,22 +255,23 @@ class Exchange:
             await self._wire.drain(self._timeouts.block)
             await self._observe(stage)
 
-    async def _blocks(self, stuffed: memoryview) -> bool:
+    async def _blocks(self, stuffed: AsyncIterator[bytes | memoryview]) -> bool:
         """Write all but the dot, never more than a block ahead of the network; false when it ended."""
         # From here on the server may answer at any time: an early refusal is the final answer.
         self._wire.write(b"", answers=1)
-        for start in range(0, len(stuffed), BLOCK):
-            self._wire.write(stuffed[start : start + BLOCK], answers=0)
-            await self._wire.drain(self._timeouts.block)
-            if self._wire.has_reply or self._wire.failure is not None:
-                early = await self._wire.reply(0)
-                self._give_up(
-                    early
-                    if early.code >= 400
-                    else our_reply(421, "4.5.0", "an answer before the message's end")
-                )
-                return False
+        async with aclosing(cast("AsyncGenerator[bytes | memoryview]", stuffed)) as blocks:
+            async for block in blocks:
+                self._wire.write(block, answers=0)
+                await self._wire.drain(self._timeouts.block)
+                if self._wire.has_reply or self._wire.failure is not None:
+                    await self._refused_early()
+                    return False
         return True
+
+    async def _refused_early(self) -> None:
+        early = await self._wire.reply(0)
+        nonsense = our_reply(421, "4.5.0", "an answer before the message's end")
+        self._give_up(early if early.code >= 400 else nonsense)
 
     async def _final_answer(self) -> None:
         answer = await self._wire.reply(self._timeouts.final, within_budget=False)

@@ -1,0 +1,116 @@
+"""Mails with large attachments are sent without ever being in memory as a whole (design 6.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import dkim
+
+from kit.dkim_verifier import verify
+from kit.mailroom import clock_of, parsed, relayed
+from kit.sink import USUAL
+from kit.world import Team, World
+from pillarbox.delivery.queries import Share
+from pillarbox.delivery.sealing import Sealer
+from pillarbox.mail.long_content import LongContent
+
+FORWARDED = b"Subject: earlier\r\n\r\n" + b".dotted line of an earlier mail\r\n" * 20_000
+PICTURE = os.urandom(700_001)
+SMALL = b"small enough for its row"
+
+
+def file(name: str, data: bytes, kind: str) -> dict[str, Any]:
+    return {"filename": name, "content": base64.b64encode(data).decode(), "content_type": kind}
+
+
+FILES = [
+    file("earlier.eml", FORWARDED, "message/rfc822"),
+    file("picture.png", PICTURE, "image/png"),
+    file("note.txt", SMALL, "text/plain"),
+]
+
+
+async def prepared(pillarbox: World) -> Team:
+    team = await pillarbox.team()
+    await team.domain()
+    return team
+
+
+async def sent(pillarbox: World, team: Team, **fields: Any) -> str:
+    """A mail that the engine has accepted and not begun with."""
+    email = await team.send(attachments=FILES, text="Ready\r\n.\r\n", **fields)
+    clock_of(pillarbox).advance(0.001)
+    return email
+
+
+async def test_it_arrives_whole_and_signed(database_url: str, tmp_path: Path) -> None:
+    """DKIM-01, MSG-08: what is hashed, announced and sent is the same, at each of its two destinations."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        await sent(pillarbox, team, to=["ada@quay.example", "bob@berth.example"])
+        await pillarbox.turn()
+        first, second = await sink.messages(2)
+        assert first.content == second.content
+        [domain] = (await team.get("/domains")).json()["data"]
+        records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
+        value = next(r["value"] for r in records if r["record"] == "DKIM")
+        assert dkim.verify(first.content, dnsfunc=lambda *_, **__: value.encode())
+        verify(first.content, lambda name: value)
+        _, eml, png, txt = parsed(first).iter_parts()
+        assert eml.get_content_type() == "message/rfc822"
+        assert first.content.count(b"\r\n.dotted line") == 20_000
+        assert png.get_payload(decode=True) == PICTURE
+        assert txt.get_payload(decode=True) == SMALL
+
+
+async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> None:
+    async with relayed(database_url, tmp_path) as (pillarbox, _):
+        team = await prepared(pillarbox)
+        await sent(pillarbox, team)
+        house = pillarbox.app.house
+        [pair] = await house.claims.due()
+        [item] = await house.claims.claim([Share(pair, 1)])
+        wire = await Sealer(house.ring, house.blobs.stream, house.threads).wire(item.parcel)
+        assert isinstance(wire, LongContent)
+        assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
+
+
+async def test_without_its_file_nothing_of_it_is_sent(database_url: str, tmp_path: Path) -> None:
+    """It is tried again, as the file may come back; its reason can be read."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        email = await sent(pillarbox, team)
+        blobs = "SELECT blob FROM attachments WHERE team_id = $1 AND blob IS NOT NULL"
+        for blob in await team.db.values(blobs):
+            await pillarbox.app.house.blobs.delete(blob)
+        await pillarbox.turn()
+        assert sink.received == []
+        reason = "SELECT reason FROM deliveries WHERE team_id = $1 AND email_id = $2"
+        assert "error of our own" in await team.db.value(reason, UUID(email))
+
+
+async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
+    database_url: str, tmp_path: Path
+) -> None:
+    """What was signed is sent, or nothing: the final dot is never written."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        await sent(pillarbox, team)
+        blobs = pillarbox.app.house.blobs
+        gate = asyncio.Event()
+        sink.script("DATA", (gate, USUAL))
+        turn = asyncio.create_task(pillarbox.turn())
+        await sink.commands("DATA")
+        picture = "SELECT blob FROM attachments WHERE team_id = $1 AND filename = 'picture.png'"
+        await blobs.put(await team.db.value(picture), PICTURE[:-1])
+        gate.set()
+        await turn
+        assert sink.received == []
+        [session] = sink.sessions
+        await session.ended.wait()
+        assert len(session.unfinished) == 1
