@@ -16,6 +16,8 @@ FINE, QUARTER, HOUR, DAY = 0, 1, 2, 3
 
 PER_HOUR = 4
 PER_DAY = 96
+UNITS = {QUARTER: 1, HOUR: PER_HOUR, DAY: PER_DAY}
+"""How many quarter hours a rollup of each level has."""
 
 
 class Part(NamedTuple):
@@ -93,9 +95,6 @@ def _moved(parts: Iterable[Part], day: int) -> list[Part]:
     return [part._replace(start=part.start + base, end=part.end + base) for part in parts]
 
 
-_UNIT = {QUARTER: 1, HOUR: PER_HOUR, DAY: PER_DAY}
-
-
 def _cost(parts: Iterable[Part]) -> int:
     """How many rollups of one domain are read."""
-    return sum((part.end - part.start) // _UNIT[part.level] for part in parts)
+    return sum((part.end - part.start) // UNITS[part.level] for part in parts)

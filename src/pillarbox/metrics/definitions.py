@@ -6,8 +6,7 @@ never from other rates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
 COLUMNS = (
     "received",
@@ -63,41 +62,26 @@ METRICS = (
 )
 """All names, in the order in which an answer without `metrics` shows them."""
 
-_PLACES = {name: place for place, name in enumerate(COLUMNS)}
-_BOUNCED = tuple(_PLACES[name] for name in SUMS["bounced"])
+
+def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | float]]:
+    """What rows show of their counts; both by column, `wanted` are the names in their order."""
+    known = dict(zip(COLUMNS, counts, strict=True))
+
+    def count(name: str) -> Sequence[int]:
+        if name not in known:
+            known[name] = list(map(sum, zip(*[known[part] for part in SUMS[name]], strict=True)))
+        return known[name]
+
+    return [
+        _percents(count(RATES[name][0]), count(RATES[name][1])) if name in RATES else count(name)
+        for name in wanted
+    ]
 
 
-class Shape:
-    """How the counts of a row are written: `wanted` are the names in their order. Made once for an answer,
-    because an answer may have ten thousand rows: a row costs one bytes formatting and no object."""
-
-    __slots__ = ("_pick", "_rates", "fields")
-
-    _pick: Callable[[tuple[int | float, ...]], tuple[int | float, ...]]
-
-    def __init__(self, wanted: Sequence[str]) -> None:
-        places = dict(_PLACES, bounced=len(COLUMNS))
-        rates = [name for name in wanted if name in RATES]
-        for name in rates:
-            places[name] = len(places)
-        self._rates = [(places[part], places[whole]) for part, whole in (RATES[name] for name in rates)]
-        chosen = [places[name] for name in wanted]
-        # With a single name, itemgetter would not give a tuple.
-        self._pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
-        self.fields = b",".join(
-            b'"%b":%b' % (name.encode(), b"%a" if name in RATES else b"%d") for name in wanted
-        )
-        """The members of a JSON object, for the values of `of`."""
-
-    def of(self, counts: tuple[int, ...]) -> tuple[int | float, ...]:
-        """What one row shows; `counts` are its columns."""
-        first, second, third = _BOUNCED
-        row = (*counts, counts[first] + counts[second] + counts[third])
-        if not self._rates:
-            return self._pick(row)
-        return self._pick((*row, *[percent(row[part], row[whole]) for part, whole in self._rates]))
-
-
-def percent(part: int, whole: int) -> float:
-    """`part` of `whole` times 100, rounded half up to two decimals; 0.0 of nothing."""
-    return (part * 20000 + whole) // (whole * 2) / 100 if whole else 0.0
+def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[float]:
+    """Each part of its whole times 100, rounded half up to two decimals from the exact fraction; 0.0 of
+    nothing."""
+    return [
+        (part * 20000 + whole) // (whole + whole) / 100 if part and whole else 0.0
+        for part, whole in zip(parts, wholes, strict=True)
+    ]

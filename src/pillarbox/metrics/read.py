@@ -8,11 +8,10 @@ removed, both edges count as if they lay at the beginning of their quarter hour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -21,14 +20,17 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.problems import Invalid
 from pillarbox.metrics import queries
-from pillarbox.metrics.cover import FINE, cover
+from pillarbox.metrics.cover import FINE, UNITS, Part, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
 from pillarbox.metrics.question import Question, Range
+from pillarbox.metrics.table import Counts, Key, Table, of_rows, of_texts
 
 MOST_PERIODS = 10_000
 MOST_ROWS = 10_000
 MOST_GROUPS = 25_000
 """Sums that cancel out to nothing, and mail without a broadcast, are no rows."""
+MOST_PLAIN = 20_000
+"""Rollups that are read as they are; the database adds more of them up."""
 TEN_SECONDS = timedelta(seconds=10)
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -43,17 +45,6 @@ class TooManyPeriods(Invalid):
 class TooManyRows(Invalid):
     def __init__(self) -> None:
         super().__init__(f"More than {MOST_ROWS} rows. Narrow the range or use more filters.")
-
-
-class Row(NamedTuple):
-    """One row of the answer; keys that were not asked for are None."""
-
-    period: int
-    domain_id: UUID | None
-    domain_name: str | None
-    broadcast_id: UUID | None
-    email_id: UUID | None
-    counts: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -83,10 +74,10 @@ def cut(question: Question) -> list[Period]:
     return found
 
 
-async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period]) -> list[Row]:
+async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period]) -> Table:
     """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
     if question.range.empty or not found:
-        return []
+        return Table()
     by_history = question.by("email") or bool(question.emails)
     if not by_history and not _odd(question.range):
         # One statement is a snapshot by itself.
@@ -98,7 +89,7 @@ async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Seq
         return await _by_rollups(db, question, found, await _planned(db, question.range))
 
 
-async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> list[Row]:
+async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> Table:
     start, until = question.range.start, question.range.until or FOREVER
     ids = _ids_between(start, until)
     emails: list[UUID] | None = list(question.emails)
@@ -108,18 +99,26 @@ async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -
             raise TooManyRows
     begins = [period.start for period in found]
     wanted = _wanted(question)._replace(emails=emails)
-    return _rows(await queries.events(db, [(start, until)], ids, begins, wanted), merge=False)
+    return of_rows(_rows(await queries.events(db, [(start, until)], ids, begins, wanted)))
 
 
-async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> list[Row]:
+async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> Table:
     begins = [period.start for period in found]
     wanted = _wanted(question)
-    parts = _parts(made, found)
-    read = await queries.rollups(db, parts, begins, made.lower, made.upper, wanted)
-    if made.stretches:
-        ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
-        read += await queries.events(db, made.stretches, ids, begins, wanted)
-    return _rows(read, merge=bool(made.stretches))
+    buckets = _buckets(made, found) if wanted.by_domain and question.range.until is not None else None
+    if buckets is not None:
+        few = wanted._replace(most=MOST_PLAIN // len(found) + 1)
+        read = await queries.plain(db, buckets, begins, made.lower, made.upper, few)
+        if all(len(names) < few.most for _, _, names, _, _ in read):
+            return of_texts(read)
+    table = of_texts(await queries.summed(db, _parts(made, found), begins, made.lower, made.upper, wanted))
+    if len(table.keys) >= MOST_GROUPS:
+        raise TooManyRows
+    if not made.stretches:
+        return table
+    ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
+    edges = await queries.events(db, made.stretches, ids, begins, wanted)
+    return of_rows([*table.rows(), *_rows(edges)])
 
 
 async def _planned(db: TeamDb, asked: Range) -> Plan:
@@ -194,25 +193,49 @@ def _inside(
         made.stretches.append((start, until))
 
 
-def _parts(made: Plan, found: Sequence[Period]) -> queries.Parts:
-    """The rollups to read, as columns."""
-    parts = queries.Parts([], [], [], [], [])
+def _buckets(made: Plan, found: Sequence[Period]) -> queries.Buckets | None:
+    """The rollups to read where each period is exactly one of them."""
+    if made.fine or made.stretches:
+        return None
+    buckets = queries.Buckets([], [], [])
     for index, period in enumerate(found):
-        start, end = max(period.start, made.first), min(period.end, made.last)
-        for part in cover((start - EPOCH) // QUARTER, (end - EPOCH) // QUARTER):
-            _append(
-                parts, part.level, EPOCH + part.start * QUARTER, EPOCH + part.end * QUARTER, index, part.sign
-            )
+        parts = _cover(made, period)
+        if len(parts) != 1 or parts[0].end - parts[0].start != UNITS[parts[0].level]:
+            return None
+        buckets.levels.append(parts[0].level)
+        buckets.starts.append(EPOCH + parts[0].start * QUARTER)
+        buckets.periods.append(index)
+    return buckets
+
+
+def _parts(made: Plan, found: Sequence[Period]) -> queries.Parts:
+    """The rollups to read, as columns. What one period adds another one often takes away (the evening of a
+    day of Kolkata): such a part stands there once."""
+    uses: dict[tuple[int, datetime, datetime], list[list[int | None]]] = {}
+    for index, period in enumerate(found):
+        for part in _cover(made, period):
+            span = part.level, EPOCH + part.start * QUARTER, EPOCH + part.end * QUARTER
+            _use(uses.setdefault(span, []), index, part.sign)
         for low, high in made.fine:
-            if period.start <= low < period.end:
-                _append(parts, FINE, low, high, index, 1)
-    return parts
+            if period.start <= low < period.end and low < high:
+                _use(uses.setdefault((FINE, low, high), []), index, 1)
+    rows = [(*span, added, taken) for span, used in uses.items() for added, taken in used]
+    return queries.Parts(*map(list, zip(*rows, strict=True))) if rows else queries.Parts([], [], [], [], [])
 
 
-def _append(parts: queries.Parts, level: int, start: datetime, end: datetime, period: int, sign: int) -> None:
-    if start < end:
-        for column, value in zip(parts, (level, start, end, period, sign), strict=True):
-            column.append(value)  # type: ignore[attr-defined]
+def _cover(made: Plan, period: Period) -> list[Part]:
+    start, end = max(period.start, made.first), min(period.end, made.last)
+    return cover((start - EPOCH) // QUARTER, (end - EPOCH) // QUARTER)
+
+
+def _use(used: list[list[int | None]], period: int, sign: int) -> None:
+    """Note that a part is added to a period (or taken from it), beside the use in the other sense."""
+    place = 0 if sign > 0 else 1
+    for use in used:
+        if use[place] is None:
+            use[place] = period
+            return
+    used.append([period, None] if sign > 0 else [None, period])
 
 
 def _wanted(question: Question) -> queries.Wanted:
@@ -227,20 +250,16 @@ def _wanted(question: Question) -> queries.Wanted:
     )
 
 
-def _rows(read: Sequence[Any], *, merge: bool) -> list[Row]:
-    """The rows; with `merge` what several sources say of one combination becomes one row."""
-    if len(read) >= MOST_GROUPS:
+def _rows(records: Sequence[Any]) -> Iterator[tuple[int, Key, Counts]]:
+    """What the timeline says, as rows of a table."""
+    if len(records) >= MOST_GROUPS:
         raise TooManyRows
-    rows = [Row(r[0], r[1], r[2], r[3], r[4], r[5:]) for r in read]
-    if not merge:
-        return rows
-    sums: dict[Any, Row] = {}
-    for row in rows:
-        known = sums.get(row[:5])
-        if known is not None:
-            row = row._replace(counts=tuple(map(add, known.counts, row.counts)))
-        sums[row[:5]] = row
-    return list(sums.values())
+    for period, domain_id, name, broadcast_id, email_id, *counts in records:
+        yield period, Key(name, *map(_text, (domain_id, broadcast_id, email_id))), tuple(counts)
+
+
+def _text(key: UUID | None) -> str | None:
+    return None if key is None else str(key)
 
 
 def _ids_between(start: datetime, until: datetime) -> tuple[UUID, UUID]:

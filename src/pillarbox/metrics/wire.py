@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 
 from pillarbox.kernel.http import encode
 from pillarbox.kernel.instants import iso_style
-from pillarbox.metrics.definitions import COLUMNS, Shape
+from pillarbox.metrics.definitions import shown
 from pillarbox.metrics.periods import Period
 from pillarbox.metrics.question import DIMENSIONS, Question
-from pillarbox.metrics.read import MOST_ROWS, Row, TooManyRows
+from pillarbox.metrics.read import MOST_ROWS, TooManyRows
+from pillarbox.metrics.table import Table, filled
 from pillarbox.timeline.rollups import NOBODY
 
-NOTHING = (0,) * len(COLUMNS)
+NO_ID = str(NOBODY)
+SHAPES = 64
 
 
 class Metrics(msgspec.Struct):
@@ -31,97 +34,89 @@ class Metrics(msgspec.Struct):
     data: list[dict[str, Any]]
 
 
-def answer(question: Question, found: Sequence[Period], rows: Sequence[Row]) -> bytes:
+def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
     """The whole answer; TooManyRows when it has more rows than an answer may have."""
-    shape = Shape(question.metrics)
-    total = tuple(map(sum, zip(*[row.counts for row in rows], strict=True))) or NOTHING
-    return b'{"object":"metrics",%b,"totals":{%b},"data":[%b]}' % (
-        _echo(question),
-        shape.fields % shape.of(total),
-        b",".join(_data(question, found, rows, shape)),
+    totals = shown(question.metrics, [(sum(column),) for column in table.counts])
+    return encode(
+        Metrics(
+            "metrics",
+            iso_style(question.range.start),
+            iso_style(question.range.end),
+            list(question.metrics),
+            list(question.dimensions),
+            question.granularity,
+            dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
+            _data(question, found, table),
+        )
     )
 
 
-def _echo(question: Question) -> bytes:
-    """The question as it was understood, as members of the answer."""
-    return encode(
-        {
-            "start_date": iso_style(question.range.start),
-            "end_date": iso_style(question.range.end),
-            "metrics": question.metrics,
-            "dimensions": question.dimensions,
-            "granularity": question.granularity,
-        }
-    )[1:-1]
-
-
-def _data(question: Question, found: Sequence[Period], rows: Sequence[Row], shape: Shape) -> list[bytes]:
+def _data(question: Question, found: Sequence[Period], table: Table) -> list[Any]:
+    """The rows in their order. Each is a struct whose fields are its members: made and written in C."""
     if not question.dimensions:
         return []
     if question.dimensions == ("period",):
-        known = {row.period: row.counts for row in rows}
-        written = b'{"period":%b,' + shape.fields + b"}"
-        return [
-            written % (encode(period.label), *shape.of(known.get(index, NOTHING)))
-            for index, period in enumerate(found)
-        ]
-    kept = [row for row in rows if any(row.counts) and row.broadcast_id != NOBODY]
-    if len(kept) > MOST_ROWS:
-        raise TooManyRows
-    kept.sort(key=_order)
-    keys = [_KEYS[name] for name in DIMENSIONS if question.by(name)]
-    written = b"{" + b"".join(key.fields for key in keys) + shape.fields + b"}"
-    columns = [column for key in keys for column in key.columns(found, kept)]
-    of = shape.of
-    return [
-        written % (*own, *of(row.counts)) for row, own in zip(kept, zip(*columns, strict=True), strict=True)
-    ]
+        table = filled(table, len(found))
+        order = table.order
+    else:
+        order = _shown(table)
+        if len(order) > MOST_ROWS:
+            raise TooManyRows
+    names: list[str] = []
+    columns: list[Sequence[Any]] = []
+    for dimension in DIMENSIONS:
+        if question.by(dimension):
+            for name, column in _MEMBERS[dimension]:
+                names.append(name)
+                columns.append(column(found, table))
+    row = _struct((*names, *question.metrics))
+    rows = list(map(row, *columns, *shown(question.metrics, table.counts)))
+    return [rows[place] for place in order]
 
 
-def _order(row: Row) -> tuple[Any, ...]:
-    email = row.email_id
-    return row.period, row.domain_name, row.domain_id, row.broadcast_id, -email.int if email else 0
+@lru_cache(SHAPES)
+def _struct(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    return msgspec.defstruct("Row", [(name, Any) for name in names], gc=False)
 
 
-class _Key(NamedTuple):
-    """What a dimension adds to each row: members, and a column of encoded values for each of them."""
-
-    fields: bytes
-    columns: Callable[[Sequence[Period], Sequence[Row]], list[list[bytes]]]
-
-
-def _encoded(values: Iterable[Any]) -> list[bytes]:
-    """Each value as JSON; the same value is encoded once."""
-    known: dict[Any, bytes] = {NOBODY: b"null"}
-    found = []
-    for value in values:
-        text = known.get(value)
-        if text is None:
-            text = known[value] = encode(value)
-        found.append(text)
-    return found
+def _shown(table: Table) -> list[int]:
+    """The places of the rows that an answer has: something was counted, and not for mail of no broadcast."""
+    order = table.order
+    if not any(map(all, table.counts)):
+        counted = list(map(any, zip(*table.counts, strict=True)))
+        order = [place for place in order if counted[place]]
+    return [place for place in order if table.keys[place].broadcast_id != NO_ID]
 
 
-def _periods(found: Sequence[Period], rows: Sequence[Row]) -> list[list[bytes]]:
-    return [_encoded(found[row.period].label for row in rows)]
+def _periods(found: Sequence[Period], table: Table) -> list[str]:
+    return [found[period].label for period in table.periods]
 
 
-def _domains(_: Sequence[Period], rows: Sequence[Row]) -> list[list[bytes]]:
-    return [_encoded(row.domain_id for row in rows), _encoded(row.domain_name for row in rows)]
+def _domain_ids(_: Sequence[Period], table: Table) -> list[str | None]:
+    return [None if key.domain_id == NO_ID else key.domain_id for key in table.keys]
 
 
-def _emails(_: Sequence[Period], rows: Sequence[Row]) -> list[list[bytes]]:
-    return [_encoded(row.email_id for row in rows)]
+def _domain_names(_: Sequence[Period], table: Table) -> list[str | None]:
+    return [key.domain_name for key in table.keys]
 
 
-def _broadcasts(_: Sequence[Period], rows: Sequence[Row]) -> list[list[bytes]]:
-    return [_encoded(row.broadcast_id for row in rows)]
+def _emails(_: Sequence[Period], table: Table) -> list[str | None]:
+    return [key.email_id for key in table.keys]
 
 
-_KEYS = {
-    "period": _Key(b'"period":%b,', _periods),
-    "domain": _Key(b'"domain_id":%b,"domain_name":%b,', _domains),
-    "email": _Key(b'"email_id":%b,', _emails),
-    # Broadcasts have no names here before they exist.
-    "broadcast": _Key(b'"broadcast_id":%b,"broadcast_name":"",', _broadcasts),
+def _broadcasts(_: Sequence[Period], table: Table) -> list[str | None]:
+    return [key.broadcast_id for key in table.keys]
+
+
+def _no_names(_: Sequence[Period], table: Table) -> list[str]:
+    """Broadcasts have no names here before they exist."""
+    return [""] * len(table.keys)
+
+
+_MEMBERS: dict[str, tuple[tuple[str, Callable[[Sequence[Period], Table], Sequence[Any]]], ...]] = {
+    "period": (("period", _periods),),
+    "domain": (("domain_id", _domain_ids), ("domain_name", _domain_names)),
+    "email": (("email_id", _emails),),
+    "broadcast": (("broadcast_id", _broadcasts), ("broadcast_name", _no_names)),
 }
+"""What a dimension adds to each row."""

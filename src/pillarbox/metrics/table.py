@@ -1,0 +1,119 @@
+"""Counts as columns: so thousands of rows are added up, rated and written without a step for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import add
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pillarbox.metrics.definitions import COLUMNS
+
+Counts = tuple[int, ...]
+"""One row's counts, in the order of `definitions.COLUMNS`."""
+
+NOTHING: Counts = (0,) * len(COLUMNS)
+
+_numbers = msgspec.json.Decoder(list[int]).decode
+
+
+class Key(NamedTuple):
+    """What a row is told apart by beside its period, in the order that rows have; None where it was not
+    asked for. Ids are text, which has the order of the ids."""
+
+    domain_name: str | None
+    domain_id: str | None
+    broadcast_id: str | None
+    email_id: str | None = None
+
+
+@dataclass(slots=True)
+class Table:
+    """Row by row a period's number, a key and counts (a column for each of `definitions.COLUMNS`). `order`
+    are the places of the rows in the order of the answer."""
+
+    periods: list[int] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    counts: list[Sequence[int]] = field(default_factory=lambda: list[Sequence[int]]([()] * len(COLUMNS)))
+    order: list[int] = field(default_factory=list)
+
+    def rows(self) -> Iterator[tuple[int, Key, Counts]]:
+        """The rows, in any order."""
+        return zip(self.periods, self.keys, zip(*self.counts, strict=True), strict=True)
+
+
+class _Keys(NamedTuple):
+    """The keys of one period's rows, their places in order, and whether one of them is there twice."""
+
+    keys: list[Key]
+    order: list[int]
+    repeated: bool
+
+
+def of_texts(records: Iterable[Any]) -> Table:
+    """The table that arrays of keys and texts of numbers make. Days have the same domains, as a rule, so$
+    their keys are looked at once."""
+    table = Table()
+    known: dict[Any, _Keys] = {}
+    texts = []
+    repeated = False
+    last = -1
+    for period, domain_ids, names, broadcast_ids, text in sorted(records, key=_period):
+        found = known.get((domain_ids, broadcast_ids, *names))
+        if found is None:
+            found = known[(domain_ids, broadcast_ids, *names)] = _keys(domain_ids, names, broadcast_ids)
+        base = len(table.keys)
+        table.order += [base + place for place in found.order]
+        table.keys += found.keys
+        table.periods += [period] * len(found.keys)
+        texts.append(text)
+        repeated = repeated or found.repeated or period == last
+        last = period
+    flat = _numbers("[" + ",".join(texts) + "]")
+    table.counts = [flat[place :: len(COLUMNS)] for place in range(len(COLUMNS))]
+    return of_rows(table.rows()) if repeated else table
+
+
+def of_rows(rows: Iterable[tuple[int, Key, Counts]]) -> Table:
+    """The table of these rows; what several of them say of one combination is added up."""
+    sums: dict[tuple[int, Key], Counts] = {}
+    for period, key, counts in rows:
+        known = sums.get((period, key))
+        sums[period, key] = counts if known is None else tuple(map(add, known, counts))
+    if not sums:
+        return Table()
+    places = list(sums)
+    order = sorted(range(len(places)), key=lambda at: places[at][1].email_id or "", reverse=True)
+    order.sort(key=lambda at: (places[at][0], places[at][1][:3]))
+    periods, keys = map(list, zip(*places, strict=True))
+    return Table(periods, keys, _columns(sums.values()), order)
+
+
+def _keys(domain_ids: str | None, names: Sequence[str | None], broadcast_ids: str | None) -> _Keys:
+    """The keys that three arrays make."""
+    keys = list(map(Key, names, _ids(domain_ids, len(names)), _ids(broadcast_ids, len(names))))
+    return _Keys(keys, sorted(range(len(keys)), key=keys.__getitem__), len(set(keys)) < len(keys))
+
+
+def _ids(array: str | None, size: int) -> Sequence[str | None]:
+    """The elements of an array of ids in PostgreSQL's text for it."""
+    return [None] * size if array is None else array[1:-1].split(",")
+
+
+def _period(record: Any) -> int:
+    period: int = record[0]
+    return period
+
+
+def _columns(rows: Iterable[Counts]) -> list[Sequence[int]]:
+    return list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+
+
+def filled(table: Table, periods: int) -> Table:
+    """A table of one key, with a row for every period."""
+    known = dict(zip(table.periods, zip(*table.counts, strict=True), strict=True))
+    rows = [known.get(period, NOTHING) for period in range(periods)]
+    places = list(range(periods))
+    return Table(places, [Key(None, None, None)] * periods, _columns(rows), places)
