@@ -1,0 +1,89 @@
+"""Commits whose connection is lost before the database says that they are done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+
+from kit.cut import Wire, wire_to
+from kit.world import Team, mail, world
+
+WAITING = """
+    SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+STORED = "SELECT count(*) FROM emails WHERE subject = 'held up'"
+
+BODIES = {
+    "plain": {"subject": "held up"},
+    "scheduled": {"subject": "held up", "scheduled_at": "in 2 hours"},
+    "with a key": {"subject": "held up"},
+}
+
+
+@asynccontextmanager
+async def held_up(
+    database_url: str, folder: Path, what: str
+) -> AsyncIterator[tuple[Team, asyncpg.Connection, asyncio.Task[httpx.Response], Wire, int]]:
+    """A request whose commit waits for a lock that the connection beside it holds, and the server process
+    that waits."""
+    async with wire_to(database_url) as wire, world(wire.url, folder, started=False) as pillarbox:
+        team = await pillarbox.team()
+        # The connection knows the statement, so it waits where it is carried out, not where it is read.
+        for _ in range(3):
+            await team.send()
+        beside = await asyncpg.connect(database_url)
+        try:
+            await beside.execute("BEGIN")
+            await beside.execute("LOCK TABLE contents IN SHARE MODE")
+            headers = {"idempotency_key": "once"} if what == "with a key" else {}
+            asked = asyncio.create_task(team.post("/emails", mail(**BODIES[what]), **headers))
+            while (backend := await beside.fetchval(WAITING)) is None:
+                await asyncio.sleep(0.01)
+            yield team, beside, asked, wire, backend
+        finally:
+            await beside.close()
+
+
+@pytest.mark.parametrize("what", BODIES)
+async def test_a_commit_that_goes_on_without_its_connection_is_waited_for(
+    database_url: str, tmp_path: Path, what: str
+) -> None:
+    """DUR-01: the server process carries out what it was told although nobody can hear it any more."""
+    async with held_up(database_url, tmp_path, what) as (team, beside, asked, wire, _):
+        wire.cut()
+        await wire.open()
+        await beside.execute("ROLLBACK")
+        answer = await asked
+        stored = await beside.fetchval(STORED)
+        if what == "plain":
+            assert answer.status_code == 200, answer.text
+            assert await team.email(answer.json()["id"])
+            assert stored == 1
+        else:
+            # Its transaction had more to do, so it ended with the connection.
+            assert answer.status_code == 503
+            assert stored == 0
+
+
+@pytest.mark.parametrize("what", BODIES)
+async def test_a_commit_that_ends_with_its_connection_is_refused(
+    database_url: str, tmp_path: Path, what: str
+) -> None:
+    """DUR-01: 503 means that nothing is stored, and the same request is taken afterwards."""
+    async with held_up(database_url, tmp_path, what) as (team, beside, asked, _, backend):
+        assert await beside.fetchval("SELECT pg_terminate_backend($1)", backend)
+        answer = await asked
+        await beside.execute("ROLLBACK")
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"]
+        assert await beside.fetchval(STORED) == 0
+        headers = {"idempotency_key": "once"} if what == "with a key" else {}
+        again = await team.post("/emails", mail(**BODIES[what]), **headers)
+        assert again.status_code == 200, again.text
