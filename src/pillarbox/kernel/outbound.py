@@ -34,6 +34,11 @@ USER_AGENT = "Pillarbox"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
+JUDGED_SECONDS = 1.0
+"""The rules are fixed; which addresses are this machine's own changes seldom. The socket asks again."""
+
+JUDGED_KEPT = 10_000
+
 FAILURES = {
     "url": "The URL is not a valid http or https URL.",
     "refused": "The URL leads to an address that must not be reached.",
@@ -126,6 +131,7 @@ class Outbound:
         self._resolver = resolver or SystemAddresses()
         self._reach = reach or PublicReach(allow)
         self.tls: ssl.SSLContext | bool = tls or True
+        self._judged: dict[tuple[str, int], float] = {}
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(
@@ -166,7 +172,7 @@ class Outbound:
             found = await self._resolver.addresses(target.host)
         if not found:
             raise OSError("no address")
-        if not all(self._reach.permits_text(address, target.port) for address in found):
+        if not all(self._permits(address, target.port) for address in found):
             raise FetchError("refused")
         return found
 
@@ -175,6 +181,18 @@ class Outbound:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _permits(self, address: str, port: int) -> bool:
+        """Whether an address may be reached. Judging costs a socket, so a yes holds for a moment."""
+        now = asyncio.get_running_loop().time()
+        if self._judged.get((address, port), 0.0) > now:
+            return True
+        if not self._reach.permits_text(address, port):
+            return False
+        if len(self._judged) >= JUDGED_KEPT:
+            self._judged.clear()
+        self._judged[address, port] = now + JUDGED_SECONDS
+        return True
 
     async def _follow(
         self,

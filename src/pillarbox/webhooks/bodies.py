@@ -57,12 +57,12 @@ class Bodies:
         if not wanted:
             return {}
         bodies = await queries.bodies(conn, team_id, list(wanted))
-        missing = [event for event in sorted(wanted.values()) if event.event_id not in bodies]
-        if missing:
-            bodies |= await self._keep(conn, team_id, missing)
-        return bodies
+        missing = [event for event in wanted.values() if event.event_id not in bodies]
+        return bodies | await self.made(conn, team_id, missing) if missing else bodies
 
-    async def _keep(self, conn: Connection, team_id: UUID, events: Sequence[Owed]) -> dict[UUID, bytes]:
+    async def made(self, conn: Connection, team_id: UUID, without: Iterable[Owed]) -> dict[UUID, bytes]:
+        """As `of`, for events that had no body a moment ago."""
+        events = [event for _, event in sorted({event.event_id: event for event in without}.items())]
         data = await self._data(conn, team_id, events)
         made = [(e.event_id, e.kind, e.at, body_of(e.kind, e.at, data[e.event_id])) for e in events]
         taken = await queries.keep_bodies(conn, team_id, made)

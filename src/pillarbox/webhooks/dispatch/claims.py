@@ -136,9 +136,10 @@ class Claims:
     async def _ready(
         self, conn: Connection, place: Place, rows: Sequence[ClaimedRow], deadline: float
     ) -> list[Delivery]:
-        if not rows:
-            return []
-        bodies = await self._bodies.of(conn, place[0], [Owed(r.event_id, *r[2:7]) for r in rows])
+        bodies = {row.event_id: row.payload for row in rows if row.payload is not None}
+        missing = [Owed(row.event_id, *row[2:7]) for row in rows if row.payload is None]
+        if missing:
+            bodies |= await self._bodies.made(conn, place[0], missing)
         return [
             Delivery(*place, r.event_id, r.replay, r.at, r.attempt, r.tries, bodies[r.event_id], deadline)
             for r in rows

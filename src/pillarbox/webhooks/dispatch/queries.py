@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import Connection, Source
+from pillarbox.kernel.together import rows_json
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Place, Settlement
 
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
@@ -85,9 +86,10 @@ CLAIM = """
         RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail, d.attempt, d.tries,
                   d.due_at
     )
-    SELECT elsewhere.held, (SELECT count(*) FROM due) AS met, taken.*
+    SELECT elsewhere.held, (SELECT count(*) FROM due) AS met, taken.*, e.payload
       FROM elsewhere
       LEFT JOIN taken ON true
+      LEFT JOIN webhook_events e ON e.team_id = $1 AND e.id = taken.event_id
      ORDER BY taken.due_at, taken.event_id
 """
 
@@ -170,18 +172,18 @@ FREE = """
 
 # A success is a fact: it counts whoever has the delivery by now. Anything else counts only while the delivery
 # is at the attempt that it speaks of. Where the webhook was disabled meanwhile, a retry is none any more.
+# With $4 all of these are successes, and the failure clocks of their webhooks stop.
 SETTLE = """
     WITH k AS MATERIALIZED (
         SELECT *
-          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::text[],
-                      $7::timestamptz[], $8::uuid[], $9::timestamptz[], $10::smallint[], $11::text[])
-               AS k (team_id, webhook_id, event_id, replay, attempt, verdict, due_at, attempt_id, sent_at,
-                     code, response)
+          FROM json_to_recordset($1::text::json)
+               AS k (team_id uuid, webhook_id uuid, event_id uuid, replay uuid, attempt integer, verdict text,
+                     due_at timestamptz, attempt_id uuid, sent_at timestamptz, code smallint, response text)
     ), held AS MATERIALIZED (
         SELECT d.team_id, d.webhook_id, d.event_id, d.replay, k.due_at,
                CASE WHEN w.id IS NULL THEN 'gone'
                     WHEN k.verdict = 'success' THEN 'success'
-                    WHEN d.attempt <> k.attempt OR d.owner IS DISTINCT FROM $12 THEN 'lost'
+                    WHEN d.attempt <> k.attempt OR d.owner IS DISTINCT FROM $2 THEN 'lost'
                     WHEN k.verdict = 'retry' AND d.epoch = w.epoch THEN 'retry'
                     ELSE 'failed' END AS fate
           FROM k
@@ -206,7 +208,7 @@ SETTLE = """
         INSERT INTO webhook_outcomes AS o (team_id, webhook_id, event_id, kind, at, status)
         SELECT team_id, webhook_id, event_id, kind, at, fate
           FROM ended
-         WHERE replay = $13 AND fate <> 'gone'
+         WHERE replay = $3 AND fate <> 'gone'
          ORDER BY team_id, webhook_id, event_id
         ON CONFLICT (team_id, webhook_id, event_id) DO UPDATE SET status = 'success'
          WHERE excluded.status = 'success'
@@ -214,7 +216,7 @@ SETTLE = """
         UPDATE webhook_outcomes o
            SET status = 'success'
           FROM ended
-         WHERE ended.replay <> $13 AND ended.fate = 'success' AND o.status = 'failed'
+         WHERE ended.replay <> $3 AND ended.fate = 'success' AND o.status = 'failed'
            AND o.team_id = ended.team_id AND o.webhook_id = ended.webhook_id AND o.event_id = ended.event_id
     ), logged AS (
         INSERT INTO webhook_attempts (team_id, webhook_id, event_id, id, sent_at, http_status_code, response)
@@ -222,6 +224,12 @@ SETTLE = """
           FROM k
           JOIN webhooks w ON w.team_id = k.team_id AND w.id = k.webhook_id
         ON CONFLICT (team_id, webhook_id, event_id, id) DO NOTHING
+    ), healed AS (
+        UPDATE webhooks w
+           SET failing_since = NULL, failing_event = NULL, failing_several = false, told_failing_at = NULL
+          FROM (SELECT DISTINCT team_id, webhook_id FROM held WHERE fate = 'success') AS well
+         WHERE $4 AND w.team_id = well.team_id AND w.id = well.webhook_id AND w.status = 'enabled'
+           AND (w.failing_since IS NOT NULL OR w.told_failing_at IS NOT NULL)
     )
     SELECT team_id, webhook_id, event_id, replay, fate FROM held
 """
@@ -246,7 +254,7 @@ class WebhookRow(NamedTuple):
 
 
 class ClaimedRow(NamedTuple):
-    """A delivery that a claim took."""
+    """A delivery that a claim took; `payload` where its body is made already."""
 
     event_id: UUID
     replay: UUID
@@ -257,6 +265,8 @@ class ClaimedRow(NamedTuple):
     detail: str | None
     attempt: int
     tries: int
+    due_at: datetime
+    payload: bytes | None
 
 
 class Taken(NamedTuple):
@@ -301,7 +311,7 @@ async def claim(
 ) -> Taken:
     """Lease up to `most` due deliveries of one webhook."""
     rows = await conn.fetch(CLAIM, *place, epoch, owner, until, now, most, SCHEDULED)
-    taken = [ClaimedRow(*row[2:-1]) for row in rows if row["event_id"] is not None]
+    taken = [ClaimedRow(*row[2:]) for row in rows if row["event_id"] is not None]
     return Taken(rows[0]["held"], rows[0]["met"], taken)
 
 
@@ -332,22 +342,28 @@ async def free(conn: Source, owner: UUID, before: datetime, most: int = 2000) ->
     return int(status.rsplit(" ", 1)[-1])
 
 
-async def settle(conn: Connection, batch: Sequence[Settlement], owner: UUID) -> dict[Key, str]:
-    """Write attempts and what they mean; returns the fate of every delivery that was still there."""
-    rows = sorted(_settle_row(settlement) for settlement in batch)
-    found: list[Any] = await conn.fetch(SETTLE, *zip(*rows, strict=True), owner, SCHEDULED)
+async def settle(conn: Source, batch: Sequence[Settlement], owner: UUID, *, all_well: bool) -> dict[Key, str]:
+    """Write attempts and what they mean; returns the fate of every delivery that was still there.
+
+    `all_well` where all of them succeeded: then this is all there is to write.
+    """
+    rows = rows_json([_settle_row(settlement) for settlement in batch])
+    found: list[Any] = await conn.fetch(SETTLE, rows, owner, SCHEDULED, all_well)
     return {(row[0], row[1], row[2], row[3]): row[4] for row in found}
 
 
-def _settle_row(settlement: Settlement) -> tuple[Any, ...]:
+def _settle_row(settlement: Settlement) -> dict[str, Any]:
     delivery, answer = settlement.delivery, settlement.answer
-    return (
-        *delivery.key,
-        delivery.attempt,
-        settlement.verdict.value,
-        settlement.due_at,
-        settlement.attempt_id,
-        settlement.sent_at,
-        answer.code,
-        answer.response,
-    )
+    return {
+        "team_id": delivery.team_id,
+        "webhook_id": delivery.webhook_id,
+        "event_id": delivery.event_id,
+        "replay": delivery.replay,
+        "attempt": delivery.attempt,
+        "verdict": settlement.verdict.value,
+        "due_at": settlement.due_at,
+        "attempt_id": settlement.attempt_id,
+        "sent_at": settlement.sent_at,
+        "code": answer.code,
+        "response": answer.response,
+    }

@@ -65,12 +65,20 @@ class Settler:
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
-        async with transaction(self._pool) as conn:
-            fates = await queries.settle(conn, batch, self._owner)
-            await health.record(conn, _results(batch, fates), self._ids)
+        if all(settlement.verdict is Verdict.SUCCESS for settlement in batch):
             await faults.point("webhooks.in_settle")
+            await queries.settle(self._pool, batch, self._owner, all_well=True)
+        else:
+            await self._with_failures(batch)
         figures.settled(batch)
         return [None] * len(batch)
+
+    async def _with_failures(self, batch: Sequence[Settlement]) -> None:
+        """What failures mean for a webhook depends on how it stands, so that is looked at in between."""
+        async with transaction(self._pool) as conn:
+            fates = await queries.settle(conn, batch, self._owner, all_well=False)
+            await health.record(conn, _results(batch, fates), self._ids)
+            await faults.point("webhooks.in_settle")
 
 
 def _results(batch: Sequence[Settlement], fates: dict[Key, str]) -> list[Result]:
