@@ -25,6 +25,7 @@ import uvicorn
 import uvloop
 
 from pillarbox.kernel import faults, heap, log
+from pillarbox.kernel.certificates import Certificate, renewing_context
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings, settings_of
 from pillarbox.kernel.ids import Ids
@@ -141,12 +142,16 @@ class HttpServer:
     """uvicorn on the inherited socket. Signals are ours, not its."""
 
     def __init__(self, given: Given, application: Application) -> None:
+        self.certificate = https_certificate(given.settings)
         self._socket = socket.socket(fileno=given.runtime.doors["http"])
-        self._server = OpenedServer(uvicorn_config(given.settings, application))
+        self._server = OpenedServer(uvicorn_config(application, self.certificate))
         self._serving: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Return when connections are accepted."""
+        if self.certificate is not None:
+            self._watching = asyncio.create_task(self.certificate.watch())
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         opened = asyncio.create_task(self._server.opened.wait())
         await asyncio.wait([self._serving, opened], return_when=asyncio.FIRST_COMPLETED)
@@ -159,6 +164,9 @@ class HttpServer:
         self._server.should_exit = True
         if self._serving:
             await self._serving
+        if self._watching:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
 
 
 class OpenedServer(uvicorn.Server):
@@ -177,7 +185,14 @@ class OpenedServer(uvicorn.Server):
         yield
 
 
-def uvicorn_config(settings: Settings, application: Application) -> uvicorn.Config:
+def https_certificate(settings: Settings) -> Certificate | None:
+    """The operator's certificate; HTTP in the clear where there is none."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    return Certificate(settings.tls_cert, settings.tls_key, SystemClock())
+
+
+def uvicorn_config(application: Application, certificate: Certificate | None) -> uvicorn.Config:
     """One HTTP/1.1 server without access log, proxy guesses or a Server header."""
     return uvicorn.Config(
         application.asgi,
@@ -193,8 +208,7 @@ def uvicorn_config(settings: Settings, application: Application) -> uvicorn.Conf
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=REQUEST_GRACE,
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
+        ssl_context_factory=None if certificate is None else lambda *_: renewing_context(certificate),
     )
 
 

@@ -97,6 +97,20 @@ def server_context(chain: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
+def renewing_context(certificate: Certificate) -> ssl.SSLContext:
+    """A context for a server that keeps the one it was given: each handshake is done with the certificate's
+    own context of that moment."""
+
+    def of_the_moment(handshake: ssl.SSLObject | ssl.SSLSocket, _: str | None, __: ssl.SSLContext) -> None:
+        handshake.context = certificate.context
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Called for every client, also for one that names no server.
+    context.sni_callback = of_the_moment
+    return context
+
+
 def expiry(chain: Path) -> datetime:
     """When the first certificate of the file ends."""
     return x509.load_pem_x509_certificate(chain.read_bytes()).not_valid_after_utc

@@ -231,7 +231,7 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.readable_file,
         "FILE",
         None,
-        "Certificate chain (PEM) for HTTPS and SMTP; needs `--tls-key`. SMTP notices when it is renewed.",
+        "Certificate chain (PEM) for HTTPS and SMTP; needs `--tls-key`. Both notice when it is renewed.",
         "no HTTPS; SMTP shows a self-made one",
     ),
     Setting(
