@@ -17,6 +17,7 @@ from kit.told import subscribe, told, told_kinds
 from kit.world import Team, World, mail
 from pillarbox.directory import domains as directory
 from pillarbox.domains.senders import Senders
+from pillarbox.teams import bootstrap
 
 BOTH = {"sending": "enabled", "receiving": "enabled"}
 
@@ -420,6 +421,23 @@ async def test_a_limit_on_domains_holds_against_a_race(database_url: str, tmp_pa
         assert (await other.post("/domains", {"name": "quay.example"})).status_code == 201
         await team.call("DELETE", f"/domains/{(await team.get('/domains')).json()['data'][0]['id']}")
         assert (await team.post("/domains", {"name": "new.example"})).status_code == 201
+
+
+async def test_a_team_may_have_a_limit_of_its_own(database_url: str, tmp_path: Path) -> None:
+    """Section 2: the operator's limit is set per team, over the installation's; `GET /usage` shows it."""
+    async with still(database_url, tmp_path, most_domains="1") as pillarbox:
+        team, other = await pillarbox.team(), await pillarbox.team("Quay")
+        await bootstrap.set_limits(pillarbox.pool, team.id, {"most_domains": 2})
+        for number in range(2):
+            assert (await team.post("/domains", {"name": f"n{number}.example"})).status_code == 201
+        refused = await team.post("/domains", {"name": "n2.example"})
+        assert error(refused) == (403, "validation_error", "Your team may have at most 2 domains.")
+        assert (await team.get("/usage")).json()["domains"] == {"used": 2, "limit": 2}
+        await bootstrap.set_limits(pillarbox.pool, other.id, {"most_domains": 0})
+        assert error(await other.post("/domains", {"name": "quay.example"}))[0] == 403
+        await bootstrap.set_limits(pillarbox.pool, other.id, {"most_domains": None})
+        assert (await other.post("/domains", {"name": "quay.example"})).status_code == 201
+        assert (await other.get("/usage")).json()["domains"] == {"used": 1, "limit": 1}
 
 
 # Who receives -------------------------------------------------------------------------------------

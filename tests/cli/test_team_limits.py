@@ -8,6 +8,7 @@ from cli.conftest import Installation
 
 LIMITS = ("rate_limit", "daily_quota", "monthly_quota")
 DAYS = ("email_retention_days", "log_retention_days", "metrics_retention_days")
+DOMAINS = ["teams", "set", "Harbor", "--most-domains"]
 
 
 def made_team(place: Installation) -> None:
@@ -37,6 +38,14 @@ def test_limits_are_set_one_by_one_and_taken_away(empty: Installation) -> None:
 
 
 DAYS_FLAG = "--log-retention-days"
+
+
+def test_a_team_may_have_a_number_of_domains(empty: Installation) -> None:
+    made_team(empty)
+    assert empty.run(*DOMAINS, "5").stdout == "Harbor: domains 5\n"
+    assert empty.json("teams", "show", "Harbor")["most_domains"] == 5
+    assert empty.run(*DOMAINS, "default").stdout == "Harbor: domains none (default)\n"
+    assert empty.json("teams", "show", "Harbor")["most_domains"] is None
 
 
 def test_show_is_for_people_too(empty: Installation) -> None:

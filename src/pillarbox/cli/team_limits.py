@@ -46,6 +46,7 @@ LIMITS: Final = (
     Limit("email_retention_days", "Days emails are kept", 36_500, DEFAULT, "email_retention_days"),
     Limit("log_retention_days", "Days logs are kept", 36_500, DEFAULT, "log_retention_days"),
     Limit("metrics_retention_days", "Days metrics are kept", 36_500, DEFAULT, "metrics_retention_days"),
+    Limit("most_domains", "Domains", 1_000_000, DEFAULT, "most_domains"),
 )
 
 
@@ -95,7 +96,10 @@ def shown(reach: Reach, team: Team, limit: Limit) -> str:
     own = getattr(team, limit.column)
     if own is not None:
         return str(own)
-    return limit.absent if limit.setting is None else f"{getattr(reach.settings, limit.setting)} ({DEFAULT})"
+    if limit.setting is None:
+        return limit.absent
+    usual = getattr(reach.settings, limit.setting)
+    return f"{NONE if usual is None else usual} ({DEFAULT})"
 
 
 def shape(team: Team) -> dict[str, object]:

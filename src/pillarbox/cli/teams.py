@@ -43,6 +43,9 @@ LogDays = Annotated[
 MetricsDays = Annotated[
     str | None, typer.Option(metavar="N", help="Days for which metrics are kept; 0: for ever; 'default'.")
 ]
+MostDomains = Annotated[
+    str | None, typer.Option(metavar="N", help="Domains that the team may have; 'default': as all teams.")
+]
 
 
 @group.command("create")
@@ -94,6 +97,7 @@ def set_(
     email_retention_days: EmailDays = None,
     log_retention_days: LogDays = None,
     metrics_retention_days: MetricsDays = None,
+    most_domains: MostDomains = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -105,6 +109,7 @@ def set_(
         "email_retention_days": email_retention_days,
         "log_retention_days": log_retention_days,
         "metrics_retention_days": metrics_retention_days,
+        "most_domains": most_domains,
     }
     perform(lambda reach: set_limits(reach, team, texts), data=data, database_url=database_url)
 

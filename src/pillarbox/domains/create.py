@@ -66,8 +66,9 @@ async def prepared(db: TeamDb, wanted: NewDomain, shop: Workshop) -> tuple[Domai
 
 async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: Workshop) -> None:
     """Store a domain with its key and tell of it, in the transaction that `db` stands for."""
-    if shop.here.most_domains is not None:
-        await refuse_too_many(db, shop.here.most_domains)
+    most = await queries.allowed(db, shop.here.most_domains)
+    if most is not None:
+        await refuse_too_many(db, most)
     try:
         await queries.insert(db, domain)
     except asyncpg.UniqueViolationError as clash:
@@ -119,8 +120,9 @@ async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
         raise AlreadyRegistered(name)
     if await directory.owned_elsewhere(db, name):
         raise OwnedElsewhere(name)
-    if here.most_domains is not None and await queries.count(db) >= here.most_domains:
-        raise TooManyDomains(here.most_domains)
+    most = await queries.allowed(db, here.most_domains)
+    if most is not None and await queries.count(db) >= most:
+        raise TooManyDomains(most)
 
 
 async def make_key(shop: Workshop) -> StoredKey:

@@ -205,6 +205,16 @@ async def hold_count(db: TeamDb) -> None:
     )
 
 
+async def allowed(db: TeamDb, usual: int | None) -> int | None:
+    """How many domains the team may have: its own number, or else `usual`; None is no limit."""
+    found: int | None = await db.value(
+        "SELECT coalesce(t.most_domains, $2) FROM (SELECT id AS team_id, most_domains FROM teams) t "
+        "WHERE t.team_id = $1",
+        usual,
+    )
+    return found
+
+
 async def count(db: TeamDb) -> int:
     found: int = await db.value("SELECT count(*) FROM domains WHERE team_id = $1")
     return found

@@ -20,7 +20,8 @@ CREATE TABLE teams (
     monthly_quota          bigint  CHECK (monthly_quota >= 0),
     email_retention_days   integer CHECK (email_retention_days >= 0),
     log_retention_days     integer CHECK (log_retention_days >= 0),
-    metrics_retention_days integer CHECK (metrics_retention_days >= 0)
+    metrics_retention_days integer CHECK (metrics_retention_days >= 0),
+    most_domains           integer CHECK (most_domains >= 0)
 );
 
 CREATE TABLE team_members (
@@ -322,6 +323,15 @@ CREATE TABLE rollups (
 -- older (`before`, a quarter hour's start, and `first_id`, the least id of that instant) has no history to
 -- be compared with.
 CREATE TABLE purges (
+    team_id  uuid        NOT NULL PRIMARY KEY,
+    before   timestamptz NOT NULL,
+    first_id uuid        NOT NULL
+);
+
+-- Up to where retention has removed rollups of a team, but for those of broadcasts: `before` is the start of a
+-- UTC day, `first_id` the least id of that instant. What is older has no counts that the history could be
+-- compared with.
+CREATE TABLE rollup_purges (
     team_id  uuid        NOT NULL PRIMARY KEY,
     before   timestamptz NOT NULL,
     first_id uuid        NOT NULL

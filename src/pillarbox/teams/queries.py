@@ -27,6 +27,7 @@ class Team:
     email_retention_days: int | None
     log_retention_days: int | None
     metrics_retention_days: int | None
+    most_domains: int | None
 
 
 async def insert(db: TeamDb, name: str, email: str, at: datetime) -> None:
@@ -52,7 +53,7 @@ SET_LIMITS = """
        SET rate_limit = given.rate_limit, daily_quota = given.daily_quota,
            monthly_quota = given.monthly_quota, email_retention_days = given.email_retention_days,
            log_retention_days = given.log_retention_days,
-           metrics_retention_days = given.metrics_retention_days
+           metrics_retention_days = given.metrics_retention_days, most_domains = given.most_domains
       FROM teams own
      CROSS JOIN LATERAL jsonb_populate_record(own, $2::jsonb) AS given
      WHERE t.id = $1 AND own.id = t.id
@@ -69,7 +70,7 @@ async def every(source: Source) -> list[Team]:
     rows = await source.fetch(
         """
         SELECT id, number, name, email, status, rate_limit, created_at, daily_quota, monthly_quota,
-               email_retention_days, log_retention_days, metrics_retention_days
+               email_retention_days, log_retention_days, metrics_retention_days, most_domains
           FROM teams
          ORDER BY id
         """

@@ -78,7 +78,9 @@ IS_ABOVE = """
 """
 
 DOMAINS = """
-    SELECT count(*) FROM domains WHERE team_id = $1
+    SELECT t.most_domains, (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS used
+      FROM teams t
+     WHERE t.id = $1
 """
 
 # Across teams: days of which nobody asks any more.
@@ -101,6 +103,13 @@ class Used(NamedTuple):
     day_received: int
     month_sent: int
     month_received: int
+
+
+class Domains(NamedTuple):
+    """How many domains a team has, and how many it may where it has a number of its own."""
+
+    most_domains: int | None
+    used: int
 
 
 async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
@@ -128,8 +137,9 @@ async def is_above(db: TeamDb, email_id: UUID) -> bool:
     return bool(found)
 
 
-async def domains(db: TeamDb) -> int:
-    found: int = await db.value(DOMAINS)
+async def domains(db: TeamDb) -> Domains:
+    found = await db.one(Domains, DOMAINS)
+    assert found is not None, "the caller's team is there"
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from pillarbox.kernel.instants import iso_style
-from pillarbox.usage.queries import Used
+from pillarbox.usage.queries import Domains, Used
 from pillarbox.usage.windows import next_day, next_month
 
 UNLIMITED: Final = 9007199254740991
@@ -71,7 +71,7 @@ class Limits:
     most_domains: int | None
 
 
-def usage(used: Used, domains: int, limits: Limits, rate_limit: int, now: datetime) -> Usage:
+def usage(used: Used, domains: Domains, limits: Limits, rate_limit: int, now: datetime) -> Usage:
     """Contacts, segments, broadcasts and automations count nothing as long as there are none."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
     daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
@@ -90,6 +90,8 @@ def usage(used: Used, domains: int, limits: Limits, rate_limit: int, now: dateti
         broadcasts=Counted(0, None),
         ai_credits=Credits(0, None, None),
         automation_runs=Runs(0, UNLIMITED, month),
-        domains=Counted(domains, limits.most_domains),
+        domains=Counted(
+            domains.used, limits.most_domains if domains.most_domains is None else domains.most_domains
+        ),
         rate_limit=RateLimit(rate_limit, "1000ms"),
     )
