@@ -49,7 +49,7 @@ BAD: dict[str, bytes] = {
     "TLS hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "head over 32 kB": b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: " + b"b" * 33_000 + b"\r\n\r\n",
     "many headers": b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-A: b\r\n" * 5000 + b"\r\n",
-    "URL over 8 kB": b"GET /" + b"a" * 8200 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    "URL over 16 kB": b"GET /" + b"a" * 16_400 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     "endless header": b"GET / HTTP/1.1\r\nX-A: " + b"b" * 300_000,
     "endless URL": b"GET /" + b"a" * 300_000,
 }

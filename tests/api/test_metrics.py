@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,6 +14,7 @@ from kit.clock import ManualClock
 from kit.histories import instant
 from kit.mailroom import clock_of, still
 from kit.world import Team
+from pillarbox.metrics.cache import Cache
 
 NOW = instant("2026-10-07T15:20:30.456789")
 KEYS = ("object", "start_date", "end_date", "metrics", "dimensions", "granularity", "totals", "data")
@@ -38,6 +39,8 @@ REFUSED = [
     ({"start_date": "1969-12-31"}, "start_date"),
     ({"timezone": "+02:00"}, "timezone"),
     ({"timezone": "Mars/Olympus"}, "timezone"),
+    ({"timezone": "localtime"}, "timezone"),
+    ({"timezone": "Factory"}, "timezone"),
     ({"granularity": "yearly"}, "granularity"),
     ({"metrics": "sent,hopes"}, "hopes"),
     ({"dimensions": "period,weather"}, "weather"),
@@ -81,6 +84,16 @@ async def test_a_list_has_at_most_100_ids_without_repetitions(database_url: str,
             answer = await team.http.get("/emails/metrics", params={name: ids})
             assert answer.json()["message"].endswith(f"`{name}` accepts at most 100 values.")
             await asked(team, **{name: ""})
+
+
+async def test_whole_lists_of_ids_fit_into_a_question(database_url: str, tmp_path: Path) -> None:
+    """Section 1: a hundred of each filter, one parameter for each id, beside everything else."""
+    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+        team = await pillarbox.team()
+        ids = [str(uuid4()) for _ in range(100)]
+        for name in ("email_id", "broadcast_id"):
+            found = await asked(team, domain_id=ids, **{name: ids}, metrics=list(ALL), dimensions="period")
+            assert found["totals"]["sent"] == 0
 
 
 async def test_the_plain_question(database_url: str, tmp_path: Path) -> None:
@@ -314,6 +327,22 @@ async def test_an_answer_is_given_again_where_the_operator_wants_it(
         assert (await asked(other))["end_date"] != first.json()["end_date"]
         clock_of(pillarbox).advance(2)
         assert (await asked(team))["totals"]["received"] == 1
+
+
+async def test_what_is_kept_is_bounded_whatever_is_asked(database_url: str, tmp_path: Path) -> None:
+    """Decision 19: the questions count too, and what does not matter in them is not kept."""
+    async with still(database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="900") as pillarbox:
+        team = await pillarbox.team()
+        first = await team.http.get("/emails/metrics?metrics=sent&timezone=UTC")
+        await team.send()
+        clock_of(pillarbox).advance(1)
+        again = "/emails/metrics?timezone=Mars&metrics=sent,sent&timezone=UTC&start_date=&beside=1"
+        assert (await team.http.get(again)).content == first.content
+    kept, at = Cache(900), NOW
+    for number in range(3000):
+        kept.put(UUID(int=number), (("x" * 4000,),), at, b"{}")
+    assert kept.get(UUID(int=2999), (("x" * 4000,),), at) == b"{}"
+    assert sum(kept.get(UUID(int=n), (("x" * 4000,),), at) is not None for n in range(3000)) < 1100
 
 
 async def test_a_sending_key_may_not_ask(database_url: str, tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 from cli.conftest import Installation
 
 
@@ -11,10 +14,20 @@ def test_the_last_days_are_a_table_with_a_total(harbor: Installation) -> None:
     head, *rows = done.stdout.splitlines()
     assert head.split()[:3] == ["Day", "Accepted", "Sent"]
     assert rows[-1].split()[0] == "Total"
-    assert len(rows) in (8, 9)
+    assert len(rows) == 8
     found = harbor.json("metrics", "--team", "Harbor")
     assert found["team"] == "Harbor"
     assert sum(row["received"] for row in found["data"]) == found["totals"]["received"]
+
+
+def test_the_days_are_those_of_the_zone(harbor: Installation) -> None:
+    """Seven whole days of the calendar there, today the last one."""
+    for name in ("Pacific/Kiritimati", "Etc/GMT+12", "America/New_York"):
+        before = datetime.now(ZoneInfo(name)).date()
+        found = harbor.json("metrics", "--team", "Harbor", "--timezone", name)
+        days = [date.fromisoformat(row["period"]) for row in found["data"]]
+        assert days == [days[-1] - timedelta(days=back) for back in reversed(range(7))]
+        assert days[-1] in (before, datetime.now(ZoneInfo(name)).date())
 
 
 def test_a_zone_that_is_none_is_one_sentence(harbor: Installation) -> None:

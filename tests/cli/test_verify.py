@@ -15,6 +15,7 @@ import pytest
 from cli.conftest import LARGE, Installation
 from kit.world import world
 from pillarbox.emails.invariants import INVARIANTS
+from pillarbox.emails.metric_invariants import METRIC_INVARIANTS
 from pillarbox.emails.reconcile import Findings, examine, reconcile
 from pillarbox.kernel.blob_folder import Folder
 
@@ -291,8 +292,8 @@ async def test_a_metric_that_was_not_counted_right_is_named(made_harbor: Install
 
 def test_every_kind_of_gap_has_its_story() -> None:
     told = {name for row in DAMAGE for name in row[3]} | {"answer_without_email", "captured_without_bytes"}
-    told |= {"received_without_message", "received_attachments_differ"}
-    assert {invariant.name for invariant in INVARIANTS} <= told
+    told |= {"received_without_message", "received_attachments_differ", "rollup_levels_differ"}
+    assert {invariant.name for invariant in (*INVARIANTS, *METRIC_INVARIANTS)} <= told
 
 
 def test_a_captured_mail_without_bytes_or_with_a_lost_blob_is_named(harbor: Installation) -> None:

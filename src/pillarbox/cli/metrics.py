@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import msgspec
 import typer
@@ -17,8 +19,9 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.instants import iso_style
 from pillarbox.kernel.query import Query
 from pillarbox.metrics import question, read, wire
+from pillarbox.metrics.periods import midnight
 from pillarbox.teams.queries import Team
-from pillarbox.timeline import rebuilding
+from pillarbox.timeline import levels, rebuilding
 from pillarbox.timeline.rebuilding import Difference
 from pillarbox.timeline.rollups import NOBODY, kept_since
 
@@ -82,12 +85,10 @@ def rebuild(
 async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> int:
     team = await one_team(reach, wanted)
     now = SystemClock().now()
-    first = (now - timedelta(days=DAYS - 1)).astimezone(UTC).date()
-    asked = question.read(
-        Query(f"start_date={first}&timezone={zone}&dimensions=period".encode()),
-        now,
-        _days(reach, team),
-    )
+    place = ZoneInfo(question.zone_name(zone))
+    first = midnight(now.astimezone(place).date() - timedelta(days=DAYS - 1), place)
+    params = {"start_date": iso_style(first), "timezone": place.key, "dimensions": "period"}
+    asked = question.read(Query(urlencode(params).encode()), now, _days(reach, team))
     found = read.cut(asked)
     answer = msgspec.json.decode(
         wire.answer(asked, found, await read.rows(reach.pool, team.id, asked, found)), type=wire.Metrics
@@ -129,6 +130,7 @@ def _document(team: str, lack: Difference) -> dict[str, Any]:
     return {
         "team": team,
         "start": iso_style(lack.start),
+        "rollup": levels.NAMES[lack.level],
         "domain": lack.domain_name,
         "broadcast_id": None if lack.broadcast_id == NOBODY else lack.broadcast_id,
         "metric": lack.metric,
@@ -142,9 +144,17 @@ def _tell(found: Sequence[tuple[str, Difference]], *, mend: bool) -> None:
         say("The rollups say what the history says.")
         return
     show_table(
-        ("Team", "Quarter hour (UTC)", "Domain", "Metric", "Rollups", "History"),
+        ("Team", "From (UTC)", "Rollup", "Domain", "Metric", "Written", "History"),
         [
-            (team, _minute(lack.start), lack.domain_name, lack.metric, lack.written, lack.counted)
+            (
+                team,
+                _minute(lack.start),
+                levels.NAMES[lack.level],
+                lack.domain_name,
+                lack.metric,
+                lack.written,
+                lack.counted,
+            )
             for team, lack in found
         ],
     )

@@ -304,79 +304,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
         (SEND, SEND_BATCH),
     ),
-    Invariant(
-        "metric_differs_from_history",
-        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the metric {metric} is {written}, "
-        "but the history counts {counted}.",
-        """
-        WITH accepted AS (
-            SELECT e.team_id, date_bin('15 minutes', e.created_at, 'epoch'::timestamptz) AS start,
-                   count(*) AS received
-              FROM emails e
-              JOIN recipients r ON r.team_id = e.team_id AND r.email_id = e.id
-             GROUP BY 1, 2
-        ), happened AS (
-            SELECT team_id, date_bin('15 minutes', at, 'epoch'::timestamptz) AS start,
-                   count(*) FILTER (WHERE kind = 'sent') AS sent,
-                   count(*) FILTER (WHERE kind = 'delivered') AS delivered,
-                   count(*) FILTER (WHERE kind = 'delivery_delayed') AS delivery_delayed,
-                   count(*) FILTER (WHERE kind = 'failed') AS failed,
-                   count(*) FILTER (WHERE kind = 'suppressed') AS suppressed,
-                   count(*) FILTER (WHERE kind = 'complained') AS complained,
-                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Permanent') AS bounced_permanent,
-                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Transient') AS bounced_transient,
-                   count(*) FILTER (WHERE kind = 'bounced' AND bounce = 'Undetermined')
-                       AS bounced_undetermined
-              FROM (SELECT team_id, at, kind, coalesce(detail->'bounce'->>'type', 'Undetermined') AS bounce
-                      FROM timeline
-                     WHERE position IS NOT NULL AND (detail->>'repeated' = 'true') IS NOT TRUE) AS lines
-             GROUP BY 1, 2
-        ), written AS (
-            SELECT team_id, start, sum(received) AS received, sum(sent) AS sent,
-                   sum(delivered) AS delivered, sum(delivery_delayed) AS delivery_delayed,
-                   sum(failed) AS failed, sum(suppressed) AS suppressed, sum(complained) AS complained,
-                   sum(bounced_permanent) AS bounced_permanent,
-                   sum(bounced_transient) AS bounced_transient,
-                   sum(bounced_undetermined) AS bounced_undetermined
-              FROM (SELECT team_id, date_bin('15 minutes', start, 'epoch'::timestamptz) AS start,
-                           received, sent, delivered, delivery_delayed, failed, suppressed, complained,
-                           bounced_permanent, bounced_transient, bounced_undetermined
-                      FROM metric_increments
-                     UNION ALL
-                    SELECT team_id, start, received, sent, delivered, delivery_delayed, failed, suppressed,
-                           complained, bounced_permanent, bounced_transient, bounced_undetermined
-                      FROM rollups
-                     WHERE level = 1) AS parts
-             GROUP BY 1, 2
-        )
-        SELECT team_id, start, pair.metric, coalesce(pair.written, 0)::bigint AS written,
-               coalesce(pair.counted, 0) AS counted
-          FROM written
-          FULL JOIN happened USING (team_id, start)
-          FULL JOIN accepted USING (team_id, start)
-         CROSS JOIN LATERAL (VALUES
-               ('received', written.received, accepted.received),
-               ('sent', written.sent, happened.sent),
-               ('delivered', written.delivered, happened.delivered),
-               ('delivery_delayed', written.delivery_delayed, happened.delivery_delayed),
-               ('failed', written.failed, happened.failed),
-               ('suppressed', written.suppressed, happened.suppressed),
-               ('complained', written.complained, happened.complained),
-               ('bounced_permanent', written.bounced_permanent, happened.bounced_permanent),
-               ('bounced_transient', written.bounced_transient, happened.bounced_transient),
-               ('bounced_undetermined', written.bounced_undetermined, happened.bounced_undetermined)
-               ) AS pair (metric, written, counted)
-         WHERE coalesce(pair.written, 0) <> coalesce(pair.counted, 0)
-           AND start >= ALL (SELECT p.before FROM purges p
-                              WHERE p.team_id IN (written.team_id, happened.team_id, accepted.team_id))
-           AND start >= ALL (SELECT min(o.start) FROM rollups o
-                              WHERE o.team_id IN (written.team_id, happened.team_id, accepted.team_id)
-                                AND o.level = 3
-                             HAVING min(o.start) IS NOT NULL)
-         ORDER BY team_id, start
-         LIMIT $1
-        """,
-    ),
 )
 
 # Emails whose address lists are longer or shorter than their recipients. Mostly an address was given
@@ -408,10 +335,13 @@ ACCOUNTS = """
                           UNION ALL
                          SELECT team_id, start, received FROM rollups WHERE level = 1) AS i
                    LEFT JOIN purges p ON p.team_id = i.team_id
-                  WHERE p.before IS NULL OR i.start >= p.before
+                   LEFT JOIN rollup_purges rp ON rp.team_id = i.team_id
+                  WHERE (p.before IS NULL OR i.start >= p.before)
+                    AND (rp.before IS NULL OR i.start >= rp.before)
                   GROUP BY i.team_id) AS written
              ON written.team_id = t.id
-      LEFT JOIN (SELECT r.team_id, count(*) FILTER (WHERE r.email_id < p.first_id) AS older,
+      LEFT JOIN (SELECT r.team_id,
+                        count(*) FILTER (WHERE r.email_id < greatest(p.first_id, rp.first_id)) AS older,
                         count(*) FILTER (WHERE state IN ('delivered', 'opened', 'clicked', 'complained'))
                             AS delivered,
                         count(*) FILTER (WHERE state = 'bounced') AS bounced,
@@ -421,6 +351,7 @@ ACCOUNTS = """
                         count(*) FILTER (WHERE state = ANY ($1::text[])) AS pending
                    FROM recipients r
                    LEFT JOIN purges p ON p.team_id = r.team_id
+                   LEFT JOIN rollup_purges rp ON rp.team_id = r.team_id
                   GROUP BY r.team_id) AS found
              ON found.team_id = t.id
      ORDER BY t.id

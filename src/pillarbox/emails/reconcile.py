@@ -16,6 +16,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.emails.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN, Invariant
+from pillarbox.emails.metric_invariants import METRIC_INVARIANTS
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import AddressError, parse_mailbox
 
@@ -83,7 +84,7 @@ async def reconcile(pool: asyncpg.Pool, most: int) -> Findings:
 async def examine(conn: Connection, most: int) -> Findings:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
     findings = Findings()
-    for invariant in INVARIANTS:
+    for invariant in (*INVARIANTS, *METRIC_INVARIANTS):
         await _check(conn, invariant, findings, most)
     await _check_lists(conn, findings, most)
     await _check_accounts(conn, findings, most)

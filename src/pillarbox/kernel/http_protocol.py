@@ -30,7 +30,7 @@ from pillarbox.kernel.problems import BadRequest, Problem
 from pillarbox.kernel.rendering import problem_body, standing_headers
 
 HEAD_BYTES = 32 * 1024
-URL_BYTES = 8 * 1024
+URL_BYTES = 16 * 1024
 KEEP_ALIVE_SECONDS = 75
 
 REMEMBERED_TARGETS = 1024

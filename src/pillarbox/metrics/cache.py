@@ -8,21 +8,32 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 MOST_BYTES = 4 * 1024 * 1024
+ENTRY, TEXT = 1024, 64
+"""What an entry and a text take beside their octets."""
+
+Question = tuple[tuple[str, ...], ...]
+"""For each parameter its texts."""
+Key = tuple[UUID, Question]
 
 
 class Cache:
-    """Bodies by team and question; bounded in bytes, the oldest go first."""
+    """Bodies by team and question; bounded in bytes, the oldest go first. A question is its parameters, which
+    may be longer than the answer."""
 
     def __init__(self, seconds: int) -> None:
         self._life = timedelta(seconds=seconds)
-        self._kept: OrderedDict[tuple[UUID, Any], tuple[datetime, bytes]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[datetime, bytes]] = OrderedDict()
         self._size = 0
 
-    def get(self, team_id: UUID, question: Any, now: datetime) -> bytes | None:
+    @property
+    def is_used(self) -> bool:
+        """Whether the operator wants it."""
+        return bool(self._life)
+
+    def get(self, team_id: UUID, question: Question, now: datetime) -> bytes | None:
         """The body of an earlier answer that is still young enough."""
         found = self._kept.get((team_id, question))
         if found is None:
@@ -33,17 +44,24 @@ class Cache:
         self._remove((team_id, question))
         return None
 
-    def put(self, team_id: UUID, question: Any, now: datetime, body: bytes) -> None:
+    def put(self, team_id: UUID, question: Question, now: datetime, body: bytes) -> None:
         """Keep a body, where a life time is set."""
-        if not self._life or len(body) > MOST_BYTES:
+        key = (team_id, question)
+        if not self._life or _weight(key, body) > MOST_BYTES:
             return
-        self._remove((team_id, question))
-        self._kept[(team_id, question)] = (now, body)
-        self._size += len(body)
+        self._remove(key)
+        self._kept[key] = (now, body)
+        self._size += _weight(key, body)
         while self._size > MOST_BYTES:
             self._remove(next(iter(self._kept)))
 
-    def _remove(self, key: tuple[UUID, Any]) -> None:
+    def _remove(self, key: Key) -> None:
         found = self._kept.pop(key, None)
         if found is not None:
-            self._size -= len(found[1])
+            self._size -= _weight(key, found[1])
+
+
+def _weight(key: Key, body: bytes) -> int:
+    """What keeping it costs, about."""
+    texts = [text for parameter in key[1] for text in parameter]
+    return len(body) + ENTRY + sum(map(len, texts)) + TEXT * len(texts)

@@ -25,6 +25,8 @@ MOST_IDS = 100
 DAY = timedelta(days=1)
 USUAL = timedelta(hours=144)
 DATE = len("2026-10-03")
+NO_ZONES = frozenset({"localtime", "Factory"})
+"""What the machine's folder of zones has besides."""
 SHOWN = 60
 
 
@@ -73,7 +75,7 @@ class Question:
 def read(query: Query, now: datetime, retention_days: int) -> Question:
     """The question in a query; 422 says which parameter is wrong and how."""
     start, end = _edge(query, "start_date"), _edge(query, "end_date")
-    timezone = _timezone(query.text("timezone") or "UTC")
+    timezone = zone_name(query.text("timezone") or "UTC")
     granularity = query.text("granularity") or "daily"
     if granularity not in GRANULARITIES:
         raise _unknown("granularity", granularity, GRANULARITIES)
@@ -97,10 +99,11 @@ def _edge(query: Query, name: str) -> Edge | None:
 
 @cache
 def _zones() -> dict[str, str]:
-    return {name.lower(): name for name in available_timezones()}
+    return {name.lower(): name for name in available_timezones() - NO_ZONES}
 
 
-def _timezone(name: str) -> str:
+def zone_name(name: str) -> str:
+    """The IANA name as it is written there; 422 where there is none."""
     found = _zones().get(name.lower())
     if found is None:
         raise InvalidParameter("timezone", f"`{name[:SHOWN]}` is not an IANA time zone name.")

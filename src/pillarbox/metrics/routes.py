@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import asyncpg
 
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.routing import Access, route
-from pillarbox.metrics import question, read, wire
+from pillarbox.metrics import cache, question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
 
-PARAMETERS = (
-    "start_date",
-    "end_date",
-    "timezone",
-    "granularity",
-    "metrics",
-    "dimensions",
-    "domain_id",
-    "email_id",
-    "broadcast_id",
-)
+SCALARS = ("start_date", "end_date", "timezone", "granularity")
+LISTS = ("metrics", "dimensions", "domain_id", "email_id", "broadcast_id")
+PARAMETERS = (*SCALARS, *LISTS)
 
 
 @route(
@@ -37,7 +27,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply:
     policy = request.use(MetricsPolicy)
     own = request.known.metrics_days
     asked = question.read(request.query, request.at, policy.retention_days if own is None else own)
-    key = _normal(request)
+    key = _normal(request) if policy.cache.is_used else ()
     body = policy.cache.get(db.team_id, key, request.at)
     if body is None:
         found = read.cut(asked)
@@ -47,6 +37,8 @@ async def metrics(request: Request, db: TeamDb) -> Reply:
     return Reply(body)
 
 
-def _normal(request: Request) -> Any:
-    """The question without the present: parameters as lists without repetitions, dates as they were given."""
-    return tuple(tuple(request.query.items(name)) for name in PARAMETERS)
+def _normal(request: Request) -> cache.Question:
+    """The question without the present: lists without repetitions, of all else what counts."""
+    query = request.query
+    single = tuple((query.text(name) or "",) for name in SCALARS)
+    return (*single, *(tuple(query.items(name)) for name in LISTS))

@@ -1,13 +1,15 @@
 """Counting the history anew and mending rollups that differ from it.
 
 One UTC day of one team at a time, in one snapshot: what emails, recipients and timeline say against rollups
-and increments. A difference is written as one more increment, which folding then adds at every level; so
-mending is safe beside everything else that counts. Days whose history retention has removed are left alone.
+of quarter hours and increments. A difference is written as one more increment, which folding then adds at
+every level; so mending is safe beside everything else that counts. Levels that differ among themselves are
+made even first. Days whose history retention has removed are left alone, also where it removes it meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -16,12 +18,16 @@ import asyncpg
 
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
+from pillarbox.timeline import levels
+from pillarbox.timeline.levels import FINE, QUARTER, Uneven
 from pillarbox.timeline.queries import METRICS
 from pillarbox.timeline.rollups import NOBODY, lock
 
 DAY = timedelta(days=1)
+WIDTHS = ((timedelta(minutes=15), FINE), (timedelta(hours=1), levels.HOUR), (DAY, levels.DAY))
 
-# Counted and written, by quarter hour, domain, broadcast and metric, where the two differ.
+# Counted and written, by quarter hour, domain, broadcast and metric, where the two differ. Nothing where
+# retention has begun with the day.
 DIFFERENCES = """
     WITH accepted AS (
         SELECT date_bin('15 minutes', e.created_at, 'epoch'::timestamptz) AS start, e.domain_id,
@@ -90,6 +96,7 @@ DIFFERENCES = """
       FROM written w
       FULL JOIN counted c USING (start, domain_id, domain_name, broadcast_id, metric)
      WHERE coalesce(w.amount, 0) <> coalesce(c.amount, 0)
+       AND NOT EXISTS (SELECT FROM purges p WHERE p.team_id = $1 AND p.before > $2)
      ORDER BY start, domain_name, domain_id, broadcast_id, metric
 """
 
@@ -111,7 +118,7 @@ SPAN = """
 
 
 class Difference(NamedTuple):
-    """One metric of one quarter hour that is not what the history counts."""
+    """One metric of one rollup that is not what the history counts; mostly of a quarter hour."""
 
     start: datetime
     domain_id: UUID
@@ -120,6 +127,7 @@ class Difference(NamedTuple):
     metric: str
     written: int
     counted: int
+    level: int = QUARTER
 
 
 async def rebuild(
@@ -164,9 +172,26 @@ async def _day_of(
             timeout=600,
         )
         found = [Difference(*row) for row in rows]
+        uneven = await levels.uneven(conn, team_id, day, day + DAY)
         if mend and found:
             await conn.executemany(MEND, _increments(ids, team_id, found))
-    return found
+        if mend and uneven:
+            await levels.level(conn, team_id, uneven)
+    return [*found, *_of_levels(uneven, found)]
+
+
+def _of_levels(uneven: Sequence[Uneven], found: Sequence[Difference]) -> Iterator[Difference]:
+    """What rollups of other levels say, where that is not what the history counts."""
+    lacks: Counter[tuple[object, ...]] = Counter()
+    for lack in found:
+        for width, level in WIDTHS:
+            start = lack.start - (lack.start - EPOCH) % width
+            lacks[level, start, *lack[1:5]] += lack.counted - lack.written
+    for row in uneven:
+        for metric, written, beneath in zip(METRICS, row.written, row.beneath, strict=True):
+            counted = beneath + lacks[*row[:5], metric]
+            if written != counted:
+                yield Difference(*row[1:5], metric, written, counted, row.level)
 
 
 def _increments(ids: Ids, team_id: UUID, found: Sequence[Difference]) -> list[tuple[object, ...]]:

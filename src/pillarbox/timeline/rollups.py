@@ -20,6 +20,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.collectors import changed, in_batches
 from pillarbox.kernel.db import Connection, transaction
+from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.rounds import Round
 
 BATCH = 10_000
@@ -143,6 +144,13 @@ FORGET = """
        AND r.broadcast_id = old.broadcast_id
 """
 
+# Before the first of them goes, so that nobody compares what is left with the history.
+FORGETTING = """
+    INSERT INTO rollup_purges AS p (team_id, before, first_id) VALUES ($1, $2, $3)
+    ON CONFLICT (team_id) DO UPDATE SET before = excluded.before, first_id = excluded.first_id
+     WHERE p.before < excluded.before
+"""
+
 NOBODY = UUID(int=0)
 """Stands in a rollup's key for mail without a domain of ours, and for mail of no broadcast."""
 
@@ -192,6 +200,7 @@ async def forget(pool: asyncpg.Pool, team_id: UUID, before: datetime) -> int:
     async def some() -> int:
         return changed(await pool.execute(FORGET, team_id, before, BATCH, NOBODY))
 
+    await pool.execute(FORGETTING, team_id, before, first_id(before))
     return await in_batches(some)
 
 
