@@ -159,6 +159,8 @@ async def test_bodies_over_256_kib_are_cut(database_url: str, tmp_path: Path) ->
         assert (await bodies(team, await team.post("/emails", just)))[0] == just
         sent = await team.post("/emails", over)
         assert (await bodies(team, sent))[0] == {"truncated": True, "size": size}
+        numbers = await team.http.post("/emails", content=b'{"x":[' + b"1e15," * 35_000 + b"1]}")
+        assert list((await bodies(team, numbers))[0]) == ["truncated", "size"]
         light["attachments"] = [{"filename": "a.txt", "content": "[redacted]"}]
         again = mail(attachments=[{"filename": "a.txt", "content": "QUFB" * (MOST // 2)}])
         assert (await bodies(team, await team.post("/emails", again)))[0] == light
@@ -181,6 +183,16 @@ async def test_no_secret_is_written_down(database_url: str, tmp_path: Path) -> N
         batch = await team.post("/emails/batch", [mail(attachments=files)])
         links = await team.get(f"/emails/{email.json()['id']}/attachments")
         share = await team.post(f"/emails/{email.json()['id']}/share", {})
+        misplaced: list[Any] = [
+            {"attachments": {"content": secret}},
+            {"attachments": [[{"content": secret}]]},
+            {"email": mail(attachments=files)},
+            {"emails": [mail(attachments=files)]},
+            [[mail(attachments=files)]],
+        ]
+        for body in misplaced:
+            for path in ("/emails", "/emails/batch"):
+                assert (await team.post(path, body)).status_code == 422
         strange = await team.post("/api-keys", {"name": "y", "client_secret": secret, "token": None})
         assert [a.status_code for a in (refused, batch, strange)] == [422, 422, 201]
         planted = [

@@ -17,7 +17,7 @@ from pillarbox.logs.masking import masked_answer, masked_question
 MOST: Final = 256 * 1024
 """Octets of a body that are kept."""
 SURELY_LESS: Final = 200 * 1024
-"""A request of so many octets is below `MOST` when it is written anew."""
+"""A request of so many octets is below `MOST` when it is written anew, unless it is made of numbers."""
 LONGEST_ENDPOINT: Final = 2048
 LONGEST_AGENT: Final = 512
 SHORT: Final = 64
@@ -61,7 +61,10 @@ def _question(answered: Answered) -> tuple[str | None, bool]:
         if size > MOST:
             return _truncated(size), False
     shorter = _referring(body, answered) if answered.contents else None
-    return _encode(body if shorter is None else shorter).decode(), shorter is not None
+    written = _encode(body if shorter is None else shorter)
+    if len(written) > MOST:
+        return _truncated(len(written)), False
+    return written.decode(), shorter is not None
 
 
 def _answer(body: bytes | None) -> str | None:

@@ -12,6 +12,8 @@ MASK: Final = "[redacted]"
 SECRETS: Final = frozenset(("token", "signing_secret", "client_secret", "access_token", "refresh_token"))
 LINKS: Final = frozenset(("download_url",))
 """Links that are a credential from end to end."""
+ATTACHED, CONTENT = "attachments", "content"
+CONTAINERS: Final = (dict, list)
 SHARED: Final = "url"
 """A link whose query is the credential."""
 
@@ -30,29 +32,44 @@ def masked_answer(body: bytes) -> bytes:
 
 
 def masked_question(body: Any) -> Any:
-    """The parsed body of a request without what it attaches; what was given is not changed."""
+    """The parsed body of a request without what it attaches, wherever in it that stands: a request that is
+    refused for its form is logged as well. What was given is not changed; strings stay the very same."""
     if isinstance(body, dict):
         return _without_secrets(body)
     if isinstance(body, list):
-        return [_without_secrets(item) if isinstance(item, dict) else item for item in body]
+        return [_without_secrets(item) if isinstance(item, dict) else _without_files(item) for item in body]
     return body
 
 
 def _without_secrets(body: dict[str, Any]) -> dict[str, Any]:
-    attached = body.get("attachments")
-    if isinstance(attached, list):
-        body = {**body, "attachments": [_without_content(item) for item in attached]}
-    if not SECRETS.isdisjoint(body):
-        body = {
-            name: MASK if name in SECRETS and value is not None else value for name, value in body.items()
+    masked: dict[str, Any] = _without_files(body)
+    if SECRETS.isdisjoint(masked):
+        return masked
+    return {name: MASK if name in SECRETS and value is not None else value for name, value in masked.items()}
+
+
+def _without_files(value: Any) -> Any:
+    if type(value) is dict:
+        return {
+            name: member
+            if type(member) not in CONTAINERS
+            else _without_content(member)
+            if name == ATTACHED
+            else _without_files(member)
+            for name, member in value.items()
         }
-    return body
+    return [_without_files(item) for item in value] if type(value) is list else value
 
 
-def _without_content(item: Any) -> Any:
-    if not isinstance(item, dict) or item.get("content") is None:
-        return item
-    return {**item, "content": MASK}
+def _without_content(attached: Any) -> Any:
+    """The same for what stands under `attachments`: an array of objects, if all is well."""
+    if type(attached) is list:
+        return [_without_content(item) for item in attached]
+    if type(attached) is dict:
+        return {
+            name: MASK if name == CONTENT and value is not None else value for name, value in attached.items()
+        }
+    return attached
 
 
 def _masked(value: Any) -> Any:
