@@ -254,8 +254,8 @@ def _seal(parcel: Parcel, attachments: Sequence[Attachment], key: RSAPrivateKey 
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
     if key is None or parcel.signing is None:
-        return Content(raw)
+        return Content(raw, is_checked=True)
     signature = dkim.sign(
         raw, domain=parcel.signing.domain, selector=parcel.signing.selector, key=key, at=parcel.date
     )
-    return Content(signature + raw)
+    return Content(signature + raw, is_checked=True)
