@@ -316,7 +316,8 @@ async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path
         made = await hook(team)
         old = await several(made, 3)
         await made.attempt(old[0], 200, "ok")
-        await made.ends(old[0], "success")
+        for event in old:
+            await made.ends(event, "success")
         clock_of(pillarbox).advance(timedelta(days=90) - timedelta(seconds=1))
         await publish(team)
         assert len(await made.events()) == 4
@@ -325,17 +326,67 @@ async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path
         assert new["id"] not in old
         for below in ("", "/attempts"):
             assert (await team.get(f"{made.path}/events/{old[0]}{below}")).status_code == 404
-        [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
-        assert await collect.work() == "4 rows of the log, 3 events"
-        assert await collect.work() == "0 rows of the log, 0 events"
+        assert await collected(pillarbox) == "4 rows of the log, 3 events"
+        assert await collected(pillarbox) == "0 rows of the log, 0 events"
         assert [event["id"] for event in await made.events()] == [new["id"]]
-        for table, left in (
-            ("webhook_events", 1),
-            ("webhook_deliveries", 1),
-            ("webhook_outcomes", 0),
-            ("webhook_attempts", 0),
-        ):
-            assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == left, table
+        await left(pillarbox, events=1, deliveries=1, outcomes=0, attempts=0)
+
+
+async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: str, tmp_path: Path) -> None:
+    """The schedule takes 27 hours, the log is kept for 24: every delivery is decided first, and seen until
+    then. What stays with it are its attempts, its body and what is younger."""
+    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+        team = await pillarbox.team()
+        made, other = await hook(team), await hook(team, "domain.created")
+        before, open_one, behind = await several(made, 3)
+        payload = (await made.get(f"/events/{open_one}"))["payload"]
+        for event in (before, behind):
+            await made.attempt(event, 200, "ok")
+            await made.ends(event, "success")
+        await made.attempt(open_one, 500, "busy")
+        await made.fails(open_one, clock_of(pillarbox).now() + timedelta(hours=27))
+        clock_of(pillarbox).advance(timedelta(hours=25))
+        await publish(team, "domain.created")
+        assert await collected(pillarbox) == "2 rows of the log, 1 events"
+        assert await collected(pillarbox) == "0 rows of the log, 0 events"
+        await left(pillarbox, events=3, deliveries=2, outcomes=1, attempts=2)
+        [shown] = await made.events()
+        assert (shown["id"], shown["status"]) == (open_one, "attempting")
+        for cursor in (f"after={behind}", f"before={before}"):
+            assert (await made.get(f"/events?{cursor}"))["data"] == [shown]
+        assert (await made.get(f"/events/{open_one}"))["payload"] == payload
+        assert len((await made.get(f"/events/{open_one}/attempts"))["data"]) == 1
+        assert (await team.get(f"{made.path}/events/{behind}")).status_code == 404
+        await made.ends(open_one, "failed")
+        assert await made.events() == []
+        assert await collected(pillarbox) == "4 rows of the log, 2 events"
+        await left(pillarbox, events=1, deliveries=1, outcomes=0, attempts=0)
+        assert len(await other.events()) == 1
+
+
+async def test_what_disabling_ended_goes_with_the_log(database_url: str, tmp_path: Path) -> None:
+    """Also where no dispatcher ever meets it; it is not open."""
+    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+        made = await hook(await pillarbox.team())
+        await several(made, 2)
+        await made.change(status="disabled")
+        await made.change(status="enabled")
+        assert len(await made.events()) == 2
+        clock_of(pillarbox).advance(timedelta(hours=25))
+        assert await made.events() == []
+        assert await collected(pillarbox) == "2 rows of the log, 2 events"
+
+
+async def collected(pillarbox: World) -> str:
+    """What the round that removes old rows says."""
+    [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
+    return await collect.work()
+
+
+async def left(pillarbox: World, **counts: int) -> None:
+    """So many rows are in these tables."""
+    found = {name: await pillarbox.pool.fetchval(f"SELECT count(*) FROM webhook_{name}") for name in counts}
+    assert found == counts
 
 
 async def test_the_log_is_kept_for_ever_when_the_operator_says_so(database_url: str, tmp_path: Path) -> None:
@@ -344,6 +395,5 @@ async def test_the_log_is_kept_for_ever_when_the_operator_says_so(database_url: 
         made = await hook(team)
         [event] = await several(made, 1)
         clock_of(pillarbox).advance(timedelta(days=1000))
-        [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
-        assert await collect.work() == "0 rows of the log, 0 events"
+        assert await collected(pillarbox) == "0 rows of the log, 0 events"
         assert (await made.get(f"/events/{event}"))["status"] == "pending"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ from uuid import UUID
 from kit.hooks import hook
 from kit.mailroom import clock_of, still
 from kit.world import Team, World
-from pillarbox.kernel.db import transaction
+from pillarbox.kernel.db import Connection, transaction
 from pillarbox.kernel.instants import iso_style
 from pillarbox.suppressions import automatic
 from pillarbox.suppressions.automatic import Cause
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind
+from pillarbox.webhooks.bodies import Bodies, Subject
 from pillarbox.webhooks.dispatch.claims import Claims
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.publish import body_of
@@ -268,6 +270,38 @@ async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
         [body] = await made.payloads()
         assert body["data"]["to"] == ["gone@pillarbox.test"]
         assert body["data"]["bounce"]["type"] == "Permanent"
+
+
+async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_a_day(
+    database_url: str, tmp_path: Path
+) -> None:
+    """It is put off at each claim, and has failed when it is a day old; it can still be replayed."""
+
+    async def told(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
+        if any(subject.position == 0 for subject in subjects):
+            raise ValueError("of our own making")
+        return [b'{"good":1}'] * len(subjects)
+
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        made = await hook(team, "email.bounced")
+        await team.send(to=["one@pillarbox.test", "two@pillarbox.test"])
+        await pillarbox.turn()
+        house = pillarbox.app.house
+        claims = Claims(pillarbox.pool, house.clock, house.ids.new(), house.ring, Bodies({"email": told}))
+        place = (team.id, UUID(made.id))
+        clock_of(pillarbox).advance(1)
+        claimed = [one for _ in range(2) for one in (await claims.claim(place, 10)).deliveries]
+        assert [one.body.endswith(b'"data":{"good":1}}') for one in claimed] == [True]
+        clock_of(pillarbox).advance(timedelta(hours=23))
+        assert not (await claims.claim(place, 10)).deliveries
+        assert [event["status"] for event in await made.events()] == ["pending", "pending"]
+        clock_of(pillarbox).advance(timedelta(hours=1))
+        assert not (await claims.claim(place, 10)).deliveries
+        assert [event["status"] for event in await made.events()] == ["failed", "pending"]
+        [failed, _] = await made.events()
+        assert (await made.replay(failed["id"])).status_code == 200
+        assert (await made.get(f"/events/{failed['id']}"))["payload"]["data"]["to"] == ["one@pillarbox.test"]
 
 
 def test_bodies_are_compact_json_with_times_in_milliseconds() -> None:

@@ -46,7 +46,7 @@ POINTS: Final[Mapping[str, str]] = {
     "webhooks.claimed": "a delivery of an event is leased to this process and its attempt begins",
     "webhooks.before_send": "the request is signed, nothing of it has left",
     "webhooks.after_answer": "the attempt is over, nothing of its outcome is written",
-    "webhooks.in_settle": "all rows of attempts are written, nothing is committed",
+    "webhooks.in_settle": "the rows of attempts are written or about to be, nothing is committed",
 }
 """Where processes can be hurt; each line says what is true there."""
 

@@ -99,13 +99,15 @@ ROTATE = """
 """
 
 # What is open and what has ended, newest first; `$3` excluded. What an earlier epoch left open has failed.
+# What has ended before `$4` is shown no more.
 EVENTS_BEFORE = """
     SELECT d.event_id, d.kind, d.at,
            CASE WHEN d.epoch <> w.epoch THEN 'failed' WHEN d.tries > 0 THEN 'attempting' ELSE 'pending' END
                AS status
       FROM (SELECT webhook_id, event_id, kind, at, epoch, tries
               FROM webhook_deliveries
-             WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3 AND event_id >= $4
+             WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3
+               AND (event_id >= $4 OR epoch = (SELECT epoch FROM webhooks WHERE team_id = $1 AND id = $2))
                AND replay = '00000000-0000-0000-0000-000000000000'
              ORDER BY event_id DESC
              LIMIT $5) AS d
@@ -127,7 +129,8 @@ EVENTS_AFTER = """
                AS status
       FROM (SELECT webhook_id, event_id, kind, at, epoch, tries
               FROM webhook_deliveries
-             WHERE team_id = $1 AND webhook_id = $2 AND event_id > $3 AND event_id >= $4
+             WHERE team_id = $1 AND webhook_id = $2 AND event_id > $3
+               AND (event_id >= $4 OR epoch = (SELECT epoch FROM webhooks WHERE team_id = $1 AND id = $2))
                AND replay = '00000000-0000-0000-0000-000000000000'
              ORDER BY event_id
              LIMIT $5) AS d
@@ -152,11 +155,12 @@ EVENT = """
               FROM webhook_deliveries d
               JOIN webhooks w ON w.team_id = d.team_id AND w.id = d.webhook_id
              WHERE d.team_id = $1 AND d.webhook_id = $2 AND d.event_id = $3
+               AND (d.event_id >= $4 OR d.epoch = w.epoch)
                AND d.replay = '00000000-0000-0000-0000-000000000000'
             UNION ALL
             SELECT event_id, kind, at, status, NULL, subject_id, position, detail
               FROM webhook_outcomes
-             WHERE team_id = $1 AND webhook_id = $2 AND event_id = $3) AS s
+             WHERE team_id = $1 AND webhook_id = $2 AND event_id = $3 AND event_id >= $4) AS s
       LEFT JOIN webhook_events e ON e.team_id = $1 AND e.id = s.event_id
      LIMIT 1
 """
@@ -328,15 +332,16 @@ async def rotate(db: TeamDb, webhook_id: UUID, sealed: bytes, now: datetime) -> 
 
 
 async def logged_events(db: TeamDb, webhook_id: UUID, page: Page, oldest: UUID) -> list[LoggedEvent]:
-    """The events of a webhook from `oldest` on, in the direction of the page."""
+    """The events of a webhook in the direction of the page; those that have ended from `oldest` on."""
     upper, lower, most = page.args
     if lower is not None:
         return await db.all(LoggedEvent, EVENTS_AFTER, webhook_id, lower, oldest, most)
     return await db.all(LoggedEvent, EVENTS_BEFORE, webhook_id, upper, oldest, most)
 
 
-async def logged_event(db: TeamDb, webhook_id: UUID, event_id: UUID) -> LoggedEvent | None:
-    return await db.one(LoggedEvent, EVENT, webhook_id, event_id)
+async def logged_event(db: TeamDb, webhook_id: UUID, event_id: UUID, oldest: UUID) -> LoggedEvent | None:
+    """An event of a webhook; one that has ended only from `oldest` on."""
+    return await db.one(LoggedEvent, EVENT, webhook_id, event_id, oldest)
 
 
 async def replay(db: TeamDb, webhook_id: UUID, event: LoggedEvent, replay_id: UUID, now: datetime) -> bool:

@@ -2,6 +2,10 @@
 
 The rows of a webhook lie together in each table, in the order of events. Webhooks are gone through one by
 one and a few rows at a time; of one that is gone, everything goes.
+
+What is open is not the log's: a delivery stays until it is decided, however short the log is kept. With it
+stay its attempts and the body that it still sends, and, because removal goes by the order of events, what is
+younger than it.
 """
 
 from __future__ import annotations
@@ -56,14 +60,32 @@ WITH_EVENTS = """
     SELECT team_id FROM webhook_events WHERE team_id > $1 ORDER BY team_id LIMIT 1
 """
 
+# The first event of a team, or of one of its webhooks, that is not decided.
+FIRST_OPEN = """
+    SELECT first.event_id
+      FROM webhooks w
+     CROSS JOIN LATERAL (
+           SELECT d.event_id
+             FROM webhook_deliveries d
+            WHERE d.team_id = $1 AND d.webhook_id = w.id AND d.epoch = w.epoch
+            ORDER BY d.event_id
+            LIMIT 1) AS first
+     WHERE w.team_id = $1 AND ($2::uuid IS NULL OR w.id = $2)
+     ORDER BY first.event_id
+     LIMIT 1
+"""
+
+# Only what is dead: of an earlier epoch, or of a webhook that is gone.
 REMOVE_DELIVERIES = """
     WITH old AS MATERIALIZED (
         SELECT event_id, replay
-          FROM webhook_deliveries
+          FROM webhook_deliveries d
          WHERE team_id = $1 AND webhook_id = $2 AND event_id < $3
+           AND NOT EXISTS (SELECT FROM webhooks w
+                            WHERE w.team_id = $1 AND w.id = $2 AND w.epoch = d.epoch)
          ORDER BY event_id
          LIMIT $4
-           FOR UPDATE SKIP LOCKED
+           FOR UPDATE OF d SKIP LOCKED
     )
     DELETE FROM webhook_deliveries d
      USING old
@@ -117,7 +139,7 @@ TABLES = (
 
 
 class WebhookRetention:
-    """Removes what is older than `days`; 0 keeps it."""
+    """Removes what is older than `days` and decided; 0 keeps it."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, *, days: int) -> None:
         self._pool = pool
@@ -142,10 +164,16 @@ class WebhookRetention:
         rows = events = 0
         for table in TABLES:
             async for team_id, webhook_id, exists in self._webhooks(table.next_webhook):
-                rows += await self._remove(table.remove, team_id, webhook_id, oldest if exists else ALL)
+                before = await self._decided(oldest, team_id, webhook_id) if exists else ALL
+                rows += await self._remove(table.remove, team_id, webhook_id, before)
         async for team_id in self._teams():
-            events += await self._remove(REMOVE_EVENTS, team_id, oldest)
+            events += await self._remove(REMOVE_EVENTS, team_id, await self._decided(oldest, team_id))
         return f"{rows} rows of the log, {events} events"
+
+    async def _decided(self, oldest: UUID, team_id: UUID, webhook_id: UUID | None = None) -> UUID:
+        """Before this event everything is decided and older than is kept."""
+        first_open = await self._pool.fetchval(FIRST_OPEN, team_id, webhook_id)
+        return oldest if first_open is None else min(oldest, first_open)
 
     async def _webhooks(self, statement: str) -> AsyncIterator[tuple[UUID, UUID, bool]]:
         team_id = webhook_id = NONE

@@ -32,6 +32,8 @@ NOWHERE: Place = (UUID(int=0), UUID(int=0))
 GONE_EPOCH = -1
 FAR = datetime(9999, 1, 1, tzinfo=UTC)
 PUT_OFF = timedelta(minutes=5)
+HOPELESS = timedelta(days=1)
+"""How old an event is whose body still cannot be made when its delivery has failed."""
 
 
 class Claim(NamedTuple):
@@ -64,8 +66,8 @@ class Claims:
     async def claim(self, place: Place, most: int) -> Claim:
         """Lease up to `most` deliveries of one webhook, with their bodies.
 
-        Where a body cannot be made the first delivery alone is tried, and put off if it is the one. Raises
-        KeyRingError where the secrets of the webhook cannot be opened.
+        Where a body cannot be made the first delivery alone is tried, and if it is the one it is put off, for
+        a day at most. Raises KeyRingError where the secrets of the webhook cannot be opened.
         """
         try:
             return await self._claim(place, most)
@@ -77,7 +79,7 @@ class Claims:
             if most > 1:
                 return await self.claim(place, 1)
             now = self._clock.now()
-            await queries.put_off(self._pool, place, now, now + PUT_OFF)
+            await queries.put_off(self._pool, place, now, now + PUT_OFF, now - HOPELESS)
             return Claim()
 
     async def endpoint(self, place: Place) -> Endpoint | None:

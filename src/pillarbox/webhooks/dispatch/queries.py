@@ -119,17 +119,33 @@ GIVE_BACK = """
        AND d.replay = k.replay AND d.owner = $5
 """
 
-# The first delivery of a webhook cannot be made ready; those behind it are not to wait for it.
+# The first delivery of a webhook cannot be made ready; those behind it are not to wait for it. Where its event
+# is from before $5 it has failed.
 PUT_OFF = """
+    WITH first AS MATERIALIZED (
+        SELECT ctid AS spot, at < $5 AS hopeless
+          FROM webhook_deliveries
+         WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $3
+         ORDER BY due_at, event_id
+         LIMIT 1
+           FOR UPDATE SKIP LOCKED
+    ), ended AS (
+        DELETE FROM webhook_deliveries d
+         USING first
+         WHERE d.ctid = first.spot AND d.team_id = $1 AND first.hopeless
+        RETURNING d.event_id, d.replay, d.kind, d.at, d.subject_id, d.position, d.detail
+    ), buried AS (
+        INSERT INTO webhook_outcomes (team_id, webhook_id, event_id, kind, at, status, subject_id, position,
+                                      detail)
+        SELECT $1, $2, event_id, kind, at, 'failed', subject_id, position, detail
+          FROM ended
+         WHERE replay = $6
+        ON CONFLICT (team_id, webhook_id, event_id) DO NOTHING
+    )
     UPDATE webhook_deliveries d
        SET due_at = $4
-      FROM (SELECT ctid AS spot
-              FROM webhook_deliveries
-             WHERE team_id = $1 AND webhook_id = $2 AND owner IS NULL AND due_at <= $3
-             ORDER BY due_at, event_id
-             LIMIT 1
-               FOR UPDATE SKIP LOCKED) AS first
-     WHERE d.ctid = first.spot AND d.team_id = $1
+      FROM first
+     WHERE d.ctid = first.spot AND d.team_id = $1 AND NOT first.hopeless
 """
 
 # Across teams: who holds deliveries, and whether any of a holder's leases is over. One index descent for
@@ -326,9 +342,10 @@ async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, earliest: da
     await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, earliest)
 
 
-async def put_off(conn: Source, place: Place, now: datetime, until: datetime) -> None:
-    """Let the first due delivery of a webhook wait until then."""
-    await conn.execute(PUT_OFF, *place, now, until)
+async def put_off(conn: Source, place: Place, now: datetime, until: datetime, hopeless: datetime) -> None:
+    """Let the first due delivery of a webhook wait until then, or fail where its event is from before
+    `hopeless`."""
+    await conn.execute(PUT_OFF, *place, now, until, hopeless, SCHEDULED)
 
 
 async def holders(conn: Source, now: datetime) -> list[Holder]:
