@@ -32,6 +32,7 @@ from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
 from pillarbox.delivery.census import Census
 from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.connections import Connections
+from pillarbox.delivery.depth import Depth
 from pillarbox.delivery.engine import Carrier, Engine
 from pillarbox.delivery.familiar import Familiar, familiar_rounds
 from pillarbox.delivery.items import Item
@@ -244,6 +245,7 @@ class House:
         self.blobs = BlobStore.open(settings.blobs)
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
+        self.depth = Depth(pool, seams.clock, settings.queue_limit)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
         self.bodies = event_bodies()
         self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
@@ -402,7 +404,7 @@ class House:
             ),
             senders=self.senders,
             blobs=self.blobs,
-            room=self.room,
+            admits=self._admits,
             rules=Rules(
                 self.simulators,
                 self.settings.verified_domain_required,
@@ -414,6 +416,11 @@ class House:
         )
 
     def _addresses(self) -> Addresses:
+    def _admits(self) -> None:
+        """Refuse outgoing mail where there is no room for it, on the disk or in the queue."""
+        self.room.check()
+        self.depth.check()
+
         settings = self.settings
         rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
         return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows)
@@ -617,7 +624,7 @@ class App:
             await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
         await house.maintenance.look()
-        kept = (house.last_used.run(), house.journal.run(), house.maintenance.run())
+        kept = (house.last_used.run(), house.journal.run(), house.maintenance.run(), house.depth.run())
         self._writing = [*map(asyncio.create_task, kept), *self._counting()]
         if house.smtp is not None:
             await house.smtp.open()

@@ -32,7 +32,6 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Asked
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound
-from pillarbox.kernel.room import Room
 from pillarbox.mail.address import Mailbox
 
 log = get("accept")
@@ -90,7 +89,7 @@ class Accept:
         writer: Commits,
         senders: Senders,
         blobs: BlobStore,
-        room: Room,
+        admits: Callable[[], None],
         rules: Rules,
         engine: Engine | None,
         claims: Claims,
@@ -101,7 +100,7 @@ class Accept:
         self._writer = writer
         self._senders = senders
         self._blobs = blobs
-        self._room = room
+        self._admits = admits
         self._rules = rules
         self._engine = engine
         self._claims = claims
@@ -166,9 +165,10 @@ class Accept:
     ) -> bytes:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key.
 
-        `asked` is the request whose log row is committed with them.
+        `asked` is the request whose log row is committed with them. Raises what `admits` does where no mail
+        can be taken for now.
         """
-        self._room.check()
+        self._admits()
         drafts = [self._draft(caller, checked) for checked in emails]
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:

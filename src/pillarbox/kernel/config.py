@@ -73,6 +73,7 @@ class Settings:
     require_verified_domain: str
     simulator_domains: tuple[str, ...]
     delivery_window: timedelta
+    queue_limit: int
     tls_cert: Path | None
     tls_key: Path | None
     trusted_proxy: tuple[Network, ...]

@@ -227,6 +227,13 @@ SETTINGS: tuple[Setting, ...] = (
         "How long after the first attempt delivery is tried.",
     ),
     Setting(
+        "queue_limit",
+        kinds.whole_number(0, 1_000_000_000),
+        "NUMBER",
+        "5000000",
+        "New mail is refused with 503 while about so many deliveries wait; 0 is no limit.",
+    ),
+    Setting(
         "tls_cert",
         kinds.readable_file,
         "FILE",
