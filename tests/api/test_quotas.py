@@ -15,10 +15,12 @@ from kit.client import error
 from kit.mailroom import clock_of, still
 from kit.submitting import letter, submission
 from kit.world import Team, World, mail, world
+from pillarbox.kernel.ids import Ids
 from pillarbox.mail.smtp_intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups
+from pillarbox.timeline.rebuilding import rebuild
 from pillarbox.usage import jobs
 
 NOW = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
@@ -115,6 +117,21 @@ async def test_what_was_sent_before_a_quota_was_set_counts(database_url: str, tm
         assert used(await team.get("/emails")) == (None, "5")
         assert error(await team.post("/emails", to(2)))[1] == "monthly_quota_exceeded"
         assert used(await team.post("/emails", mail())) == (None, "6")
+
+
+async def test_what_a_rebuild_takes_away_is_not_used(database_url: str, tmp_path: Path) -> None:
+    """At once, not only when its increments are folded."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await limited(pillarbox, daily_quota=10)
+        await team.post("/emails", to(3))
+        now = clock_of(pillarbox).now()
+        await rollups.fold(pillarbox.pool, now)
+        await pillarbox.pool.execute("UPDATE rollups SET received = received + 7")
+        assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
+        found = rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, now, mend=True)
+        assert [(lack.metric, lack.written, lack.counted) async for lack in found] == [("received", 10, 3)]
+        assert (await team.get("/usage")).json()["emails"]["daily"]["used"] == 3
+        assert used(await team.post("/emails", to(7))) == ("10", None)
 
 
 async def test_every_authenticated_answer_says_what_is_used(database_url: str, tmp_path: Path) -> None:

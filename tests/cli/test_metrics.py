@@ -44,6 +44,14 @@ def test_differences_are_shown_and_set_right(harbor: Installation) -> None:
     assert {(lack["metric"], lack["was"] - lack["is"] > 0) for lack in shown["differences"]} == {
         ("received", True)
     }
+    total = len(shown["differences"])
+    some = harbor.json("metrics", "rebuild", "--dry-run", "--limit", "1", status=1)
+    assert (some["total"], len(some["differences"])) == (total, 1)
+    done = harbor.run("metrics", "rebuild", "--limit", "1")
+    assert done.exit_code == 0
+    _, _, said = done.stdout.splitlines()
+    assert said == f"{total} differences, set right; the first 1 is listed."
+    harbor.sql("UPDATE metric_increments SET received = received + 2 WHERE received > 0")
     done = harbor.run("metrics", "rebuild")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-1].endswith(", set right.")

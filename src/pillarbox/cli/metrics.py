@@ -49,6 +49,7 @@ Zone = Annotated[str, typer.Option("--timezone", metavar="NAME", help="Cut the d
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only print the differences; exit 1 where there are any.")
 ]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Differences that are listed.")]
 
 
 @group.callback()
@@ -69,16 +70,19 @@ def show(
 def rebuild(
     team: TeamOption = None,
     dry_run: DryRun = False,
+    limit: Limit = 1000,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Count the history anew, print every difference to the rollups and set it right.
+    """Count the history anew, print the differences to the rollups and set them right.
 
     May run beside a live server. What retention has removed is left as it was counted.
     """
     perform(
-        lambda reach: _rebuild(reach, team, mend=not dry_run, json=json), data=data, database_url=database_url
+        lambda reach: _rebuild(reach, team, limit, mend=not dry_run, json=json),
+        data=data,
+        database_url=database_url,
     )
 
 
@@ -108,21 +112,23 @@ def _days(reach: Reach, team: Team) -> int:
     return reach.settings.metrics_retention_days if own is None else own
 
 
-async def _rebuild(reach: Reach, wanted: str | None, *, mend: bool, json: bool) -> int:
+async def _rebuild(reach: Reach, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
     clock = SystemClock()
     found: list[tuple[str, Difference]] = []
+    total = 0
     for team in await chosen_teams(reach, wanted):
         since = kept_since(clock.now(), _days(reach, team))
         async for lack in rebuilding.rebuild(
             reach.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
         ):
-            found.append((team.name, lack))
+            total += 1
+            if len(found) < limit:
+                found.append((team.name, lack))
     if json:
-        show_json(
-            {"object": "metrics_rebuild", "mended": mend, "differences": [_document(*one) for one in found]}
-        )
+        listed = [_document(*one) for one in found]
+        show_json({"object": "metrics_rebuild", "mended": mend, "total": total, "differences": listed})
     else:
-        _tell(found, mend=mend)
+        _tell(found, total, mend=mend)
     return DIFFERENT if found and not mend else 0
 
 
@@ -139,7 +145,7 @@ def _document(team: str, lack: Difference) -> dict[str, Any]:
     }
 
 
-def _tell(found: Sequence[tuple[str, Difference]], *, mend: bool) -> None:
+def _tell(found: Sequence[tuple[str, Difference]], total: int, *, mend: bool) -> None:
     if not found:
         say("The rollups say what the history says.")
         return
@@ -158,7 +164,8 @@ def _tell(found: Sequence[tuple[str, Difference]], *, mend: bool) -> None:
             for team, lack in found
         ],
     )
-    say(f"{counted(len(found), 'difference')}{', set right' if mend else ''}.")
+    listed = f"; the first {counted(len(found), 'is', 'are')} listed" if len(found) < total else ""
+    say(f"{counted(total, 'difference')}{', set right' if mend else ''}{listed}.")
 
 
 def _minute(at: datetime) -> str:

@@ -43,7 +43,7 @@ USED = """
                     UNION ALL
                    SELECT i.start, i.received, 0
                      FROM metric_increments i
-                    WHERE i.team_id = k.team_id AND i.received > 0
+                    WHERE i.team_id = k.team_id AND i.received <> 0
                       AND i.start >= k.month AND i.start < k.month + interval '1 month'
                     UNION ALL
                    SELECT d.day::timestamptz, -d.returned, d.received
