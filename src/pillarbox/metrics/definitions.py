@@ -7,6 +7,9 @@ never from other rates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+
+from msgspec import Raw
 
 COLUMNS = (
     "received",
@@ -63,7 +66,7 @@ METRICS = (
 """All names, in the order in which an answer without `metrics` shows them."""
 
 
-def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | float]]:
+def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequence[int | Raw]]:
     """What rows show of their counts; both by column, `wanted` are the names in their order."""
     known = dict(zip(COLUMNS, counts, strict=True))
 
@@ -78,10 +81,28 @@ def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequen
     ]
 
 
-def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[float]:
+def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[Raw]:
     """Each part of its whole times 100, rounded half up to two decimals from the exact fraction; 0.0 of
     nothing."""
-    return [
-        (part * 20000 + whole) // (whole + whole) / 100 if part and whole else 0.0
-        for part, whole in zip(parts, wholes, strict=True)
-    ]
+    texts = _texts()
+    try:
+        return [
+            texts[(part * 20000 + whole) // (whole + whole)] if part and whole else texts[0]
+            for part, whole in zip(parts, wholes, strict=True)
+        ]
+    except IndexError:
+        return [
+            _text((part * 20000 + whole) // (whole + whole)) if part and whole else texts[0]
+            for part, whole in zip(parts, wholes, strict=True)
+        ]
+
+
+@cache
+def _texts() -> list[Raw]:
+    """The rates up to a hundred percent as they are written, by their hundredths. An answer may have ten
+    thousand of them, and most of what a rate cost was to find the shortest text for a fraction."""
+    return [_text(hundredths) for hundredths in range(100 * 100 + 1)]
+
+
+def _text(hundredths: int) -> Raw:
+    return Raw(repr(hundredths / 100).encode())

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from functools import partial
+from functools import lru_cache, partial
 
 from pillarbox.kernel.instants import iso_style
 
@@ -20,6 +20,9 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LEAP = timedelta(hours=6)
 """Clocks are not set twice within so short a time."""
+
+KNOWN_DAYS = 4096
+"""Beginnings of days that are remembered: a month of a hundred zones."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_DATE = date(9999, 12, 31)
@@ -139,6 +142,7 @@ def _next(day: date, granularity: str) -> date:
     return day + timedelta(days=7 if granularity == "weekly" else 1)
 
 
+@lru_cache(KNOWN_DAYS)
 def midnight(day: date, zone: tzinfo) -> datetime:
     """The first quarter hour at which the zone's calendar shows `day` or, where it skips it, a later one."""
     wall = datetime(day.year, day.month, day.day, tzinfo=zone)

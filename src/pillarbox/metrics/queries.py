@@ -76,7 +76,7 @@ PLAIN = """
 # is read once and summed up before it goes where it belongs. Sums are made in `float8`, which is exact up
 # to 2^53 and many times faster than `numeric`, in which PostgreSQL would sum `bigint`.
 SUMMED = """
-    WITH parts AS MATERIALIZED (
+    WITH parts AS (
         SELECT p.added, p.taken, s.*
           FROM unnest($2::smallint[], $3::timestamptz[], $4::timestamptz[], $5::integer[], $6::integer[])
                AS p (level, start, until, added, taken)
@@ -100,10 +100,11 @@ SUMMED = """
                   AND ($10::uuid[] IS NULL OR r.domain_id = ANY ($10::uuid[]))
                   AND ($11::uuid[] IS NULL OR r.broadcast_id = ANY ($11::uuid[]))
                 GROUP BY 1, 2, 3) AS s
+        OFFSET 0
     ), found AS (
-        SELECT parts.added AS period, 1::float8 AS sign, parts.* FROM parts WHERE parts.added IS NOT NULL
-        UNION ALL
-        SELECT parts.taken, -1, parts.* FROM parts WHERE parts.taken IS NOT NULL
+        SELECT u.period, u.sign, parts.*
+          FROM parts CROSS JOIN LATERAL (VALUES (added, 1::float8), (taken, -1)) AS u (period, sign)
+         WHERE u.period IS NOT NULL
         UNION ALL
         SELECT width_bucket(i.start, $7::timestamptz[]) - 1, 1, NULL, NULL,
                CASE WHEN $12 THEN coalesce(i.domain_id, $14) END, CASE WHEN $12 THEN i.domain_name END,
@@ -144,8 +145,10 @@ SUMMED = """
      GROUP BY 1
 """
 
-# $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are told
-# apart by. Each source is read in two ways of which only one can find rows, so each walks its own index.
+# $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
+# told apart by. Each source is read in two ways of which only one can find rows, so each walks its own
+# index. Recipients and emails are looked up one by one: how many lines a stretch has cannot be foreseen,
+# and a guess that is too high would read the tables whole.
 EVENTS = """
     WITH stretch AS (
         SELECT s.start, s.until FROM unnest($2::timestamptz[], $3::timestamptz[]) AS s (start, until)
@@ -179,7 +182,11 @@ EVENTS = """
                AND 1 = row_number() OVER (PARTITION BY t.email_id, t.position, t.kind, t.at ORDER BY t.id),
                1
           FROM lines t
-          JOIN recipients r ON r.team_id = $1 AND r.email_id = t.email_id AND r.position = t.position
+         CROSS JOIN LATERAL (
+               SELECT k.opened_at, k.clicked_at
+                 FROM recipients k
+                WHERE k.team_id = $1 AND k.email_id = t.email_id AND k.position = t.position
+               OFFSET 0) AS r
          WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
     )
     SELECT width_bucket(x.at, $4::timestamptz[]) - 1 AS period,
@@ -203,7 +210,11 @@ EVENTS = """
            count(*) FILTER (WHERE x.kind = 'complained'),
            count(*) FILTER (WHERE x.kind = 'unsubscribed')
       FROM happened x
-      JOIN emails e ON e.team_id = $1 AND e.id = x.email_id
+     CROSS JOIN LATERAL (
+           SELECT k.domain_id, k.domain_name, k.broadcast_id
+             FROM emails k
+            WHERE k.team_id = $1 AND k.id = x.email_id
+           OFFSET 0) AS e
      WHERE ($5::uuid[] IS NULL OR e.domain_id = ANY ($5::uuid[]))
        AND ($6::uuid[] IS NULL OR e.broadcast_id = ANY ($6::uuid[]))
      GROUP BY 1, 2, 3, 4, 5

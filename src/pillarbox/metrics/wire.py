@@ -30,7 +30,7 @@ class Metrics(msgspec.Struct):
     metrics: list[str]
     dimensions: list[str]
     granularity: str
-    totals: dict[str, int | float]
+    totals: dict[str, Any]
     data: list[dict[str, Any]]
 
 
