@@ -415,12 +415,12 @@ class House:
             wake=self.bell.ring,
         )
 
-    def _addresses(self) -> Addresses:
     def _admits(self) -> None:
         """Refuse outgoing mail where there is no room for it, on the disk or in the queue."""
         self.room.check()
         self.depth.check()
 
+    def _addresses(self) -> Addresses:
         settings = self.settings
         rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
         return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows)
