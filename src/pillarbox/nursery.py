@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 
 from pillarbox import worker
-from pillarbox.kernel.nursery import LONGEST_REQUEST, MOST_DESCRIPTORS, NAME
+from pillarbox.kernel.nursery_process import LONGEST_REQUEST, MOST_DESCRIPTORS, NAME
 from pillarbox.kernel.process import die_with_parent, rename
 
 WORKER_NAME = "pillarbox.worker"

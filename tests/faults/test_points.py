@@ -24,7 +24,7 @@ from kit.world import FINAL, Team, World, mail, world
 from pillarbox.kernel import faults
 from pillarbox.kernel.config import ConfigError, read_settings, settings_of
 from pillarbox.kernel.faults import POINTS
-from pillarbox.kernel.nursery import environment
+from pillarbox.kernel.nursery_process import environment
 from pillarbox.kernel.workers import HandOver
 
 ONCE, TWICE, PERHAPS_TWICE = {1}, {2}, {1, 2}

@@ -42,7 +42,9 @@ def prepare() -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-        ]
+        ],
+        # Not to where a test looks for what a command prints.
+        logger_factory=lambda *args: structlog.PrintLogger(sys.__stderr__),
     )
 
 

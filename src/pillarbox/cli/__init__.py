@@ -8,7 +8,6 @@ from importlib import import_module
 import typer
 
 from pillarbox.kernel.config import ConfigError
-from pillarbox.kernel.supervisor import SENTENCES
 
 COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
@@ -51,8 +50,17 @@ def main() -> None:
         program(wanted if wanted in (*COMMANDS, *GROUPS) else None)()
     except ConfigError as problem:
         sys.exit(complaint(problem, WRONG_SETTING))
-    except SENTENCES as problem:
+    except Exception as problem:
+        if not is_sentence(problem):
+            raise
         sys.exit(complaint(problem, FAILED))
+
+
+def is_sentence(problem: Exception) -> bool:
+    """Whether it was written for the operator."""
+    from pillarbox.kernel.supervisor import SENTENCES  # loads much that not every command needs
+
+    return isinstance(problem, SENTENCES)
 
 
 def complaint(problem: Exception, status: int) -> int:

@@ -1,28 +1,39 @@
-"""`pillarbox serve`: its options are the table of settings."""
+"""`pillarbox serve`: its options are the table of settings.
+
+Only what reads the options is imported here: the nursery is started first, because loading the program takes
+longest, and the supervisor is loaded beside it.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings, read_settings
-from pillarbox.kernel.db import Connection
-from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.nursery_process import started
+from pillarbox.kernel.runtime import FACTORY
 from pillarbox.kernel.setting_table import SETTINGS, Setting
-from pillarbox.kernel.supervisor import serve
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.db import Connection
 
 
 def command(**flags: str | None) -> None:
     """Run Pillarbox: database, API, delivery and background work, until a signal."""
-    raise typer.Exit(serve(read_settings(flags), first_team))
+    settings = read_settings(flags)
+    nursery = started(FACTORY)
+    from pillarbox.kernel.supervisor import serve
+
+    raise typer.Exit(serve(settings, first_team, factory=FACTORY, nursery=nursery))
 
 
 async def first_team(conn: Connection, settings: Settings) -> str | None:
     """The first team with its key, while there is no team at all."""
+    from pillarbox.kernel.clock import SystemClock
+    from pillarbox.kernel.ids import Ids
     from pillarbox.teams import bootstrap
 
     clock = SystemClock()

@@ -13,12 +13,33 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
-import structlog
-from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger
+
+
+@contextlib.contextmanager
+def as_if_missing(name: str) -> Iterator[None]:
+    """A package that is not loaded yet cannot be imported inside the block."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
+# It would load a library that draws tracebacks in colours, which takes four times as long as itself.
+with as_if_missing("rich"):
+    import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger
 
 STDERR = 2
 SECRET_FIELDS = frozenset({"password", "secret", "token", "api_key", "authorization", "secret_key", "cookie"})

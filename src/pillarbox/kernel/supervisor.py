@@ -23,6 +23,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import asyncpg
 
@@ -32,14 +33,17 @@ from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderErro
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.doors import HTTP, SMTP, DoorError, bind, bound_at, submission_names
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
-from pillarbox.kernel.figures import Figures
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
+from pillarbox.kernel.nursery_process import NurseryProcess
 from pillarbox.kernel.pgfiles import ProgramsError
 from pillarbox.kernel.process import reap_orphans
 from pillarbox.kernel.runtime import FACTORY
 from pillarbox.kernel.setting_kinds import HostPort, Role, RouteKind
 from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.figures import Figures
 
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
@@ -71,13 +75,19 @@ WRONG_ACCESS = (
 logger = log.get("supervisor")
 
 
-def serve(settings: Settings, first_team: FirstTeam, *, factory: str = FACTORY) -> int:
-    """Run until a signal; the exit status."""
+def serve(
+    settings: Settings,
+    first_team: FirstTeam,
+    *,
+    factory: str = FACTORY,
+    nursery: NurseryProcess | None = None,
+) -> int:
+    """Run until a signal; the exit status. A nursery that was started for this factory is used."""
     os.umask(0o077)
     log.configure(settings.log)
     try:
         with locked(settings.data):
-            return asyncio.run(Supervisor(settings, first_team, factory).run())
+            return asyncio.run(Supervisor(settings, first_team, factory, nursery).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
         return 1
@@ -86,10 +96,13 @@ def serve(settings: Settings, first_team: FirstTeam, *, factory: str = FACTORY) 
 class Supervisor:
     """The parent of the workers and of the embedded database."""
 
-    def __init__(self, settings: Settings, first_team: FirstTeam, factory: str) -> None:
+    def __init__(
+        self, settings: Settings, first_team: FirstTeam, factory: str, nursery: NurseryProcess | None
+    ) -> None:
         self._settings = settings
         self._first_team = first_team
         self._factory = factory
+        self._nursery = nursery
         self._doors: dict[str, socket.socket] = {}
         self._postgres: EmbeddedPostgres | None = None
         self._keeping_postgres: asyncio.Task[None] | None = None
@@ -154,6 +167,8 @@ class Supervisor:
         if Role.SMTP in self._settings.roles:
             self._bind_smtp()
         if self._settings.metrics is not None:
+            from pillarbox.kernel.figures import Figures
+
             self._figures = Figures(self._settings.metrics, self._settings.data / RUN_FOLDER / FIGURES_FOLDER)
 
     def _bind_smtp(self) -> None:
@@ -224,7 +239,8 @@ class Supervisor:
             capture_token=self._token,
             figures=self._figures.folder if self._figures else None,
         )
-        self._workers = Workers(hand_over, self._figures.forget if self._figures else lambda pid: None)
+        forget = self._figures.forget if self._figures else lambda pid: None
+        self._workers = Workers(hand_over, forget, self._nursery)
         return hand_over
 
     async def _workers_ready(self, hand_over: HandOver) -> None:

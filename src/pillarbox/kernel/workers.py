@@ -21,6 +21,7 @@ from pathlib import Path
 from pillarbox.kernel import faults, log
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.nursery import Nursery
+from pillarbox.kernel.nursery_process import NurseryProcess
 from pillarbox.kernel.process import Adopted, ended
 
 BIRTH = 32
@@ -170,8 +171,10 @@ async def born(channel: socket.socket) -> Adopted:
 class Workers:
     """The row of workers. They are asked for at once, and the program is loaded; `start` lets them open."""
 
-    def __init__(self, hand_over: HandOver, on_exit: Callable[[int], None]) -> None:
-        self._nursery = nursery = Nursery(hand_over.factory)
+    def __init__(
+        self, hand_over: HandOver, on_exit: Callable[[int], None], first: NurseryProcess | None = None
+    ) -> None:
+        self._nursery = nursery = Nursery(hand_over.factory, first)
         with contextlib.suppress(OSError):  # the first worker will try again, and say so
             nursery.begin()
         count = hand_over.settings.processes
