@@ -20,6 +20,7 @@ SURELY_LESS: Final = 200 * 1024
 """A request of so many octets is below `MOST` when it is written anew, unless it is made of numbers."""
 LONGEST_ENDPOINT: Final = 2048
 LONGEST_AGENT: Final = 512
+REFUSED: Final = 400
 SHORT: Final = 64
 """Characters that are not worth a reference."""
 BODIES: Final = ("html", "text")
@@ -55,7 +56,7 @@ def _question(answered: Answered) -> tuple[str | None, bool]:
         return None, False
     if asked.body is UNREADABLE:
         return '{"invalid_json":true}', False
-    body = masked_question(asked.body)
+    body = masked_question(asked.body, well_formed=answered.status < REFUSED)
     if asked.size > SURELY_LESS:
         size = len(_encode(body))
         if size > MOST:

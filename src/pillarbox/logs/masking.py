@@ -31,21 +31,27 @@ def masked_answer(body: bytes) -> bytes:
     return _encode(_masked(_decode(body)))
 
 
-def masked_question(body: Any) -> Any:
-    """The parsed body of a request without what it attaches, wherever in it that stands: a request that is
-    refused for its form is logged as well. What was given is not changed; strings stay the very same."""
+def masked_question(body: Any, *, well_formed: bool) -> Any:
+    """The parsed body of a request without what it attaches. What was given is not changed; strings stay the
+    very same. In one that was refused (not `well_formed`) they may stand anywhere."""
+    if not well_formed:
+        body = _without_files(body)
     if isinstance(body, dict):
         return _without_secrets(body)
     if isinstance(body, list):
-        return [_without_secrets(item) if isinstance(item, dict) else _without_files(item) for item in body]
+        return [_without_secrets(item) if isinstance(item, dict) else item for item in body]
     return body
 
 
 def _without_secrets(body: dict[str, Any]) -> dict[str, Any]:
-    masked: dict[str, Any] = _without_files(body)
-    if SECRETS.isdisjoint(masked):
-        return masked
-    return {name: MASK if name in SECRETS and value is not None else value for name, value in masked.items()}
+    attached = body.get(ATTACHED)
+    if attached is not None:
+        body = {**body, ATTACHED: _without_content(attached)}
+    if not SECRETS.isdisjoint(body):
+        body = {
+            name: MASK if name in SECRETS and value is not None else value for name, value in body.items()
+        }
+    return body
 
 
 def _without_files(value: Any) -> Any:
