@@ -13,11 +13,14 @@ import asyncpg
 import pytest
 
 from cli.conftest import LARGE, Installation
+from kit.hooks import hook
+from kit.receiver import WEBHOOKS, receiver
 from kit.world import world
 from pillarbox.emails.invariants import INVARIANTS
 from pillarbox.emails.metric_invariants import METRIC_INVARIANTS
 from pillarbox.emails.reconcile import Findings, examine, reconcile
 from pillarbox.kernel.blob_folder import Folder
+from pillarbox.webhooks.kinds import KINDS
 
 DAY = timedelta(days=1).total_seconds()
 
@@ -406,10 +409,12 @@ def test_people_read_what_is_wrong_with_which_email(harbor: Installation) -> Non
 
 
 async def test_beside_a_live_server_there_is_never_a_false_gap(database_url: str, tmp_path: Path) -> None:
-    """Mail is accepted, released, canceled and delivered meanwhile; every snapshot is whole."""
+    """Mail is accepted, released, canceled and delivered meanwhile, and told of; every snapshot is whole."""
     fates = ("delivered", "bounced", "complained", "suppressed")
-    async with world(database_url, tmp_path) as pillarbox:
+    async with receiver() as at, world(database_url, tmp_path, **WEBHOOKS) as pillarbox:
         team = await pillarbox.team()
+        await hook(team, *[kind for kind in KINDS if kind.startswith("email.")], endpoint=at.url)
+        await pillarbox.pool.execute("UPDATE webhooks SET since = since - interval '1 hour'")
 
         async def one_after_the_other(number: int) -> None:
             for _ in range(15):
@@ -426,6 +431,7 @@ async def test_beside_a_live_server_there_is_never_a_false_gap(database_url: str
             looks += 1
         await asyncio.gather(*senders)
         assert found.recipients > 200
+        assert len(at.arrivals) > 50
 
 
 def test_verify_writes_nothing(harbor: Installation) -> None:

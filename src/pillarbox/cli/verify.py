@@ -45,7 +45,7 @@ def command(
     database_url: DatabaseUrl = None,
     blob_url: BlobUrl = None,
 ) -> None:
-    """Reconcile emails, recipients, work, history, metrics, kept answers and blobs; name every gap.
+    """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers and blobs; name every gap.
 
     May run beside a live server. Status 0: no gap; 1: gaps; 2: it could not be verified.
     """

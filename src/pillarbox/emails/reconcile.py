@@ -1,4 +1,4 @@
-"""Reconciling emails, recipients, work, history, metrics and kept answers, in one snapshot (DUR-14).
+"""Reconciling emails, recipients, work, history, metrics, webhooks and kept answers in a snapshot (DUR-14).
 
 What runs meanwhile changes nothing: the snapshot shows every transaction whole or not at all. Nothing is
 locked and nothing is written.
@@ -17,6 +17,7 @@ import msgspec
 
 from pillarbox.emails.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN, Invariant
 from pillarbox.emails.metric_invariants import METRIC_INVARIANTS
+from pillarbox.emails.webhook_invariants import WEBHOOK_INVARIANTS
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import AddressError, parse_mailbox
 
@@ -84,7 +85,7 @@ async def reconcile(pool: asyncpg.Pool, most: int) -> Findings:
 async def examine(conn: Connection, most: int) -> Findings:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
     findings = Findings()
-    for invariant in (*INVARIANTS, *METRIC_INVARIANTS):
+    for invariant in (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS):
         await _check(conn, invariant, findings, most)
     await _check_lists(conn, findings, most)
     await _check_accounts(conn, findings, most)

@@ -607,7 +607,8 @@ CREATE TABLE usage_days (
 -- `epoch` counts how often the webhook was disabled: a delivery of an earlier epoch is dead, however the
 -- webhook stands now, so disabling is one row whatever waits. The failure clock runs from `failing_since`,
 -- the first failed attempt after the last success, of `failing_event`; `failing_several` once another event
--- has failed too.
+-- has failed too. From a minute after `since` on it has a row for every event of its kinds: `since` is when it was
+-- made, enabled or given other kinds, and retention moves it on.
 CREATE TABLE webhooks (
     team_id          uuid        NOT NULL,
     id               uuid        NOT NULL,
@@ -626,6 +627,7 @@ CREATE TABLE webhooks (
     last_failure_at  timestamptz,
     last_status_code smallint,
     seen_at          timestamptz,
+    since            timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (team_id, id),
     CHECK (cardinality(secrets) > 0 AND cardinality(secrets) = cardinality(secret_ends))
 );

@@ -44,8 +44,8 @@ REFER = """
 JOB_REMOVE: Final = "webhook.remove"
 
 INSERT = """
-    INSERT INTO webhooks (team_id, id, created_at, endpoint, events, secrets, secret_ends)
-    VALUES ($1, $2, $3, $4, $5, ARRAY[$6::bytea], ARRAY[NULL::timestamptz])
+    INSERT INTO webhooks (team_id, id, created_at, since, endpoint, events, secrets, secret_ends)
+    VALUES ($1, $2, $3, $3, $4, $5, ARRAY[$6::bytea], ARRAY[NULL::timestamptz])
 """
 
 PAGE = """
@@ -72,7 +72,8 @@ CHANGE = """
            failing_since = CASE WHEN $5 = 'enabled' THEN NULL ELSE failing_since END,
            failing_event = CASE WHEN $5 = 'enabled' THEN NULL ELSE failing_event END,
            failing_several = failing_several AND $5 IS DISTINCT FROM 'enabled',
-           told_failing_at = CASE WHEN $5 = 'enabled' THEN NULL ELSE told_failing_at END
+           told_failing_at = CASE WHEN $5 = 'enabled' THEN NULL ELSE told_failing_at END,
+           since = CASE WHEN $4::text[] IS NULL AND $5 IS NULL THEN since ELSE greatest(since, $6) END
      WHERE team_id = $1 AND id = $2 AND kind = 'endpoint'
 """
 
@@ -315,10 +316,15 @@ async def get(db: TeamDb, webhook_id: UUID) -> Webhook | None:
 
 
 async def change(
-    db: TeamDb, webhook_id: UUID, endpoint: str | None, events: Sequence[str] | None, status: str | None
+    db: TeamDb,
+    webhook_id: UUID,
+    endpoint: str | None,
+    events: Sequence[str] | None,
+    status: str | None,
+    now: datetime,
 ) -> bool:
     """Change what is given; False where there is no such webhook."""
-    return await db.run(CHANGE, webhook_id, endpoint, events, status) == 1
+    return await db.run(CHANGE, webhook_id, endpoint, events, status, now) == 1
 
 
 async def delete(db: TeamDb, webhook_id: UUID, stamp: Stamp) -> bool:

@@ -75,6 +75,15 @@ FIRST_OPEN = """
      LIMIT 1
 """
 
+# Said before outcomes go: of the time before, nobody expects rows any more.
+MOVE_SINCE = """
+    UPDATE webhooks
+       SET since = $3
+     WHERE team_id = $1 AND id = $2 AND since < $3
+       AND EXISTS (SELECT FROM webhook_outcomes o
+                    WHERE o.team_id = $1 AND o.webhook_id = $2 AND o.event_id < $4)
+"""
+
 # Only what is dead: of an earlier epoch, or of a webhook that is gone.
 REMOVE_DELIVERIES = """
     WITH old AS MATERIALIZED (
@@ -160,11 +169,14 @@ class WebhookRetention:
 
     async def collect(self) -> str:
         """Remove what is old, and what belongs to no webhook; says how much that was."""
-        oldest = first_id(self._clock.now() - timedelta(days=self._days)) if self._days else NONE
+        since = self._clock.now() - timedelta(days=self._days)
+        oldest = first_id(since) if self._days else NONE
         rows = events = 0
         for table in TABLES:
             async for team_id, webhook_id, exists in self._webhooks(table.next_webhook):
                 before = await self._decided(oldest, team_id, webhook_id) if exists else ALL
+                if exists:
+                    await self._pool.execute(MOVE_SINCE, team_id, webhook_id, since, before)
                 rows += await self._remove(table.remove, team_id, webhook_id, before)
         async for team_id in self._teams():
             events += await self._remove(REMOVE_EVENTS, team_id, await self._decided(oldest, team_id))

@@ -68,7 +68,8 @@ async def update(request: Request, db: TeamDb) -> Reply:
     kinds = None if change.events is UNSET else wire.kinds_of(change.events)
     status = None if change.status is UNSET else change.status
     webhook_id = request.uuid("webhook_id")
-    if not await queries.change(db, webhook_id, endpoint, kinds, status):
+    now = request.use(Ids).stamp().at
+    if not await queries.change(db, webhook_id, endpoint, kinds, status, now):
         raise NotFound("Webhook")
     return Reply(wire.WebhookRef("webhook", webhook_id))
 

@@ -119,8 +119,8 @@ GIVE_BACK = """
        AND d.replay = k.replay AND d.owner = $5
 """
 
-# The first delivery of a webhook cannot be made ready; those behind it are not to wait for it. Where its event
-# is from before $5 it has failed.
+# The first delivery of a webhook cannot be made ready; those behind it are not to wait. Where its event is
+# from before $5 it has failed.
 PUT_OFF = """
     WITH first AS MATERIALIZED (
         SELECT ctid AS spot, at < $5 AS hopeless

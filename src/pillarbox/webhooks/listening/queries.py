@@ -12,8 +12,9 @@ from pillarbox.kernel.ids import Stamp
 from pillarbox.webhooks.queries import JOB_REMOVE
 
 OPEN = """
-    INSERT INTO webhooks (team_id, id, created_at, kind, endpoint, events, secrets, secret_ends, seen_at)
-    VALUES ($1, $2, $3, 'listener', '', $4, ARRAY[$5::bytea], ARRAY[NULL::timestamptz], $3)
+    INSERT INTO webhooks (team_id, id, created_at, since, kind, endpoint, events, secrets, secret_ends,
+                          seen_at)
+    VALUES ($1, $2, $3, $3, 'listener', '', $4, ARRAY[$5::bytea], ARRAY[NULL::timestamptz], $3)
 """
 
 TOUCH = """
