@@ -62,8 +62,8 @@ from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
-from pillarbox.emails.commits import Commits
 from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.commits import Commits
 from pillarbox.emails.event_data import event_data
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
@@ -114,6 +114,7 @@ from pillarbox.logs import routes as log_routes
 from pillarbox.logs.keeping import RequestLog
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_rounds
+from pillarbox.mail.loop_marks import LoopMarks
 from pillarbox.mail.mx import Reach
 from pillarbox.mail.smtp_client import TlsMode
 from pillarbox.mail.smtp_listener import Manner
@@ -244,8 +245,8 @@ class House:
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
-        self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.depth = Depth(pool, seams.clock, settings.queue_limit)
+        self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
         self.bodies = event_bodies()
         self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
@@ -439,6 +440,7 @@ class House:
             room=self.room,
             publisher=self.publisher,
             judge=Judge(seams.resolver, self.clock, settings.hostname, rspamd),
+            marks=LoopMarks(self.ring.mac_keys("loop")),
             threads=self.reading_threads,
             rules=ReceivingRules(settings.hostname, settings.reject_dmarc_fail),
             announce=self.capture.arrivals.announce if settings.route.kind is RouteKind.CAPTURE else None,

@@ -23,6 +23,7 @@ from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel import faults
 from pillarbox.mail import dkim
+from pillarbox.mail.loop_marks import LoopMarks
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.receive import Receiving, ReceivingRules
 
@@ -78,7 +79,8 @@ async def test_the_message_is_kept_octet_for_octet_behind_our_trace_fields(
         assert head["Return-Path"] == "<ada@quay.example>"
         assert re.fullmatch(
             r"from quay\.example \(\[127\.0\.0\.1\]\)\s+by mx\.pillar\.example with ESMTP id "
-            rf"{found['id']}\s+for <help@harbor\.example>; Sat, 03 Oct 2026 08:15:00 \+0000",
+            rf"{found['id']}\s+\(mark [a-z2-7]{{24}}\)\s+"
+            r"for <help@harbor\.example>; Sat, 03 Oct 2026 08:15:00 \+0000",
             head["Received"],
         )
         assert head["Authentication-Results"].startswith("mx.pillar.example;")
@@ -216,6 +218,45 @@ async def test_a_message_that_goes_in_circles_is_refused(database_url: str, tmp_
         assert (await post.deliver(message(*[hop] * 50), [HELP])).startswith("250")
         assert (await post.deliver(message(*[hop] * 51), [HELP])).startswith("554 5.4.6")
         assert len(await received(team)) == 1
+
+
+async def test_a_mail_that_was_here_before_is_refused(database_url: str, tmp_path: Path) -> None:
+    """SMTP-14: two addresses that forward to each other get one copy each; whoever is new to it gets it."""
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        team = await harbor(pillarbox)
+        first, second = "help@harbor.example", "info@harbor.example"
+        assert (await post.deliver(message(), [first, "third@harbor.example"])).startswith("250")
+        [found] = await received(team)
+        forwarded = await raw_of(team, found["id"])
+        assert (await post.deliver(forwarded, [second])).startswith("250")
+        back = await raw_of(team, (await received(team))[0]["id"])
+        for address in (first, "HELP@Harbor.example", "third@harbor.example", second):
+            assert (await post.deliver(back, [address])).startswith("554 5.4.6"), address
+        assert (await post.deliver(back, ["fourth@harbor.example", first])).startswith("554 5.4.6")
+        assert (await post.deliver(back, ["fourth@harbor.example"])).startswith("250")
+        assert len(await received(team)) == 3
+
+
+async def test_nobody_makes_up_a_mark(database_url: str, tmp_path: Path) -> None:
+    """SMTP-14: what looks like one costs no mail, and another's installation is not ours."""
+    other = LoopMarks([b"another key"])
+    hop = f"Received: from a by b {other.comment([HELP])}; Sat, 03 Oct 2026 08:00:00 +0000"
+    forged = f"X-Pillarbox-Loop: {other.of(HELP)} {'a' * 24}"
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        await harbor(pillarbox)
+        assert (await post.deliver(message(hop, forged), [HELP])).startswith("250 2.0.0 Ok, stored")
+
+
+async def test_forged_results_behind_a_thousand_fields_are_taken_out(
+    database_url: str, tmp_path: Path
+) -> None:
+    """AR-01: however many fields stand in front of them."""
+    forged = "Authentication-Results: mx.pillar.example; dmarc=pass header.from=bank.example"
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        team = await harbor(pillarbox)
+        assert (await post.deliver(message(*["X: y"] * 1100, forged), [HELP])).startswith("250")
+        [found] = await received(team)
+        assert b"bank.example" not in await raw_of(team, found["id"])
 
 
 async def test_no_message_is_larger_than_forty_mebibytes(database_url: str, tmp_path: Path) -> None:
@@ -476,6 +517,7 @@ async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -
             room=house.room,
             publisher=house.publisher,
             judge=Judge(zone, house.clock, HOSTNAME),
+            marks=LoopMarks([b"key"]),
             threads=house.reading_threads,
             rules=ReceivingRules(HOSTNAME, most_small=1000),
         )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kit.clock import ManualClock
+from kit.postman import receiving_domain
 from kit.sink import Sink
 from kit.smtp_door import Said, dialog, trusting
 from kit.submitting import Doors, Team, letter, plain, queued_id, submission
@@ -332,6 +333,26 @@ async def test_a_loop_through_us_has_an_end(database_url: str, tmp_path: Path) -
                 await team.settled(queued_id(said))
                 said = await client.send(hop + sink.received[-1].content, to=TO)
         assert (str(said), rounds) == ("554 5.4.6", 26)
+
+
+async def test_inboxes_whose_programs_submit_to_each_other_get_one_copy_each(
+    database_url: str, tmp_path: Path
+) -> None:
+    """SMTP-14: what is submitted anew has lost its Received fields, and keeps the marks of where it was."""
+    inboxes = ["help@berth.example", "info@berth.example"]
+    async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
+        await receiving_domain(team, "berth.example")
+        at, said, text = 0, None, letter(sender="ada@quay.example", to=inboxes[0])
+        async with doors.program(team.token) as program, dialog(doors.smtp) as server:
+            await server.ask("EHLO relay.example")
+            while (said := await server.send(text, to=[inboxes[at % 2]])).code == 250:
+                at += 1
+                found = (await team.get(f"/emails/receiving/{said.text.rpartition(' ')[2]}")).json()
+                raw = (await team.world.client(None).get(found["raw"]["download_url"])).content
+                onwards = raw.replace(b"From: ada@quay.example", b"From: notes@harbor.example")
+                await team.settled(queued_id(await program.send(onwards, to=[inboxes[at % 2]])))
+                text = b"Received: from us by relay.example\r\n" + sink.received[-1].content
+        assert (str(said), at) == ("554 5.4.6", 2)
 
 
 @asynccontextmanager

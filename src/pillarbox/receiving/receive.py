@@ -29,6 +29,7 @@ from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import DatabaseGone, Overloaded
 from pillarbox.kernel.room import Room
 from pillarbox.mail import authentication_results, message
+from pillarbox.mail.loop_marks import LoopMarks
 from pillarbox.mail.message import Message
 from pillarbox.mail.smtp_intake import Content
 from pillarbox.receiving import store_queries, trace
@@ -82,6 +83,7 @@ class Receiving:
         room: Room,
         publisher: Publisher,
         judge: Judge,
+        marks: LoopMarks,
         threads: Executor,
         rules: ReceivingRules,
         announce: Callable[[], None] | None = None,
@@ -93,6 +95,7 @@ class Receiving:
         self._room = room
         self._publisher = publisher
         self._judge = judge
+        self._marks = marks
         self._threads = threads
         self._rules = rules
         self._announce = announce
@@ -147,6 +150,8 @@ class Receiving:
         read = await self._by_size(raw, lambda: self._read(raw))
         if sum([header.name.lower() == "received" for header in read.headers]) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
+        if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
+            return Outcome(Fate.LOOPING)
         fingerprint = await self._by_size(raw, lambda: _fingerprint(raw, arrival))
         judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
         if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):
@@ -156,14 +161,25 @@ class Receiving:
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
-            fields = trace.fields(arrival, recipients, stamp.id, stamp.at, hostname, judgement.authentication)
+            fields = trace.fields(
+                arrival,
+                recipients,
+                stamp.id,
+                stamp.at,
+                hostname,
+                judgement.authentication,
+                self._marks.comment(recipients),
+            )
             drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))
         return await self._store(drafts, read.raw)
 
     def _read(self, raw: bytes) -> Message:
         """The message, without the results that it claims are ours (AR-01)."""
         read = message.parse(raw)
-        if any(header.name.lower() == "authentication-results" for header in read.headers):
+        # Of a message beyond the limits not every field was read.
+        if not read.complete or any(
+            header.name.lower() == "authentication-results" for header in read.headers
+        ):
             honest = authentication_results.without_forged(raw, self._rules.hostname)
             if honest is not raw:
                 return message.parse(honest)

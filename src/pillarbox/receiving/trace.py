@@ -21,16 +21,24 @@ def fields(
     at: datetime,
     hostname: str,
     authentication: Authentication,
+    mark: str,
 ) -> bytes:
-    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of."""
+    """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of,
+    `mark` is the comment by which we recognise the message when it comes to them again."""
     named = "\r\n\t".join([f"<{address}>" for address in recipients])
     received = (
-        f"Return-Path: <{arrival.mail_from}>\r\n"
-        f"Received: from {arrival.helo or 'unknown'}{_client(arrival.client)}\r\n"
+        f"Return-Path: <{_plain(arrival.mail_from)}>\r\n"
+        f"Received: from {_plain(arrival.helo) or 'unknown'}{_client(arrival.client)}\r\n"
         f"\tby {hostname} with {arrival.protocol}{_tls(arrival.tls)} id {id}\r\n"
+        f"\t{mark}\r\n"
         f"\tfor {named}; {_date(at.replace(microsecond=0))}\r\n"
     )
     return received.encode("utf-8", "replace") + authentication.field(hostname)
+
+
+def _plain(text: str) -> str:
+    """Without anything that could begin a field of its own: `pillarbox inbound` is told what it is told."""
+    return text if text.isprintable() else "".join([c if c.isprintable() else "?" for c in text])
 
 
 @lru_cache(maxsize=1024)

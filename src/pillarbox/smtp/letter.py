@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from pillarbox.kernel.problems import InvalidField
+from pillarbox.mail import loop_marks
 from pillarbox.mail.address import AddressError, Mailbox, parse_mailbox, wire_local
 from pillarbox.mail.attachments import DEFAULT_TYPE, parse_content_type
 from pillarbox.mail.correspondents import Correspondent
@@ -26,7 +27,7 @@ HOPS_HEADER = "X-Pillarbox-Hops"
 """What we send has no Received from before; this keeps the count, so that a loop through us has an end. A
 program's own mail has passed nobody and does not get it."""
 
-DROPPED = frozenset((*IDEMPOTENCY_HEADERS, HOPS_HEADER.lower(), "reply-to"))
+DROPPED = frozenset((*IDEMPOTENCY_HEADERS, HOPS_HEADER.lower(), loop_marks.FIELD.lower(), "reply-to"))
 KEPT_PARAMETERS = ("charset", "method")
 """Of an attachment's type: without them a text cannot be read, and an invitation is none."""
 
@@ -112,6 +113,8 @@ def _headers(message: Message) -> dict[str, str]:
         kept[header.name] = _shortened(header.value) if name == "references" else header.value
     if passed := hops(message):
         kept[HOPS_HEADER] = str(passed + 1)
+        if marks := list(loop_marks.carried(message.headers))[: loop_marks.MOST_MARKS]:
+            kept[loop_marks.FIELD] = " ".join(marks)
     return kept
 
 
