@@ -15,6 +15,7 @@ from kit.dkim_verifier import verify
 from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL
 from kit.world import Team, World
+from pillarbox.delivery.claims import MOST_LOADED
 from pillarbox.delivery.queries import Share
 from pillarbox.delivery.sealing import Sealer
 from pillarbox.mail.long_content import LongContent
@@ -114,3 +115,22 @@ async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
         [session] = sink.sessions
         await session.ended.wait()
         assert len(session.unfinished) == 1
+
+
+async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, tmp_path: Path) -> None:
+    """Design 6.5: fifty mails of ten megabytes would be half a gigabyte; what does not fit stays free."""
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        team = await prepared(pillarbox)
+        for _ in range(5):
+            await team.send(text="x" * 9_000_000)
+        clock_of(pillarbox).advance(0.001)
+        claims = pillarbox.app.house.claims
+        [pair] = await claims.due()
+        items = await claims.claim([Share(pair, 50)])
+        assert len(items) == -(-MOST_LOADED // 9_000_000)
+        free = "SELECT count(*) FROM deliveries WHERE team_id = $1 AND owner IS NULL"
+        assert await team.db.value(free) == 5 - len(items)
+        await claims.give_back(items)
+        while await pillarbox.turn():
+            clock_of(pillarbox).advance(1)
+        assert len(sink.received) == 5

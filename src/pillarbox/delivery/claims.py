@@ -29,6 +29,9 @@ MARGIN = 5.0
 OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for it waits for the next try."
 PAIRS_PER_LOOK = 500
 BATCH = 50
+MOST_LOADED = 32 * 1024 * 1024
+"""Octets of emails that one claim brings into memory; what does not fit stays free."""
+
 START = (UUID(int=0), "")
 
 
@@ -86,17 +89,27 @@ class Claims:
             teams: dict[UUID, list[Claimed]] = {}
             for row in rows:
                 teams.setdefault(row.team_id, []).append(row)
-            return [
-                item for team in sorted(teams) for item in await self._load_team(conn, teams[team], deadline)
-            ]
+            items: list[Item] = []
+            room = MOST_LOADED
+            for team in sorted(teams):
+                found = await self._load_team(conn, teams[team], deadline, max(0, room))
+                room -= sum({item.email_id: item.parcel.weight for item in found}.values())
+                items += found
+            return items
 
-    async def _load_team(self, conn: Connection, rows: Sequence[Claimed], deadline: float) -> list[Item]:
-        """The items of one team's rows, with their emails."""
+    async def _load_team(
+        self, conn: Connection, rows: Sequence[Claimed], deadline: float, room: int
+    ) -> list[Item]:
+        """The items of one team's rows, with their emails; what there is no room for is free again."""
         team_id = rows[0].team_id
         await self._release(conn, team_id, rows)
         try:
-            parcels = await self._load(conn, team_id, sorted({row.email_id for row in rows}))
-            return [_item(row, *parcels[row.email_id], deadline) for row in rows]
+            parcels = await self._load(conn, team_id, sorted({row.email_id for row in rows}), room)
+            loaded = [(row, parcels[row.email_id]) for row in rows]
+            left = [(team_id, row.email_id, row.grp) for row, parcel in loaded if parcel is None]
+            if left:
+                await queries.give_back(conn, left, self._owner, self._clock.now())
+            return [_item(row, *parcel, deadline) for row, parcel in loaded if parcel is not None]
         except (*GONE, asyncpg.PostgresError, TimeoutError):
             raise
         except Exception as trouble:

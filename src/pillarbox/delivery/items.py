@@ -150,10 +150,12 @@ class Claimed(NamedTuple):
 
 
 LoadParcels = Callable[
-    [Connection, UUID, Sequence[UUID]], Awaitable[dict[UUID, tuple[Parcel, dict[int, list[Target]]]]]
+    [Connection, UUID, Sequence[UUID], int],
+    Awaitable[dict[UUID, tuple[Parcel, dict[int, list[Target]]] | None]],
 ]
 """Loads the emails of one team: each with its parcel and the open recipients of each group, judged
-once more (suppression, key, domain, topic). `emails` gives it; the engine cannot read its tables."""
+once more (suppression, key, domain, topic); None for those that would come after more octets than the last
+argument says. `emails` gives it; the engine cannot read its tables."""
 
 ReadBlob = Callable[[str], AsyncIterator[bytes]]
 """The bytes of a blob, in chunks."""

@@ -18,15 +18,26 @@ from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox, parse_mailbox
 
+# The older ones first, as long as those before them have less than $3 octets together.
 EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
-           e.scheduled_at, e.key_id, e.domain_id, e.domain_name, c.html, c.text, c.headers, c.attachments,
+           e.scheduled_at, e.key_id, e.domain_id, e.domain_name, c.headers, c.attachments,
            e.content_id, t.number AS team_number,
+           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN c.html END AS html,
+           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN c.text END AS text,
+           coalesce(sum(s.octets) OVER earlier, 0) < $3 AS fits,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
       JOIN teams t ON t.id = e.team_id
+     CROSS JOIN LATERAL (
+           SELECT coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0)
+                  + CASE WHEN c.attachments > 0
+                         THEN (SELECT coalesce(sum(a.size), 0) FROM attachments a
+                                WHERE a.team_id = c.team_id AND a.content_id = c.id AND a.blob IS NULL)
+                         ELSE 0 END AS octets) AS s
      WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
+    WINDOW earlier AS (ORDER BY e.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 """
 
 TARGETS = """
@@ -45,7 +56,7 @@ ENCLOSURES = """
      ORDER BY content_id, position
 """
 
-Loaded = dict[UUID, tuple[Parcel, dict[int, list[Target]]]]
+Loaded = dict[UUID, tuple[Parcel, dict[int, list[Target]]] | None]
 
 
 class Parcels:
@@ -55,9 +66,11 @@ class Parcels:
         self._senders = senders
         self._domain_required = domain_required
 
-    async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID]) -> Loaded:
-        """Each email with its parcel and the open recipients of each group."""
-        rows = await conn.fetch(EMAILS, team_id, email_ids)
+    async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
+        """Each email with its parcel and the open recipients of each group; None for those that would come
+        after more than `most` octets."""
+        found = await conn.fetch(EMAILS, team_id, email_ids, most)
+        rows = [row for row in found if row["fits"]]
         targets: dict[UUID, dict[int, list[Target]]] = {}
         for row in await conn.fetch(TARGETS, team_id, email_ids):
             groups = targets.setdefault(row["email_id"], {})
@@ -65,7 +78,7 @@ class Parcels:
                 Target(row["position"], row["mailbox"], row["address"], row["origin"])
             )
         enclosures = await self._enclosures(conn, team_id, rows)
-        loaded: Loaded = {}
+        loaded: Loaded = dict.fromkeys([row["id"] for row in found])
         for row in rows:
             domain = await self._senders.find(team_id, row["domain_name"])
             parcel = _parcel(team_id, row, domain, enclosures.get(row["content_id"], []))
