@@ -23,9 +23,7 @@ EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
            e.scheduled_at, e.key_id, e.domain_id, e.domain_name, c.headers, c.attachments,
            e.content_id, t.number AS team_number,
-           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN c.html END AS html,
-           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN c.text END AS text,
-           coalesce(sum(s.octets) OVER earlier, 0) < $3 AS fits,
+           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
@@ -70,7 +68,7 @@ class Parcels:
         """Each email with its parcel and the open recipients of each group; None for those that would come
         after more than `most` octets."""
         found = await conn.fetch(EMAILS, team_id, email_ids, most)
-        rows = [row for row in found if row["fits"]]
+        rows = [row for row in found if row["bodies"] is not None]
         targets: dict[UUID, dict[int, list[Target]]] = {}
         for row in await conn.fetch(TARGETS, team_id, email_ids):
             groups = targets.setdefault(row["email_id"], {})
@@ -133,8 +131,7 @@ def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Se
         _mailboxes(row["reply_to_list"]),
         row["subject"],
         _date(row["created_at"], row["scheduled_at"]),
-        row["html"],
-        row["text"],
+        *row["bodies"],
         _headers(row["headers"]),
         enclosures,
         return_path_of(domain, row["domain_name"]),
