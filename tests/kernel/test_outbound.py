@@ -315,7 +315,7 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     package = Path(pillarbox.__file__).parent
     client_import = re.compile(
         r"^\s*(?:import|from) (?:aiohttp|httptools|httpx|requests|urllib3|urllib\.request|http\.client"
-        r"|pillarbox\.kernel\.http_connection)\b",
+        r"|pillarbox\.kernel\.(?:http_connection|outbound_http))\b",
         re.M,
     )
     users = {
@@ -326,6 +326,7 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     doors = {"kernel/http_protocol.py"}
     assert users - doors == {
         "kernel/outbound.py",
+        "kernel/outbound_http.py",
         "kernel/http_connection.py",
         "kernel/posts.py",
         "cli/send.py",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pillarbox.kernel.http import Reply
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STYLES = resources.files("pillarbox.dashboard").joinpath("templates/style.css").read_text(encoding="utf-8")
 STYLES_HASH = b64encode(sha256(STYLES.encode()).digest()).decode("ascii")
@@ -38,7 +41,11 @@ def size(octets: int) -> str:
     return f"{octets} bytes" if unit == 0 else f"{amount:.1f} {UNITS[unit]}"
 
 
-def _environment() -> Environment:
+@cache
+def _templates() -> Environment:
+    # Loaded with the first page: many processes never show one.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     made = Environment(
         loader=PackageLoader("pillarbox.dashboard", "templates"),
         autoescape=True,
@@ -52,12 +59,9 @@ def _environment() -> Environment:
     return made
 
 
-_templates = _environment()
-
-
 def render(template: str, **values: Any) -> str:
     """The text of a page."""
-    return _templates.get_template(template).render(**values)
+    return _templates().get_template(template).render(**values)
 
 
 def page(template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Reply:

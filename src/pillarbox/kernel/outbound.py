@@ -19,16 +19,16 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
-
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from multidict import CIMultiDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pillarbox.kernel import dns
 from pillarbox.kernel.reach import Network, PublicReach
 from pillarbox.kernel.web_address import BadUrl, WebAddress, parse_url
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.outbound_http import Session
 
 USER_AGENT = "Pillarbox"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -50,22 +50,6 @@ FAILURES = {
     "too_large": "The answer is too large.",
     "redirects": "The server redirected too often.",
 }
-
-FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
-    (TimeoutError, "timeout"),
-    (BadUrl, "url"),
-    (aiohttp.InvalidURL, "url"),
-    (aiohttp.ClientConnectorDNSError, "dns"),
-    (aiohttp.ClientConnectorCertificateError, "tls"),
-    (aiohttp.ClientSSLError, "tls"),
-    (ssl.SSLError, "tls"),
-    (aiohttp.ClientConnectorError, "connect"),
-    (aiohttp.ClientError, "protocol"),
-    (OSError, "connect"),
-)
-"""The first row that matches names the failure."""
-
-NAMED = tuple(row[0] for row in FAILURE_OF)
 
 
 class FetchError(Exception):
@@ -132,7 +116,7 @@ class Outbound:
         self._reach = reach or PublicReach(allow)
         self.tls: ssl.SSLContext | bool = tls or True
         self._judged: dict[tuple[str, int], float] = {}
-        self._session: aiohttp.ClientSession | None = None
+        self._session: Session | None = None
 
     async def fetch(
         self,
@@ -154,12 +138,14 @@ class Outbound:
         """
         if redirects and method not in SAFE_METHODS:
             raise ValueError("only GET and HEAD may follow redirects")
-        limits = _Limits(connect_timeout, max_bytes, cut, redirects > 0)
+        limits = Limits(connect_timeout, max_bytes, cut, redirects > 0)
         try:
             async with asyncio.timeout(total_timeout):
                 return await self._follow(method, parse_url(url), headers or {}, body, limits, redirects)
-        except NAMED as failure:
-            raise FetchError(kind_of(failure)) from None
+        except TimeoutError:
+            raise FetchError("timeout") from None
+        except BadUrl:
+            raise FetchError("url") from None
 
     async def permitted(self, target: WebAddress) -> Sequence[str]:
         """The addresses of a host, after one look-up, when every one of them may be reached.
@@ -200,7 +186,7 @@ class Outbound:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: _Limits,
+        limits: Limits,
         redirects: int,
     ) -> Fetched:
         for _ in range(redirects + 1):
@@ -218,43 +204,20 @@ class Outbound:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: _Limits,
+        limits: Limits,
     ) -> Fetched:
         if target.address is not None:
             await self.permitted(target)
-        response = await self._opened().request(
-            method,
-            target.url,
-            headers=CIMultiDict({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"} | dict(headers)),
-            data=body,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect),
-            ssl=self.tls,
-        )
-        try:
-            if limits.redirected and response.status in REDIRECTS:
-                return Fetched(response.status, _flat(response), b"")
-            content, was_cut = await read_body(response, limits.most_bytes, cut=limits.cut)
-            return Fetched(response.status, _flat(response), content, was_cut)
-        finally:
-            response.close()
+        session = await self._opened()
+        own = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
+        return await session.answer(method, target, own | dict(headers), body, limits)
 
-    def _opened(self) -> aiohttp.ClientSession:
+    async def _opened(self) -> Session:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
-                resolver=_CheckedResolver(self),
-                use_dns_cache=False,
-                force_close=True,
-                limit=0,
-                socket_factory=self.open_socket,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                skip_auto_headers=("Content-Type",),
-                trust_env=False,
-            )
+            await asyncio.to_thread(import_module, f"{__package__}.outbound_http")
+            from pillarbox.kernel.outbound_http import Session
+
+            self._session = self._session or Session(self)
         return self._session
 
     def open_socket(self, info: Any) -> socket.socket:
@@ -268,29 +231,13 @@ class Outbound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class Limits:
     """What one fetch may take."""
 
     connect: float
     most_bytes: int
     cut: bool
     redirected: bool
-
-
-class _CheckedResolver(AbstractResolver):
-    """Hands the connector only addresses that may be reached: all of a host's, or none."""
-
-    def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        target = WebAddress("http", host, port, "/", "", None)
-        return [_resolved(host, address, port) for address in await self._outbound.permitted(target)]
-
-    async def close(self) -> None:
-        return None
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:
@@ -305,38 +252,3 @@ def _read_hosts(path: Path) -> dict[str, list[str]]:
         for name in names:
             hosts.setdefault(name.lower(), []).append(address)
     return hosts
-
-
-def _resolved(host: str, address: str, port: int) -> ResolveResult:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
-    return {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": flags}
-
-
-async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -> tuple[bytes, bool]:
-    """The body, and whether it was cut; what comes after `most` bytes is not read."""
-    announced = response.content_length or 0
-    if announced > most and not cut and response.method != "HEAD":
-        raise FetchError("too_large")
-    parts: list[bytes] = []
-    room = most
-    async for chunk in response.content.iter_any():
-        parts.append(chunk[:room])
-        if len(chunk) > room:
-            if not cut:
-                raise FetchError("too_large")
-            return b"".join(parts), True
-        room -= len(chunk)
-    return b"".join(parts), False
-
-
-def _flat(response: aiohttp.ClientResponse) -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in response.headers.items():
-        key = name.lower()
-        flat[key] = f"{flat[key]}, {value}" if key in flat else value
-    return flat
-
-
-def kind_of(failure: BaseException) -> str:
-    return next(kind for group, kind in FAILURE_OF if isinstance(failure, group))

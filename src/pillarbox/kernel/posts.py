@@ -19,6 +19,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from pillarbox.kernel.http_connection import Answer, HttpConnection, NoAnswer
@@ -53,9 +54,13 @@ class Posts:
     def __init__(self, outbound: Outbound, limits: PostLimits | None = None) -> None:
         self._outbound = outbound
         self._limits = limits or PostLimits()
-        self._tls = outbound.tls if isinstance(outbound.tls, ssl.SSLContext) else _verified()
         self._kept: dict[_Place, list[tuple[float, HttpConnection]]] = {}
         self._sweep: asyncio.TimerHandle | None = None
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        """Whose certificates count; the system's are many, and a start does not wait for them."""
+        return self._outbound.tls if isinstance(self._outbound.tls, ssl.SSLContext) else _verified()
 
     async def post(self, target: WebAddress, headers: Mapping[str, str], body: bytes) -> Fetched:
         """The answer, whatever its status and its body up to the limit; raises FetchError.
@@ -135,7 +140,7 @@ class Posts:
                 _, connection = await loop.create_connection(
                     lambda: HttpConnection(self._limits.most_bytes),
                     sock=opened,
-                    ssl=self._tls if place.name is not None else None,
+                    ssl=self._trust if place.name is not None else None,
                     server_hostname=place.name,
                 )
         except BaseException:

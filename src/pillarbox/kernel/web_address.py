@@ -12,12 +12,15 @@ import re
 from dataclasses import dataclass
 from functools import reduce
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
 import idna
-from yarl import URL
 
 from pillarbox.kernel.reach import Address
+
+if TYPE_CHECKING:
+    from yarl import URL
 
 LONGEST = 8192
 PORTS = {"http": 80, "https": 443}
@@ -53,6 +56,8 @@ class WebAddress:
     @property
     def url(self) -> URL:
         """What the HTTP library is given; nothing in it is left to be read differently."""
+        from yarl import URL  # comes with that library, and is loaded with it
+
         return URL(str(self), encoded=True)
 
     @property
