@@ -135,6 +135,7 @@ from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.receiving.return_path import ReturnPath
 from pillarbox.receiving.sharing import ReceivedMail
 from pillarbox.receiving.spam import EVERYWHERE, Rspamd
+from pillarbox.receiving.storage import Storage
 from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
 from pillarbox.smtp.inbound import InboundDesk
@@ -424,7 +425,8 @@ class House:
     def _addresses(self) -> Addresses:
         settings = self.settings
         rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
-        return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows)
+        storage = Storage(self.pools.engine, self.clock, settings.received_storage)
+        return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows, storage)
 
     def _receiving(self, seams: Seams) -> Receiving:
         settings = self.settings

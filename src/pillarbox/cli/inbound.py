@@ -102,7 +102,7 @@ async def handed_in(house: House, rcpt: Sequence[str], arrival: Arrival, raw: by
     for address in rcpt:
         place = await house.addresses.find(*local_and_domain(address))
         if isinstance(place, NotOurs):
-            raise stopped(f"{address}: {place.value}.", NO_USER)
+            raise stopped(f"{address}: {place.value}.", TRY_AGAIN if place is NotOurs.FULL else NO_USER)
         if isinstance(place, ForTeam):
             teams.append(Recipient(*place))
         else:

@@ -93,6 +93,7 @@ class Settings:
     reject_dmarc_fail: bool
     rspamd_url: str | None
     received_retention_days: int
+    received_storage: int
     claim_grace: timedelta | None
     claim_quiet: timedelta | None
     claim_scheduled: bool

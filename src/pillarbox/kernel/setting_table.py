@@ -369,6 +369,14 @@ SETTINGS: tuple[Setting, ...] = (
         "For how many days received mail is kept; 0 keeps it.",
     ),
     Setting(
+        "received_storage",
+        kinds.size,
+        "SIZE",
+        "0",
+        "How much received mail one team may have, such as `10GiB`; beyond it senders are put off, but for "
+        "mail to postmaster and abuse. 0 is no limit.",
+    ),
+    Setting(
         "claim_grace",
         kinds.optional(kinds.duration),
         "DURATION",

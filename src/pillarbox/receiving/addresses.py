@@ -19,6 +19,7 @@ from pillarbox.directory import domains
 from pillarbox.kernel.clock import Clock
 from pillarbox.mail.address import AddressError, parse_domain, wire_local
 from pillarbox.receiving.return_path import FEEDBACK
+from pillarbox.receiving.storage import Storage
 from pillarbox.teams import bootstrap, slugs
 
 KEPT: Final = 1.0
@@ -33,6 +34,7 @@ class Refused(Enum):
 
     RELAY = "its domain is not ours"
     UNKNOWN = "there is no such address at a domain of ours"
+    FULL = "its team has no room for more mail"
 
 
 class ForTeam(NamedTuple):
@@ -67,6 +69,7 @@ class _Meaning(NamedTuple):
     team_id: UUID | None
     is_return_path: bool
     operators: UUID | None
+    is_full: bool = False
 
 
 class Addresses:
@@ -74,12 +77,18 @@ class Addresses:
     made."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, rules: AddressRules, is_return_path: Callable[[str], bool]
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        rules: AddressRules,
+        is_return_path: Callable[[str], bool],
+        storage: Storage,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._rules = rules
         self._is_return_path = is_return_path
+        self._storage = storage
         self._own = frozenset(name for name in (rules.hostname, rules.inbound_domain) if name)
         self._kept: dict[str, tuple[float, _Meaning]] = {}
         self._asked: dict[str, asyncio.Future[_Meaning]] = {}
@@ -125,7 +134,8 @@ class Addresses:
         if local.lower() == FEEDBACK and (meaning.is_return_path or name in self._own):
             return ForBounces("", address)
         if meaning.team_id is not None:
-            return ForTeam(meaning.team_id, address)
+            is_full = meaning.is_full and local.lower() not in OPERATORS
+            return Refused.FULL if is_full else ForTeam(meaning.team_id, address)
         if name in self._own:
             operators = meaning.operators if local.lower() in OPERATORS else None
             return Refused.UNKNOWN if operators is None else ForTeam(operators, address)
@@ -164,8 +174,10 @@ class Addresses:
         operators = None
         if not self._own.isdisjoint(names):
             operators = await bootstrap.operators_team(self._pool)
+        teams = {name: standing.team_id or by_slug.get(name) for name, standing in known.items()}
+        full = await self._storage.full({team for team in teams.values() if team is not None})
         found = {
-            name: _Meaning(standing.team_id or by_slug.get(name), standing.is_return_path, operators)
+            name: _Meaning(teams[name], standing.is_return_path, operators, teams[name] in full)
             for name, standing in known.items()
         }
         if len(self._kept) + len(found) > MOST_KEPT:

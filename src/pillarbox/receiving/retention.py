@@ -44,8 +44,13 @@ DROP_SOURCES = """
 DROP = """
     WITH parts AS (
         DELETE FROM received_attachments WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+    ), gone AS (
+        DELETE FROM received_emails WHERE team_id = $1 AND id = ANY ($2::uuid[]) RETURNING created_at, size
     )
-    DELETE FROM received_emails WHERE team_id = $1 AND id = ANY ($2::uuid[])
+    UPDATE usage_days u
+       SET octets = u.octets - g.octets
+      FROM (SELECT created_at::date AS day, sum(size) AS octets FROM gone GROUP BY 1) AS g
+     WHERE u.team_id = $1 AND u.day = g.day
 """
 
 # Across teams: what was seen so long ago is new again.

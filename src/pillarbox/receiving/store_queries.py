@@ -74,9 +74,10 @@ STORE = """
                          AND 'email.received' = ANY (w.events)
         RETURNING team_id
     ), counted AS (
-        INSERT INTO usage_days AS u (team_id, day, received)
-        SELECT k.team_id, k.created_at::date, count(*) FROM stored k GROUP BY 1, 2 ORDER BY 1, 2
-        ON CONFLICT (team_id, day) DO UPDATE SET received = u.received + excluded.received
+        INSERT INTO usage_days AS u (team_id, day, received, octets)
+        SELECT k.team_id, k.created_at::date, count(*), sum(k.size) FROM stored k GROUP BY 1, 2 ORDER BY 1, 2
+        ON CONFLICT (team_id, day)
+        DO UPDATE SET received = u.received + excluded.received, octets = u.octets + excluded.octets
     )
     SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS is_told FROM stored k
      UNION ALL

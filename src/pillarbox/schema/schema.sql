@@ -591,11 +591,13 @@ CREATE TABLE logs (
 
 -- What changes the units that a team has used beside the emails that it sent, which the rollups count: emails
 -- received, and units given back because a scheduled email was canceled, under the UTC day it was accepted on.
+-- `octets` is the size of the mail received on that day that the team still has; such a day is kept.
 CREATE TABLE usage_days (
     team_id  uuid   NOT NULL,
     day      date   NOT NULL,
     received bigint NOT NULL DEFAULT 0,
     returned bigint NOT NULL DEFAULT 0,
+    octets   bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, day)
 ) WITH (fillfactor = 50);
 

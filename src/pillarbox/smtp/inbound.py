@@ -31,7 +31,9 @@ NO_RELAY = say.answer(550, "5.7.1", "We do not relay for this domain")
 NO_SUCH_ADDRESS = say.answer(550, "5.1.1", "There is no such address here")
 ONE_AT_A_TIME = say.answer(452, "4.5.3", "A report goes to one recipient at a time")
 
-REFUSALS: Final = {Refused.RELAY: NO_RELAY, Refused.UNKNOWN: NO_SUCH_ADDRESS}
+FULL = say.answer(452, "4.2.2", "The mailbox is full, try again later")
+
+REFUSALS: Final = {Refused.RELAY: NO_RELAY, Refused.UNKNOWN: NO_SUCH_ADDRESS, Refused.FULL: FULL}
 
 ANSWERS: Final = {
     Fate.REPEATED: say.answer(250, "2.0.0", "Ok, it was stored before"),

@@ -6,12 +6,12 @@ been enough, and its content is kept from the team until the quota is that large
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.db import Connection, Source, TeamDb
 from pillarbox.kernel.problems import Problem
 from pillarbox.usage import queries
 from pillarbox.usage.quotas import Book, Spending, opened
@@ -41,6 +41,11 @@ async def refuse_above(db: TeamDb, email_id: UUID) -> None:
     """403 where the content of this received email is kept from the team."""
     if await queries.is_above(db, email_id):
         raise EmailAboveQuota
+
+
+async def stored_octets(source: Source, teams: Collection[UUID]) -> dict[UUID, int]:
+    """How much received mail each of these teams has; those that have none may be missing."""
+    return await queries.stored(source, list(teams))
 
 
 async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:

@@ -77,6 +77,13 @@ IS_ABOVE = """
      WHERE e.team_id = $1 AND e.id = $2
 """
 
+STORED = """
+    SELECT team_id, sum(octets)::bigint AS octets
+      FROM usage_days
+     WHERE team_id = ANY ($1::uuid[])
+     GROUP BY team_id
+"""
+
 DOMAINS = """
     SELECT t.most_domains, (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS used
       FROM teams t
@@ -86,7 +93,8 @@ DOMAINS = """
 # Across teams: days of which nobody asks any more.
 FORGET = """
     WITH old AS MATERIALIZED (
-        SELECT team_id, day FROM usage_days WHERE day < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+        SELECT team_id, day FROM usage_days
+         WHERE day < $1 AND octets <= 0 LIMIT $2 FOR UPDATE SKIP LOCKED
     )
     DELETE FROM usage_days u USING old WHERE u.team_id = old.team_id AND u.day = old.day
 """
@@ -130,6 +138,11 @@ async def mark_above(conn: Connection, rows: Sequence[tuple[UUID, UUID, int | No
 
 async def give_back(db: TeamDb, email_id: UUID) -> None:
     await db.run(GIVE_BACK, email_id)
+
+
+async def stored(source: Source, teams: Sequence[UUID]) -> dict[UUID, int]:
+    """The octets of received mail that each of these teams has."""
+    return {row["team_id"]: row["octets"] for row in await source.fetch(STORED, teams)}
 
 
 async def is_above(db: TeamDb, email_id: UUID) -> bool:
