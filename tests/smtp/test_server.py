@@ -169,7 +169,7 @@ async def test_a_line_of_ten_megabytes_is_refused_and_takes_no_memory() -> None:
         client.write(b"\r\nNOOP\r\n")
         assert [str(said) for said in await client.hear_all(2)] == ["500 5.5.2", "250 2.0.0"]
         [session] = found.listener._sessions
-        assert session._lines._pending.__sizeof__() < 1_000_000
+        assert session._lines.pending.__sizeof__() < 1_000_000
 
 
 async def test_lines_have_their_length_and_the_third_that_is_longer_ends_it() -> None:
@@ -287,7 +287,7 @@ async def test_a_client_that_does_not_read_is_not_written_to_without_end() -> No
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         assert session._transport.get_write_buffer_size() < 300_000
-        assert len(session._lines) < 600_000
+        assert len(session._lines.pending) < 600_000
 
 
 WORDS = st.sampled_from(

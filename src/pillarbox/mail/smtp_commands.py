@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pillarbox.mail import smtp_answers
 from pillarbox.mail.smtp_answers import Answer
 
 LONGEST_PATH = 256
+REMEMBERED = 512
+"""Clients name themselves and each other again and again: so many arguments need not be read twice."""
 
 _PATH = re.compile(
     r"""<(?:@[A-Za-z0-9.\-]+(?:,@[A-Za-z0-9.\-]+)*:)?      # an obsolete source route is dropped
@@ -54,12 +57,14 @@ def split(line: bytes) -> tuple[bytes, bytes]:
     return verb.upper(), rest
 
 
+@lru_cache(REMEMBERED)
 def hello(rest: bytes) -> str | None:
     """The name that a client gives itself, or None where it is no name."""
     text = rest.strip().decode("ascii", "replace")
     return text if len(text) <= 255 and _HELLO.fullmatch(text) else None
 
 
+@lru_cache(REMEMBERED)
 def mail(rest: bytes, *, extended: bool) -> Mail | Answer:
     """`FROM:<path> [parameters]`."""
     if rest[:5].upper() != b"FROM:":
@@ -87,6 +92,7 @@ def mail(rest: bytes, *, extended: bool) -> Mail | Answer:
     return Mail(path, size, utf8, eight_bit)
 
 
+@lru_cache(REMEMBERED)
 def recipient(rest: bytes, *, utf8: bool) -> Path | Answer:
     """`TO:<path>`; no parameter is known."""
     if rest[:3].upper() != b"TO:":

@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail.smtp_answers import Answer
 from pillarbox.mail.smtp_desk import House, Verdict
 from pillarbox.mail.smtp_intake import Intake
-from pillarbox.mail.smtp_lines import Lines
+from pillarbox.mail.smtp_lines import CRLF, Lines
 
 MOST_PENDING = 64 * 1024
 """Octets that wait while a command is carried out; then reading stops."""
+
+SHORT = 512
+"""A line of fewer octets is never too long."""
 
 MOST_ANSWERS = 64
 """Answers that are gathered before they are written."""
@@ -137,12 +141,19 @@ class Conversation(asyncio.Protocol):
         if not self._greeted:
             self.close(say.EARLY_TALKER)
             return
-        if self._intake is not None and not self._busy and not self._lines:
-            self._take(data)
-        else:
-            self._lines.add(data)
-            if len(self._lines) > MOST_PENDING and (self._busy or not self._writable):
+        lines = self._lines
+        if self._busy or lines.pending:
+            lines.add(data)
+            if len(lines.pending) > MOST_PENDING and (self._busy or not self._writable):
                 self._pause()
+        elif self._intake is not None:
+            self._take(data)
+        elif 0 <= data.find(CRLF) == len(data) - 2 < SHORT and self._writable and self._is_open():
+            # One line and nothing else, as most clients send it: it need not be gathered first.
+            lines.was_too_long = False
+            self._heed(data[:-2])
+        else:
+            lines.add(data)
         self._work()
 
     def close(self, last: Answer) -> None:
@@ -177,7 +188,7 @@ class Conversation(asyncio.Protocol):
     def _greet(self) -> None:
         self._greeting = None
         self._greeted = True
-        self._answer(say.answer(220, None, f"{self._house.hostname} ESMTP ready"))
+        self._answer(_ready(self._house.hostname))
         self._flush()
 
     def _hang_up(self) -> None:
@@ -207,7 +218,7 @@ class Conversation(asyncio.Protocol):
     def _work(self) -> None:
         """Do what has come, until something is missing."""
         lines = self._lines
-        while lines and not self._busy and self._writable and self._is_open():
+        while lines.pending and not self._busy and self._writable and self._is_open():
             if self._intake is not None:
                 self._take(lines.rest())
                 continue
@@ -217,9 +228,10 @@ class Conversation(asyncio.Protocol):
             self._heed(line)
             if len(self._out) >= MOST_ANSWERS:
                 self._flush()
-        self._flush()
+        if self._out:
+            self._flush()
         if not self._busy:
-            if len(lines) <= MOST_PENDING:
+            if self._paused and len(lines.pending) <= MOST_PENDING:
                 self._resume()
             if self._at_end and self._is_open():
                 self._transport.close()
@@ -281,6 +293,11 @@ class Conversation(asyncio.Protocol):
     def _troubled(self, trouble: Exception) -> Answer:
         self._loop.call_exception_handler({"message": "an SMTP command failed", "exception": trouble})
         return say.TROUBLE
+
+
+@lru_cache(maxsize=16)
+def _ready(hostname: str) -> Answer:
+    return say.answer(220, None, f"{hostname} ESMTP ready")
 
 
 def tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:

@@ -8,48 +8,46 @@ CRLF = b"\r\n"
 class Lines:
     """A buffer. Of a line that is too long only its end is waited for, so it takes no memory (SMTP-05)."""
 
-    __slots__ = ("_pending", "_scanned", "_skipping", "was_too_long")
+    __slots__ = ("_scanned", "_skipping", "pending", "was_too_long")
 
     def __init__(self) -> None:
-        self._pending = bytearray()
+        self.pending = bytearray()
+        """What is there, to look at only."""
         self._scanned = 0
         self._skipping = False
         self.was_too_long = False
         """Whether the line that `next` returned had to be cut."""
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
     def add(self, data: bytes) -> None:
-        self._pending += data
+        self.pending += data
 
     def clear(self) -> None:
-        self._pending.clear()
+        self.pending.clear()
         self._scanned = 0
         self._skipping = False
 
     def rest(self) -> bytes:
         """All that is left, which is no longer here then."""
-        data = bytes(self._pending)
+        data = bytes(self.pending)
         self.clear()
         return data
 
     def begins_with(self, word: bytes) -> bool:
         """Whether the next line begins with this word, in any case of letters."""
-        return self._pending[: len(word)].upper() == word
+        return self.pending[: len(word)].upper() == word
 
     def next(self, most: int) -> bytes | None:
         """The next line without its end; None while it is not complete."""
-        end = self._pending.find(CRLF, self._scanned)
+        end = self.pending.find(CRLF, self._scanned)
         if end < 0:
-            if len(self._pending) > most + 1:
+            if len(self.pending) > most + 1:
                 self._skipping = True
             if self._skipping:
-                del self._pending[:-1]
-            self._scanned = max(0, len(self._pending) - 1)
+                del self.pending[:-1]
+            self._scanned = max(0, len(self.pending) - 1)
             return None
-        line = bytes(self._pending[: min(end, most)])
-        del self._pending[: end + 2]
+        line = bytes(self.pending[: min(end, most)])
+        del self.pending[: end + 2]
         self._scanned = 0
         self.was_too_long = self._skipping or end > most
         self._skipping = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from pillarbox.mail import smtp_answers as say
@@ -69,11 +70,12 @@ class Session(Conversation):
         return LONGEST_EXTENDED_LINE if self.extended else LONGEST_LINE
 
     def _heed(self, line: bytes) -> None:
-        self._wait(self._house.patience.command)
+        house = self._house
+        self.deadline = self._loop.time() + house.patience.command
         self._commands += 1
-        if self._house.stopping:
+        if house.stopping:
             self.close(say.STOPPING)
-        elif self._commands > self._house.most_commands:
+        elif self._commands > house.most_commands:
             self.close(say.TOO_MANY_COMMANDS)
         elif self._lines.was_too_long:
             self._heed_too_long()
@@ -120,16 +122,16 @@ class Session(Conversation):
         self._forget()
         self.helo, self.extended = name, extended
         house = self._house
-        self._answer(say.lines(250, [house.hostname, *self._extensions()] if extended else [house.hostname]))
+        self._answer(_welcome(house.hostname, self._extensions() if extended else ()))
 
-    def _extensions(self) -> list[str]:
+    def _extensions(self) -> tuple[str, ...]:
         house = self._house
         offered = ["PIPELINING", f"SIZE {house.most_octets}", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"]
         if house.tls is not None and self.tls is None:
             offered.append("STARTTLS")
         if house.offers_login and (self.tls is not None or not house.login_needs_tls) and self.user is None:
             offered.append("AUTH PLAIN LOGIN")
-        return offered
+        return tuple(offered)
 
     def _noop(self, _: bytes) -> None:
         self._answer(say.OK)
@@ -200,7 +202,7 @@ class Session(Conversation):
             self._error(say.OUT_OF_ORDER)
         elif not self.recipients:
             self._error(say.NO_RECIPIENTS)
-        elif self._lines:
+        elif self._lines.pending:
             self._answer(say.EARLY_TALKER)
         else:
             house = self._house
@@ -213,11 +215,12 @@ class Session(Conversation):
         """More of a message's text."""
         intake = self._intake
         assert intake is not None
-        self._wait(self._house.patience.text)
+        self.deadline = self._loop.time() + self._house.patience.text
         after = intake.feed(data)
         if after is None:
             return
-        self._lines.add(after)
+        if after:
+            self._lines.add(after)
         self._intake = None
         refusal = say.TOO_BIG if intake.too_big else say.BARE_LINE_ENDS if intake.bare else None
         if refusal is not None:
@@ -247,7 +250,7 @@ class Session(Conversation):
             self._error(say.BAD_ARGUMENT)
         elif context is None or self.tls is not None:
             self._error(say.NOT_IMPLEMENTED)
-        elif self._lines:
+        elif self._lines.pending:
             # What follows in the clear would be taken for encrypted (SMTP-08).
             self._answer(say.EARLY_TALKER)
         else:
@@ -333,6 +336,11 @@ class Session(Conversation):
             if self.login_failures >= MOST_LOGIN_FAILURES:
                 said = said._replace(closes=True)
         self._answer(said)
+
+
+@lru_cache(maxsize=64)
+def _welcome(hostname: str, extensions: tuple[str, ...]) -> Answer:
+    return say.lines(250, [hostname, *extensions])
 
 
 _COMMANDS: dict[bytes, Callable[[Session, bytes], None]] = {
