@@ -74,6 +74,16 @@ async def test_only_addresses_of_domains_that_receive_are_accepted(database_url:
         assert received["received_for"] == list(dict.fromkeys(OURS.values()))
 
 
+async def test_local_parts_have_their_length(database_url: str, tmp_path: Path) -> None:
+    """MSG-10: 64 octets, as the wire has them without quotes."""
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        await receiving_domain(await pillarbox.team())
+        for local, answer in (("a" * 64, "250"), ("a" * 65, "553 5.1.3"), ("\u00fc" * 33, "553 5.1.3")):
+            assert (await rcpt(post, f"{local}@harbor.example", options=" SMTPUTF8")).startswith(answer), (
+                local
+            )
+
+
 async def test_a_domain_in_its_own_letters_is_the_same(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
         team = await pillarbox.team()

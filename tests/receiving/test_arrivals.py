@@ -19,6 +19,7 @@ from kit.http_outside import answer as http_answer
 from kit.http_outside import serving
 from kit.mailroom import still
 from kit.postman import HOSTNAME, postman, receiving_domain
+from kit.smtp_door import dialog
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel import faults
@@ -257,6 +258,21 @@ async def test_forged_results_behind_a_thousand_fields_are_taken_out(
         assert (await post.deliver(message(*["X: y"] * 1100, forged), [HELP])).startswith("250")
         [found] = await received(team)
         assert b"bank.example" not in await raw_of(team, found["id"])
+
+
+async def test_nothing_is_smuggled_past_the_end_of_a_text(database_url: str, tmp_path: Path) -> None:
+    """SMTP-01 with the real desk behind it: refused whole, and nothing of the smuggled sender is stored."""
+    from smtp.test_server_data import FALSE_ENDS, SMUGGLED
+
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        team = await harbor(pillarbox)
+        for end in FALSE_ENDS.values():
+            async with dialog(post.port) as client:
+                await client.ask("EHLO x", "MAIL FROM:<a@b.example>", f"RCPT TO:<{HELP}>", "DATA")
+                client.write(message() + b"text" + end + SMUGGLED.replace(b"d.example", b"harbor.example"))
+                client.write(b"\r\n.\r\n")
+                assert str(await client.hear()) == "550 5.5.2"
+        assert await received(team) == []
 
 
 async def test_no_message_is_larger_than_forty_mebibytes(database_url: str, tmp_path: Path) -> None:

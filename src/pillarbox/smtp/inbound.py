@@ -9,7 +9,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE
 from pillarbox.kernel.log import get
 from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.address import wire_local
+from pillarbox.mail.address import LONGEST_LOCAL, wire_local
 from pillarbox.mail.smtp_answers import Answer
 from pillarbox.mail.smtp_commands import Mail, Path
 from pillarbox.mail.smtp_desk import Verdict
@@ -77,6 +77,8 @@ class InboundDesk:
     def recipient(self, session: Session, path: Path) -> Verdict:
         if len(session.recipients) >= MOST_RECIPIENTS:
             return say.TOO_MANY_RECIPIENTS
+        if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
+            return say.BAD_RECIPIENT
         place = self._addresses.at_hand(path.local, path.domain)
         return self._find(session, path) if place is None else _noted(session, place)
 
