@@ -12,7 +12,7 @@ import pytest
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.together import Statement, rows_json, together
+from pillarbox.kernel.together import Expected, Statement, Unmet, outright, rows_json, together
 
 PUT = """
     INSERT INTO things (id, at, name, tags)
@@ -79,3 +79,42 @@ async def test_all_or_nothing(database_url: str) -> None:
 async def test_nothing_but_a_question(database_url: str) -> None:
     async with tables(database_url) as conn:
         assert await together(conn, [], Statement("SELECT number FROM totals", ())) == [(5,)]
+
+
+COUNT_AND_TELL = "UPDATE totals SET number = number + $2 WHERE name = $1 RETURNING name"
+
+
+async def test_outright_all_of_it(database_url: str) -> None:
+    async with tables(database_url) as conn:
+        row = {"id": UUID(int=1), "name": "once"}
+        await outright(
+            conn,
+            [
+                Expected(COUNT_AND_TELL, ("all", 1), 1),
+                Expected(PUT, (rows_json([row]),)),
+                Expected("SELECT FROM totals WHERE name = $1", ("none",), 0),
+            ],
+        )
+        assert await conn.fetchval("SELECT number FROM totals") == 6
+        assert await conn.fetchval("SELECT name FROM things") == "once"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "others"), [("missing", 1, 0), ("all", 0, 0), ("all", 2, 0), ("all", 1, 1)]
+)
+async def test_outright_nothing_where_a_number_is_another(
+    database_url: str, name: str, rows: int, others: int
+) -> None:
+    async with tables(database_url) as conn:
+        row = {"id": UUID(int=1), "name": "never"}
+        with pytest.raises(Unmet):
+            await outright(
+                conn,
+                [
+                    Expected(PUT, (rows_json([row]),)),
+                    Expected(COUNT_AND_TELL, (name, 1), rows),
+                    Expected("SELECT FROM totals WHERE name = $1", ("none",), others),
+                ],
+            )
+        assert await conn.fetchval("SELECT number FROM totals") == 5
+        assert await conn.fetchval("SELECT count(*) FROM things") == 0

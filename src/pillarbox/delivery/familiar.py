@@ -48,6 +48,11 @@ class Familiar:
         )
         return since is not None and now - since < SECOND_LOOK
 
+    def has_written(self, pairs: Collection[Pair]) -> bool:
+        """Whether `reached` has nothing to write of these."""
+        boottime = self._clock.boottime()
+        return all(self._written.get(pair, float("-inf")) > boottime for pair in pairs)
+
     async def reached(self, conn: Connection, pairs: Collection[Pair]) -> None:
         """Mail of these teams was taken for these destinations; written once a day, in the caller's
         transaction."""

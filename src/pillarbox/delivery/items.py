@@ -13,6 +13,7 @@ from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox
 from pillarbox.mail.long_content import LongContent
 from pillarbox.mail.smtp_content import Content
+from pillarbox.timeline.record import Belongs
 
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
 """`due_at` of work that waits for a file to be fetched; nothing claims it."""
@@ -66,7 +67,7 @@ class Parcel:
     """One email with all that composing it takes; shared by its items.
 
     `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
-    domain or its topic said so at hand-over.
+    domain or its topic said so at hand-over. `belongs`: what its metrics are counted under.
     """
 
     team_id: UUID
@@ -86,6 +87,7 @@ class Parcel:
     return_path: str
     tls_required: bool
     signing: Signing | None
+    belongs: Belongs | None = None
     refusal: str | None = None
     wire: asyncio.Future[Wire] | None = None
     weight: int = field(init=False)

@@ -23,6 +23,7 @@ from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
+from pillarbox.kernel.together import Unmet, outright
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Crossed, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
@@ -93,13 +94,42 @@ class Settler:
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
+        if not await self._outright(batch):
+            await self._step_by_step(batch)
+        figures.settled(batch)
+        return [None] * len(batch)
+
+    async def _outright(self, batch: Sequence[Settlement]) -> bool:
+        """Write the batch in one statement, if it is nothing but ends of items that nobody else has, with the
+        first events of their emails; False where it is not, and nothing is written."""
+        belongs = {}
+        for settlement in batch:
+            item = settlement.item
+            if not item.is_first or not _is_plain_end(settlement) or item.parcel.belongs is None:
+                return False
+            belongs[item.team_id, item.email_id] = item.parcel.belongs
+        if self._familiar is not None:
+            arrived = {_pair(s.item) for s in batch if _has_arrived(s)}
+            if not self._familiar.has_written(arrived):
+                return False
+        settled = self._timeline.settled([entry for s in batch for entry in s.entries], belongs)
+        if settled is None:
+            return False
+        await faults.point("timeline.events")
+        await faults.point("delivery.in_settle")
+        done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
+        try:
+            await outright(self._pool, [done, *settled.writes])
+        except Unmet:
+            return False
+        return True
+
+    async def _step_by_step(self, batch: Sequence[Settlement]) -> None:
         first = {s.item.email_id for s in batch if s.item.is_first}
         try:
             await self._commit(batch, first)
         except Crossed:
             await self._commit(batch, ())
-        figures.settled(batch)
-        return [None] * len(batch)
 
     async def _commit(self, batch: Sequence[Settlement], first: Collection[UUID]) -> None:
         async with transaction(self._pool) as conn:
@@ -132,6 +162,11 @@ def _doubted(entry: Entry) -> Entry:
     """The same event, marked: another process may be sending the mail once more."""
     detail = entry.detail or Detail()
     return entry._replace(detail=msgspec.structs.replace(detail, uncertain=True))
+
+
+def _is_plain_end(settlement: Settlement) -> bool:
+    captured = settlement.report is not None and settlement.report.captured is not None
+    return settlement.retry is None and not settlement.causes and not captured
 
 
 def _pair(item: Item) -> tuple[UUID, str]:

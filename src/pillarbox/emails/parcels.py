@@ -17,11 +17,12 @@ from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.kernel.db import Connection
 from pillarbox.mail.address import Mailbox, parse_mailbox
+from pillarbox.timeline.record import Belongs
 
 # The older ones first, as long as those before them have less than $3 octets together.
 EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
-           e.scheduled_at, e.key_id, e.domain_id, e.domain_name, c.headers, c.attachments,
+           e.scheduled_at, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, c.headers, c.attachments,
            e.content_id, t.number AS team_number,
            CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
@@ -137,6 +138,7 @@ def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Se
         return_path_of(domain, row["domain_name"]),
         bool(domain and domain.tls == "enforced"),
         signing_of(domain),
+        Belongs(row["domain_id"], row["domain_name"], row["broadcast_id"]),
     )
 
 

@@ -18,6 +18,7 @@ from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.ids import Ids, Stamp
+from pillarbox.timeline.record import Belongs
 from pillarbox.timeline.rules import Kind, Opening
 
 JOB_FETCH = "email.attachments"
@@ -281,6 +282,7 @@ def parcel_of(draft: Draft) -> Parcel:
         return_path_of(draft.domain, out.sender.domain),
         bool(draft.domain and draft.domain.tls == "enforced"),
         signing_of(draft.domain),
+        Belongs(draft.domain.id if draft.domain else None, out.sender.domain, None),
     )
 
 

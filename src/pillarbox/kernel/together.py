@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import asyncpg
 import msgspec
 
 from pillarbox.kernel.db import Source
@@ -41,13 +42,52 @@ async def together(source: Source, writes: Sequence[Statement], last: Statement)
     return rows
 
 
+class Expected(NamedTuple):
+    """A statement that must give back so many rows: what it has changed or found."""
+
+    sql: str
+    args: tuple[Any, ...]
+    rows: int | None = None
+
+
+class Unmet(Exception):  # noqa: N818 - what was assumed is not so, which is no error
+    """Nothing was done, because a statement gave back another number of rows than was expected."""
+
+
+async def outright(source: Source, writes: Sequence[Expected]) -> None:
+    """Carry out all of it, in this order, in one round trip and one transaction; or raise `Unmet`."""
+    given = [arg for write in writes for arg in write.args]
+    wanted = [write.rows for write in writes if write.rows is not None]
+    sql = _guarded(tuple([(write.sql, write.rows is not None) for write in writes]))
+    try:
+        await source.fetchval(sql, *given, *wanted)
+    except asyncpg.DivisionByZeroError:
+        raise Unmet from None
+
+
+@lru_cache(maxsize=64)
+def _guarded(writes: tuple[tuple[str, bool], ...]) -> str:
+    """Only a failure undoes what the statement has done, so the last line fails. It asks for one part after
+    the other, and a part is carried out when it is asked for."""
+    texts = tuple([sql for sql, _ in writes])
+    place = sum([_places(sql) for sql in texts])
+    cases = []
+    for number, (_, counts) in enumerate(writes):
+        if counts:
+            place += 1
+            met = f"(SELECT count(*) FROM w{number})"  # noqa: S608 - a number of ours
+            cases.append(f"WHEN {met} <> ${place}::bigint THEN 0")
+    return _whole(texts, f"SELECT 1 / (CASE {' '.join(cases)} ELSE 1 END)", renumber=False)
+
+
 @lru_cache(maxsize=256)
-def _whole(writes: tuple[str, ...], last: str) -> str:
+def _whole(writes: tuple[str, ...], last: str, *, renumber: bool = True) -> str:
     parts, used = [], 0
     for number, sql in enumerate(writes):
         parts.append(f"w{number} AS ({_shifted(sql, used)})")
         used += _places(sql)
-    return f"WITH {', '.join(parts)} {_shifted(last, used)}" if parts else last
+    last = _shifted(last, used) if renumber else last
+    return f"WITH {', '.join(parts)} {last}" if parts else last
 
 
 def _places(sql: str) -> int:

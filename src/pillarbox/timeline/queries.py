@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import Connection, literal
-from pillarbox.kernel.together import Statement, rows_json, together
+from pillarbox.kernel.together import Expected, Statement, rows_json, together
 from pillarbox.timeline.rules import Fate
 
 METRICS = (
@@ -95,6 +95,32 @@ WRITE_FIRST = """
     SELECT team_id, email_id, domain_id, domain_name, broadcast_id, 0 AS met FROM fates
     UNION ALL
     SELECT NULL, NULL, NULL, NULL, NULL, count(*) FROM heads
+"""
+
+# The same for whoever knows where the email belongs: then nothing has to be read first.
+FIRST_HEADS = """
+    UPDATE emails e
+       SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, email_id uuid, last_event text, last_event_at timestamptz,
+                 email_sent_at timestamptz, since timestamptz, domain_id uuid, domain_name text,
+                 broadcast_id uuid)
+     WHERE e.team_id = k.team_id AND e.id = k.email_id
+       AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+       AND e.domain_name = k.domain_name AND e.domain_id IS NOT DISTINCT FROM k.domain_id
+       AND e.broadcast_id IS NOT DISTINCT FROM k.broadcast_id
+    RETURNING e.id
+"""
+
+FIRST_FATES = """
+    UPDATE recipients r
+       SET state = k.state, sent_at = k.sent_at, delayed_at = k.delayed_at, bounce_type = k.bounce_type
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, email_id uuid, position smallint, state text, sent_at timestamptz,
+                 delayed_at timestamptz, bounce_type text)
+     WHERE r.team_id = k.team_id AND r.email_id = k.email_id AND r.position = k.position
+       AND r.state = 'queued' AND r.sent_at IS NULL AND r.delayed_at IS NULL AND r.bounce_type IS NULL
+    RETURNING r.email_id
 """
 
 # A detail is JSON within JSON as a text: what a server said may hold NUL, and a document that is
@@ -187,6 +213,51 @@ async def write_first(conn: Connection, firsts: Sequence[First]) -> dict[tuple[U
     if last["met"] != len(found):
         raise Crossed
     return {(row["team_id"], row["email_id"]): row for row in found}
+
+
+class Belongs(NamedTuple):
+    """Where an email belongs: what it is counted under."""
+
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
+    """The statements that store these where nothing has become of the emails yet."""
+    heads, fates = [], []
+    for first, belongs in sorted(rows):
+        key = {"team_id": first.team_id, "email_id": first.email_id}
+        heads.append(
+            {
+                **key,
+                **belongs._asdict(),
+                "last_event": first.last_event,
+                "last_event_at": first.last_event_at,
+                "email_sent_at": first.sent_at,
+                "since": first.since,
+            }
+        )
+        fate = first.fate
+        fates.append(
+            {
+                **key,
+                "position": first.position,
+                "state": fate.state.value,
+                "sent_at": fate.sent_at,
+                "delayed_at": fate.delayed_at,
+                "bounce_type": fate.bounce_type,
+            }
+        )
+    return [
+        Expected(FIRST_HEADS, (rows_json(heads),), len(rows)),
+        Expected(FIRST_FATES, (rows_json(fates),), len(rows)),
+    ]
+
+
+def nobody_told(teams: Collection[UUID]) -> Expected:
+    """That none of the teams has a webhook."""
+    return Expected(WANTED, (literal(teams),), 0)
 
 
 Wanted = Mapping[UUID, Collection[str]]

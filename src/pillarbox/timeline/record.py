@@ -5,7 +5,7 @@ Order of locks everywhere: work items, then emails, then recipients, each in key
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,12 +15,12 @@ import msgspec
 from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.together import Statement
+from pillarbox.kernel.together import Expected, Statement
 from pillarbox.timeline import queries
-from pillarbox.timeline.queries import Crossed, First, Wanted
+from pillarbox.timeline.queries import Belongs, Crossed, First, Wanted
 from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, Step, step
 
-__all__ = ["Crossed", "Publish", "Published", "Timeline"]
+__all__ = ["Belongs", "Crossed", "Publish", "Published", "Timeline"]
 
 QUARTER = 15
 SLOT = 10
@@ -62,6 +62,13 @@ class Opened(NamedTuple):
     published: list[Published]
 
 
+class Settled(NamedTuple):
+    """What the first events of some emails write, all or nothing."""
+
+    writes: list[Expected]
+    taken: list[Entry]
+
+
 class _Counted(NamedTuple):
     team_id: UUID
     start: datetime
@@ -71,11 +78,12 @@ class _Counted(NamedTuple):
 
 
 class Timeline:
-    """Writes the fate of emails. Stateless: the ids and the hook are all it holds."""
+    """Writes the fate of emails. It remembers nothing but which teams have webhooks, of those it met."""
 
     def __init__(self, ids: Ids, publish: Publish = publish_to_nobody) -> None:
         self._ids = ids
         self._publish = publish
+        self._told: frozenset[UUID] = frozenset()
 
     async def record(
         self,
@@ -109,6 +117,7 @@ class Timeline:
         wanted: Wanted = {}
         if batch.lines:
             wanted = await queries.append(conn, batch.lines, batch.increments())
+            self._told = self._told - {line["team_id"] for line in batch.lines} | wanted.keys()
         if batch.published:
             await self.publish(conn, batch.published, wanted)
         return batch.taken
@@ -119,6 +128,27 @@ class Timeline:
         for opening in openings:
             batch.open(opening)
         return Opened(queries.appends(batch.lines, batch.increments()), batch.published)
+
+    def settled(
+        self, entries: Sequence[Entry], belongs: Mapping[tuple[UUID, UUID], Belongs]
+    ) -> Settled | None:
+        """What these events write as the first ones of their emails, in a statement of its own.
+
+        `belongs` says where each email does. None where they cannot be the first, or where a webhook may want
+        them.
+        """
+        batch = _Batch(self._ids)
+        rows = []
+        for email, said in _by_email(entries).items():
+            made = _first(said) if email[0] not in self._told else None
+            if made is None:
+                return None
+            first, steps = made
+            rows.append((first, belongs[email]))
+            batch.adopt(belongs[email]._asdict(), steps)
+        appends = [Expected(*write) for write in queries.appends(batch.lines, batch.increments())]
+        nobody = queries.nobody_told({team for team, _ in belongs})
+        return Settled([*queries.firsts(rows), nobody, *appends], batch.taken)
 
     async def publish(self, conn: Connection, events: Sequence[Published], wanted: Wanted) -> None:
         """Hand the events that are wanted to the webhooks, in the transaction that has written them."""
