@@ -121,6 +121,7 @@ class Parcels:
 
 def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Sequence[Enclosure]) -> Parcel:
     sender = parse_mailbox(row["sender"])
+    html, text = row["bodies"]
     return Parcel(
         team_id,
         row["team_number"],
@@ -132,7 +133,8 @@ def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Se
         _mailboxes(row["reply_to_list"]),
         row["subject"],
         _date(row["created_at"], row["scheduled_at"]),
-        *row["bodies"],
+        html,
+        text,
         _headers(row["headers"]),
         enclosures,
         return_path_of(domain, row["domain_name"]),
