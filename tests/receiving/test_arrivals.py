@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from email.parser import BytesParser
 from email.policy import default
 from hashlib import sha256
@@ -520,23 +521,61 @@ async def purge(pillarbox: World) -> None:
     await found.work()
 
 
+def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
+    """The part that receives, with something of its own."""
+    house = pillarbox.app.house
+    given: dict[str, Any] = {
+        "pool": house.pool,
+        "clock": house.clock,
+        "ids": house.ids,
+        "blobs": house.blobs,
+        "room": house.room,
+        "publisher": house.publisher,
+        "judge": Judge(zone, house.clock, HOSTNAME),
+        "marks": LoopMarks([b"key"]),
+        "threads": house.reading_threads,
+        "rules": ReceivingRules(HOSTNAME),
+        **own,
+    }
+    return Receiving(**given)
+
+
+class Counted(ThreadPoolExecutor):
+    """Threads that count what they are given."""
+
+    count = 0
+
+    def submit(self, *given: Any, **named: Any) -> Any:
+        self.count += 1
+        return super().submit(*given, **named)
+
+
+async def test_what_takes_long_to_read_keeps_nobody_waiting(database_url: str, tmp_path: Path) -> None:
+    """INB-03: large mails, and headers that cost a hundred times what they seem to, are read in threads."""
+    zone = Zone()
+    hostile = "Cc: " + "a:;" * 15_000
+    async with world(database_url, tmp_path, zone=zone) as pillarbox:
+        with Counted(1) as threads:
+            receiving = receiving_of(pillarbox, zone, threads=threads)
+            async with postman(pillarbox, receiving) as post:
+                await harbor(pillarbox)
+                for raw, is_aside in (
+                    (message(), False),
+                    (message(body="x\r\n" * 16_000), False),
+                    (message(body="x\r\n" * 30_000), True),
+                    (message(hostile), True),
+                    (hostile.encode() + b"\r\n", True),
+                ):
+                    before = threads.count
+                    assert (await post.deliver(raw, [HELP])).startswith("250")
+                    assert (threads.count > before) is is_aside
+
+
 async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -> None:
     """Design 6.5: what is under way is bounded; 451, and taken when there is room again."""
     zone = Zone()
     async with world(database_url, tmp_path, zone=zone) as pillarbox:
-        house = pillarbox.app.house
-        receiving = Receiving(
-            pool=house.pool,
-            clock=house.clock,
-            ids=house.ids,
-            blobs=house.blobs,
-            room=house.room,
-            publisher=house.publisher,
-            judge=Judge(zone, house.clock, HOSTNAME),
-            marks=LoopMarks([b"key"]),
-            threads=house.reading_threads,
-            rules=ReceivingRules(HOSTNAME, most_small=1000),
-        )
+        receiving = receiving_of(pillarbox, zone, rules=ReceivingRules(HOSTNAME, most_small=1000))
         async with postman(pillarbox, receiving) as post:
             team = await harbor(pillarbox)
             zone.hold = asyncio.Event()

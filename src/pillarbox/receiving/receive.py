@@ -53,7 +53,8 @@ MOST_TOGETHER: Final = 200
 REMEMBERED: Final = timedelta(hours=24)
 
 IN_PLACE: Final = 64 * 1024
-"""Larger messages are read in a thread."""
+HEAD_IN_PLACE: Final = 16 * 1024
+"""Larger messages are read in a thread, and those with a longer header, each octet of which may cost more."""
 LARGE: Final = 512 * 1024
 EXEMPT: Final = ("postmaster@", "abuse@")
 """Mail to these is never refused for what it is (SMTP-16)."""
@@ -249,10 +250,17 @@ class Receiving:
         return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
 
     async def _by_size(self, raw: bytes, work: Callable[[], T]) -> T:
-        return work() if len(raw) <= IN_PLACE else await self._aside(work)
+        return work() if _is_light(raw) else await self._aside(work)
 
     async def _aside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _is_light(raw: bytes) -> bool:
+    """Whether a message is read so quickly that nobody has to be kept from waiting for it."""
+    if len(raw) <= HEAD_IN_PLACE:
+        return True
+    return len(raw) <= IN_PLACE and raw.find(b"\r\n\r\n", 0, HEAD_IN_PLACE) >= 0
 
 
 def _fingerprint(raw: bytes, arrival: Arrival) -> bytes:
