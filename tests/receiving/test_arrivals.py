@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 from email.parser import BytesParser
 from email.policy import default
 from hashlib import sha256
@@ -16,34 +15,16 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.disk import MIB, small_disk
+from kit.harbor import HELP, harbor, message, raw_of, received, receiving_of
 from kit.http_outside import answer as http_answer
 from kit.http_outside import serving
 from kit.mailroom import still
 from kit.postman import HOSTNAME, postman, receiving_domain
-from kit.smtp_door import dialog
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel import faults
 from pillarbox.mail import dkim
-from pillarbox.mail.loop_marks import LoopMarks
-from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.receive import Receiving, ReceivingRules
-
-HELP = "help@harbor.example"
-
-
-def message(*fields: str, body: str = "Where is berth 12?", sender: str = "ada@quay.example") -> bytes:
-    lines = [f"From: Ada <{sender}>", f"To: {HELP}", "Subject: Berth", "Message-ID: <c81@quay.example>"]
-    return "\r\n".join([*fields, *lines, "", body, ""]).encode()
-
-
-async def received(team: Team) -> list[dict[str, Any]]:
-    return list((await team.get("/emails/receiving")).json()["data"])
-
-
-async def raw_of(team: Team, email_id: str) -> bytes:
-    found = (await team.get(f"/emails/receiving/{email_id}")).json()
-    return bytes((await team.world.client(None).get(found["raw"]["download_url"])).content)
+from pillarbox.receiving.receive import ReceivingRules
 
 
 async def row_of(team: Team) -> Any:
@@ -51,12 +32,6 @@ async def row_of(team: Team) -> Any:
     return await team.world.pool.fetchrow(
         "SELECT * FROM received_emails WHERE team_id = $1 ORDER BY id DESC LIMIT 1", team.id
     )
-
-
-async def harbor(pillarbox: World) -> Team:
-    team = await pillarbox.team()
-    await receiving_domain(team)
-    return team
 
 
 # Trace ---------------------------------------------------------------------------------------------
@@ -220,60 +195,6 @@ async def test_a_message_that_goes_in_circles_is_refused(database_url: str, tmp_
         assert (await post.deliver(message(*[hop] * 50), [HELP])).startswith("250")
         assert (await post.deliver(message(*[hop] * 51), [HELP])).startswith("554 5.4.6")
         assert len(await received(team)) == 1
-
-
-async def test_a_mail_that_was_here_before_is_refused(database_url: str, tmp_path: Path) -> None:
-    """SMTP-14: two addresses that forward to each other get one copy each; whoever is new to it gets it."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
-        first, second = "help@harbor.example", "info@harbor.example"
-        assert (await post.deliver(message(), [first, "third@harbor.example"])).startswith("250")
-        [found] = await received(team)
-        forwarded = await raw_of(team, found["id"])
-        assert (await post.deliver(forwarded, [second])).startswith("250")
-        back = await raw_of(team, (await received(team))[0]["id"])
-        for address in (first, "HELP@Harbor.example", "third@harbor.example", second):
-            assert (await post.deliver(back, [address])).startswith("554 5.4.6"), address
-        assert (await post.deliver(back, ["fourth@harbor.example", first])).startswith("554 5.4.6")
-        assert (await post.deliver(back, ["fourth@harbor.example"])).startswith("250")
-        assert len(await received(team)) == 3
-
-
-async def test_nobody_makes_up_a_mark(database_url: str, tmp_path: Path) -> None:
-    """SMTP-14: what looks like one costs no mail, and another's installation is not ours."""
-    other = LoopMarks([b"another key"])
-    hop = f"Received: from a by b {other.comment([HELP])}; Sat, 03 Oct 2026 08:00:00 +0000"
-    forged = f"X-Pillarbox-Loop: {other.of(HELP)} {'a' * 24}"
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        await harbor(pillarbox)
-        assert (await post.deliver(message(hop, forged), [HELP])).startswith("250 2.0.0 Ok, stored")
-
-
-async def test_forged_results_behind_a_thousand_fields_are_taken_out(
-    database_url: str, tmp_path: Path
-) -> None:
-    """AR-01: however many fields stand in front of them."""
-    forged = "Authentication-Results: mx.pillar.example; dmarc=pass header.from=bank.example"
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
-        assert (await post.deliver(message(*["X: y"] * 1100, forged), [HELP])).startswith("250")
-        [found] = await received(team)
-        assert b"bank.example" not in await raw_of(team, found["id"])
-
-
-async def test_nothing_is_smuggled_past_the_end_of_a_text(database_url: str, tmp_path: Path) -> None:
-    """SMTP-01 with the real desk behind it: refused whole, and nothing of the smuggled sender is stored."""
-    from smtp.test_server_data import FALSE_ENDS, SMUGGLED
-
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
-        for end in FALSE_ENDS.values():
-            async with dialog(post.port) as client:
-                await client.ask("EHLO x", "MAIL FROM:<a@b.example>", f"RCPT TO:<{HELP}>", "DATA")
-                client.write(message() + b"text" + end + SMUGGLED.replace(b"d.example", b"harbor.example"))
-                client.write(b"\r\n.\r\n")
-                assert str(await client.hear()) == "550 5.5.2"
-        assert await received(team) == []
 
 
 async def test_no_message_is_larger_than_forty_mebibytes(database_url: str, tmp_path: Path) -> None:
@@ -519,56 +440,6 @@ async def purge(pillarbox: World) -> None:
     """The round of received mail, now."""
     [found] = [r for r in pillarbox.app.house.rounds if r.kind == "receiving.retention"]
     await found.work()
-
-
-def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
-    """The part that receives, with something of its own."""
-    house = pillarbox.app.house
-    given: dict[str, Any] = {
-        "pool": house.pool,
-        "clock": house.clock,
-        "ids": house.ids,
-        "blobs": house.blobs,
-        "room": house.room,
-        "publisher": house.publisher,
-        "judge": Judge(zone, house.clock, HOSTNAME),
-        "marks": LoopMarks([b"key"]),
-        "threads": house.reading_threads,
-        "rules": ReceivingRules(HOSTNAME),
-        **own,
-    }
-    return Receiving(**given)
-
-
-class Counted(ThreadPoolExecutor):
-    """Threads that count what they are given."""
-
-    count = 0
-
-    def submit(self, *given: Any, **named: Any) -> Any:
-        self.count += 1
-        return super().submit(*given, **named)
-
-
-async def test_what_takes_long_to_read_keeps_nobody_waiting(database_url: str, tmp_path: Path) -> None:
-    """INB-03: large mails, and headers that cost a hundred times what they seem to, are read in threads."""
-    zone = Zone()
-    hostile = "Cc: " + "a:;" * 15_000
-    async with world(database_url, tmp_path, zone=zone) as pillarbox:
-        with Counted(1) as threads:
-            receiving = receiving_of(pillarbox, zone, threads=threads)
-            async with postman(pillarbox, receiving) as post:
-                await harbor(pillarbox)
-                for raw, is_aside in (
-                    (message(), False),
-                    (message(body="x\r\n" * 16_000), False),
-                    (message(body="x\r\n" * 30_000), True),
-                    (message(hostile), True),
-                    (hostile.encode() + b"\r\n", True),
-                ):
-                    before = threads.count
-                    assert (await post.deliver(raw, [HELP])).startswith("250")
-                    assert (threads.count > before) is is_aside
 
 
 async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -> None:

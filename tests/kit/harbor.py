@@ -1,0 +1,59 @@
+"""A team that receives at harbor.example, a message for it, and what it has of what came.
+
+async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    team = await harbor(pillarbox)
+    assert (await post.deliver(message(), [HELP])).startswith("250")
+    [found] = await received(team)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit.postman import HOSTNAME, receiving_domain
+from kit.world import Team, World
+from kit.zone import Zone
+from pillarbox.mail.loop_marks import LoopMarks
+from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.receive import Receiving, ReceivingRules
+
+HELP = "help@harbor.example"
+
+
+def message(*fields: str, body: str = "Where is berth 12?", sender: str = "ada@quay.example") -> bytes:
+    lines = [f"From: Ada <{sender}>", f"To: {HELP}", "Subject: Berth", "Message-ID: <c81@quay.example>"]
+    return "\r\n".join([*fields, *lines, "", body, ""]).encode()
+
+
+async def received(team: Team) -> list[dict[str, Any]]:
+    return list((await team.get("/emails/receiving")).json()["data"])
+
+
+async def raw_of(team: Team, email_id: str) -> bytes:
+    found = (await team.get(f"/emails/receiving/{email_id}")).json()
+    return bytes((await team.world.client(None).get(found["raw"]["download_url"])).content)
+
+
+async def harbor(pillarbox: World) -> Team:
+    team = await pillarbox.team()
+    await receiving_domain(team)
+    return team
+
+
+def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
+    """The part that receives, with something of its own."""
+    house = pillarbox.app.house
+    given: dict[str, Any] = {
+        "pool": house.pool,
+        "clock": house.clock,
+        "ids": house.ids,
+        "blobs": house.blobs,
+        "room": house.room,
+        "publisher": house.publisher,
+        "judge": Judge(zone, house.clock, HOSTNAME),
+        "marks": LoopMarks([b"key"]),
+        "threads": house.reading_threads,
+        "rules": ReceivingRules(HOSTNAME),
+        **own,
+    }
+    return Receiving(**given)
