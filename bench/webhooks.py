@@ -235,7 +235,7 @@ async def statements(report: Report, server: Server, when: str) -> None:
         for name, statement, arguments in (
             ("look", queries.DUE_PLACES, (now, *NOWHERE, PLACES_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
-            ("holders", queries.HOLDERS, (now,)),
+            ("holders", queries.HOLDERS, ()),
             ("count", census.COUNT, (now, census.MOST)),
         ):
             worst = max(worst, await took(report, conn, f"{name} {when}", statement, arguments))

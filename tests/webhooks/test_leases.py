@@ -10,12 +10,20 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import pytest
+
 from kit.clock import ManualClock
 from kit.hooks import Hook, hook, publish
 from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, status
 from kit.world import World, world
 from pillarbox.kernel import register
+from pillarbox.webhooks.dispatch.claims import LEASE, RENEW_EVERY
 from pillarbox.webhooks.dispatch.engine import Dispatcher
+
+ENROLL_ELSEWHERE = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES ($1, 'elsewhere', 1, 1, 'webhooks', $2, $2)
+"""
 
 LEASED = """
     UPDATE webhook_deliveries
@@ -72,21 +80,41 @@ async def test_a_silent_process_elsewhere_loses_its_deliveries_with_its_lease(
     clock, elsewhere = ManualClock(), uuid4()
     async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
         on = await hook(await pillarbox.team(), endpoint=at.url)
-        await pillarbox.pool.execute(
-            "INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)"
-            " VALUES ($1, 'elsewhere', 1, 1, 'webhooks', $2, $2)",
-            elsewhere,
-            clock.now(),
-        )
+        await pillarbox.pool.execute(ENROLL_ELSEWHERE, elsewhere, clock.now())
         await publish(on.team)
         await leased_to(on, elsewhere, 60)
         await publish(on.team)
-        clock.advance(59)
+        await turn(pillarbox)
+        clock.advance(58)
         await turn(pillarbox)
         assert not at.arrivals, "while another process has any of it, all of the webhook is that process's"
-        clock.advance(2)
+        clock.advance(3)
         await turn(pillarbox)
         assert len(at.arrivals) == 2
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=-1), timedelta(hours=1)])
+async def test_a_clock_that_is_wrong_takes_nothing_from_the_living_and_waits_for_no_dead(
+    database_url: str, tmp_path: Path, ahead: timedelta
+) -> None:
+    """DUR-09: to one that is ahead all leases look over, to one behind none ever does. What counts is
+    whether they are renewed."""
+    clock, elsewhere = ManualClock(), uuid4()
+    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
+        on = await hook(await pillarbox.team(), endpoint=at.url)
+        await pillarbox.pool.execute(ENROLL_ELSEWHERE, elsewhere, clock.now())
+        await publish(on.team)
+        for _ in range(9):
+            await leased_to(on, elsewhere, (LEASE - ahead).total_seconds())
+            for _ in range(4):
+                await turn(pillarbox)
+                clock.advance(RENEW_EVERY / 4)
+        assert not at.arrivals
+        clock.advance(LEASE - timedelta(seconds=RENEW_EVERY / 2))
+        await turn(pillarbox)
+        clock.advance(RENEW_EVERY)
+        await turn(pillarbox)
+        assert len(at.arrivals) == 1
 
 
 async def test_a_neighbour_that_is_seen_to_be_dead_loses_them_at_once(

@@ -2,7 +2,7 @@
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
-leaves a row whose lease runs out and that is claimed again; a job that has ended its process
+leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a job that has ended its process
 `MOST_DEATHS` times in a row is not claimed any more (DUR-13).
 
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
@@ -26,6 +26,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.lease_watch import Holding, LeaseWatch
 from pillarbox.kernel.log import get
 
 log = get("jobs")
@@ -36,28 +37,25 @@ MOST_DEATHS = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
+RECOVER_EVERY = 5.0
+MARGIN = 5.0
+"""Seconds before the end of its lease at which a job is not begun any more."""
+
 BROKEN_GAP = timedelta(seconds=30)
 
-# Across teams: free work that is due, and work whose process went silent.
+# Across teams: free work that is due.
 CLAIM = """
-    WITH free AS MATERIALIZED (
+    WITH due AS MATERIALIZED (
         SELECT team_id, id
           FROM jobs
          WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
          ORDER BY due_at
          LIMIT $4
            FOR UPDATE SKIP LOCKED
-    ), lost AS MATERIALIZED (
-        SELECT team_id, id
-          FROM jobs
-         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NOT NULL AND leased_until < $3
-         ORDER BY due_at
-         LIMIT $4
-           FOR UPDATE SKIP LOCKED
     )
     UPDATE jobs j
        SET owner = $1, leased_until = $2, attempt = j.attempt + 1
-      FROM (SELECT team_id, id FROM lost UNION ALL SELECT team_id, id FROM free LIMIT $4) due
+      FROM due
      WHERE j.team_id = due.team_id AND j.id = due.id
     RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
 """
@@ -90,6 +88,20 @@ GIVE_BACK = """
        SET owner = NULL, leased_until = NULL, tries = j.attempt
       FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
      WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+"""
+
+
+# Across teams: who runs jobs, and when the first and the last of the leases end.
+HOLDINGS = """
+    SELECT owner, min(leased_until) AS first, max(leased_until) AS last
+      FROM jobs
+     WHERE owner IS NOT NULL
+     GROUP BY owner
+"""
+
+# Across teams: what the process that went silent had. It counts as a death: `tries` stays behind.
+FREE = """
+    UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
 """
 
 
@@ -179,6 +191,8 @@ class Jobs:
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
+        self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
+        self._recovered = float("-inf")
 
     async def start(self) -> None:
         self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
@@ -203,21 +217,26 @@ class Jobs:
 
     async def look(self) -> int:
         """Claim and start what is due; returns how many jobs were started."""
+        await self._recover()
         return sum([await self._look(track) for track in self._tracks])
 
     async def _look(self, track: _Track) -> int:
         room = min(track.lane.running - len(track.running), track.lane.batch)
         if room <= 0 or not track.lane.kinds:
             return 0
-        now = self._clock.now()
+        now, deadline = self._clock.now(), self._clock.boottime() + LEASE.total_seconds() - MARGIN
         claim = CLAIM_LATEST if track.latest else CLAIM
         rows = await self._pool.fetch(
             claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
         )
         track.backlog = len(rows) == room
         track.latest = track.backlog and not track.latest
-        for row in rows:
-            job = Job(**row)
+        jobs = [Job(**row) for row in rows]
+        if jobs and self._clock.boottime() >= deadline:
+            # This process stood still since it asked: another one may have them by now.
+            await self._give_back(jobs)
+            return 0
+        for job in jobs:
             task = asyncio.create_task(self._run(job))
             self._tasks[task] = job
             track.running.add(task)
@@ -235,10 +254,11 @@ class Jobs:
         while True:
             woken = self._wake.is_set()
             self._wake.clear()
+            await self._safely(self._recover())
             for track in self._tracks:
                 if woken or time() >= track.look_at:
                     began = time()
-                    await self._look_safely(track)
+                    await self._safely(self._look(track))
                     track.look_at = began + (track.lane.pause if track.backlog else LOOK_EVERY)
             try:
                 async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
@@ -246,9 +266,20 @@ class Jobs:
             except TimeoutError:
                 pass
 
-    async def _look_safely(self, track: _Track) -> None:
+    async def _recover(self) -> None:
+        """Free what processes had that went silent."""
+        boottime = self._clock.boottime()
+        if boottime < self._recovered + RECOVER_EVERY:
+            return
+        self._recovered = boottime
+        holdings = [Holding(*row) for row in await self._pool.fetch(HOLDINGS)]
+        for lost in self._watch.lost(holdings, self._clock.now(), boottime):
+            freed = await self._pool.execute(FREE, *lost)
+            log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
+
+    async def _safely(self, work: Awaitable[object]) -> None:
         try:
-            await self._look(track)
+            await work
         except GONE as trouble:
             log.warning("jobs.database_away", trouble=repr(trouble)[:200])
         except Exception:

@@ -11,6 +11,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.kernel.log import get
 from pillarbox.kernel.register import boot_id, enroll, started
 from pillarbox.kernel.secrets import KeyRing, KeyRingError
@@ -24,8 +25,9 @@ log = get("webhooks")
 
 LEASE = timedelta(seconds=60)
 RENEW_EVERY = 20.0
-MARGIN = 5.0
-"""Seconds before the end of its lease at which the holder no longer trusts it."""
+MARGIN = 20.0
+"""Seconds before the end of its lease at which the holder begins nothing more: what it begins a moment before
+takes fifteen at most."""
 
 PLACES_PER_PAGE = 500
 NOWHERE: Place = (UUID(int=0), UUID(int=0))
@@ -55,6 +57,7 @@ class Claims:
         self._ring = ring
         self._bodies = bodies
         self._after = NOWHERE
+        self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
 
     async def due(self) -> tuple[list[Place], bool]:
         """The next webhooks with due work, and whether that was the last page: goes round call by call."""
@@ -105,13 +108,13 @@ class Claims:
             await queries.give_back(self._pool, keys, self._owner, earliest)
 
     async def recover(self) -> int:
-        """Free deliveries whose lease has run out, and those of dead processes; returns how many."""
-        now, freed = self._clock.now(), 0
-        for holder in await queries.holders(self._pool, now):
-            if holder.owner != self._owner and _is_dead(holder):
-                freed += await queries.free(self._pool, holder.owner, FAR)
-            elif holder.over:
-                freed += await queries.free(self._pool, holder.owner, now)
+        """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
+        holders = await queries.holders(self._pool)
+        lost = self._watch.lost(
+            [Holding(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()
+        )
+        lost += [Lost(h.owner, FAR) for h in holders if h.owner != self._owner and _is_dead(h)]
+        freed = sum([await queries.free(self._pool, *one) for one in lost])
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
             figures.LEASES_RECOVERED.add(freed)

@@ -284,6 +284,7 @@ class Dispatcher:
         if self._clock.boottime() >= delivery.deadline:
             figures.LEASES_LOST.add()
             log.warning("webhooks.lease_lost", webhook=delivery.webhook_id, message=delivery.event_id)
+            await _quietly(self._claims.give_back([delivery]))
             return None
         await faults.point("webhooks.claimed")
         began, now = self._clock.boottime(), self._clock.now()

@@ -148,33 +148,42 @@ PUT_OFF = """
      WHERE d.ctid = first.spot AND d.team_id = $1 AND NOT first.hopeless
 """
 
-# Across teams: who holds deliveries, and whether any of a holder's leases is over. One index descent for
-# each holder. A holder that is not in the register is dead.
+# Across teams: who holds deliveries, and when the first and the last of a holder's leases end. Two index
+# descents for each holder. One that is not in the register is dead.
 HOLDERS = """
     WITH RECURSIVE holders AS (
-        (SELECT owner FROM webhook_deliveries WHERE owner IS NOT NULL ORDER BY owner, leased_until LIMIT 1)
+        (SELECT owner, leased_until
+           FROM webhook_deliveries
+          WHERE owner IS NOT NULL
+          ORDER BY owner, leased_until
+          LIMIT 1)
         UNION ALL
-        SELECT next.owner
+        SELECT next.owner, next.leased_until
           FROM holders
          CROSS JOIN LATERAL (
-               SELECT owner FROM webhook_deliveries
+               SELECT owner, leased_until FROM webhook_deliveries
                 WHERE owner IS NOT NULL AND owner > holders.owner
                 ORDER BY owner, leased_until
                 LIMIT 1) AS next
     )
-    SELECT h.owner, p.id IS NOT NULL AS known, p.host, p.pid, p.pid_start,
-           EXISTS (SELECT FROM webhook_deliveries d
-                    WHERE d.owner IS NOT NULL AND d.owner = h.owner AND d.leased_until < $1) AS over
+    SELECT h.owner, h.leased_until AS first, latest.leased_until AS last, p.id IS NOT NULL AS known, p.host,
+           p.pid, p.pid_start
       FROM holders h
+     CROSS JOIN LATERAL (
+           SELECT d.leased_until
+             FROM webhook_deliveries d
+            WHERE d.owner IS NOT NULL AND d.owner = h.owner
+            ORDER BY d.owner DESC, d.leased_until DESC
+            LIMIT 1) AS latest
       LEFT JOIN processes p ON p.id = h.owner
 """
 
-# Across teams: deliveries whose holder is dead ($2 in the far future) or went silent ($2 now).
+# Across teams: deliveries whose holder is dead ($2 in the far future) or went silent.
 FREE = """
     WITH lost AS MATERIALIZED (
         SELECT team_id, webhook_id, event_id, replay
           FROM webhook_deliveries
-         WHERE owner IS NOT NULL AND owner = $1 AND leased_until < $2
+         WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
          ORDER BY owner, leased_until
          LIMIT $3
            FOR UPDATE SKIP LOCKED
@@ -295,14 +304,16 @@ class Taken(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A process that holds leases. `known` where it is in the register, `over` where a lease has run out."""
+    """A process that holds leases, from the `first` that ends to the `last`; `known` where it is in the
+    register."""
 
     owner: UUID
+    first: datetime
+    last: datetime
     known: bool
     host: str | None
     pid: int | None
     pid_start: int | None
-    over: bool
 
 
 async def due_places(conn: Source, now: datetime, after: Place, most: int) -> list[DuePlace]:
@@ -348,14 +359,14 @@ async def put_off(conn: Source, place: Place, now: datetime, until: datetime, ho
     await conn.execute(PUT_OFF, *place, now, until, hopeless, SCHEDULED)
 
 
-async def holders(conn: Source, now: datetime) -> list[Holder]:
+async def holders(conn: Source) -> list[Holder]:
     """Everybody who holds leases."""
-    return [Holder(*row) for row in await conn.fetch(HOLDERS, now)]
+    return [Holder(*row) for row in await conn.fetch(HOLDERS)]
 
 
-async def free(conn: Source, owner: UUID, before: datetime, most: int = 2000) -> int:
-    """Free deliveries of this holder whose lease ends before then; returns how many."""
-    status: str = await conn.execute(FREE, owner, before, most)
+async def free(conn: Source, owner: UUID, until: datetime, most: int = 2000) -> int:
+    """Free deliveries of this holder whose lease ends until then; returns how many."""
+    status: str = await conn.execute(FREE, owner, until, most)
     return int(status.rsplit(" ", 1)[-1])
 
 

@@ -1,0 +1,66 @@
+"""When the leases of a process have really run out (DUR-09).
+
+Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
+all processes look as if they had ended long ago, and to somebody whose clock is wrong they do so for ever,
+or never end. But a holder that lives renews what it holds, and then the ends of its leases move. So a holder
+is silent when the earliest of them has stood still for longer than renewals are apart, and is over; or when
+it has stood still for as long as a lease lasts, whatever it says. Both are measured on a clock that never
+jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+
+class Holding(NamedTuple):
+    """What a process holds: when the first of its leases ends, and when the last."""
+
+    owner: UUID
+    first: datetime
+    last: datetime
+
+
+class Lost(NamedTuple):
+    """Leases of a holder that went silent: all that end at `until` or before."""
+
+    owner: UUID
+    until: datetime
+
+
+class _Still(NamedTuple):
+    """Since when (boot time) the first lease has stood still, and the last one that there was then."""
+
+    first: datetime
+    last: datetime
+    since: float
+
+
+class LeaseWatch:
+    """Remembers how leases looked. `lease` and `renewed_every` are seconds."""
+
+    def __init__(self, lease: float, renewed_every: float) -> None:
+        self._lease = lease
+        self._confirm = renewed_every * 1.25
+        self._still: dict[UUID, _Still] = {}
+
+    def lost(self, holdings: Iterable[Holding], now: datetime, boottime: float) -> list[Lost]:
+        """What is lost, of all that is held; to be asked again and again."""
+        self._still = {holding.owner: self._seen(holding, boottime) for holding in holdings}
+        return [
+            Lost(owner, still.last)
+            for owner, still in self._still.items()
+            if self._is_silent(boottime - still.since, still.first < now)
+        ]
+
+    def _seen(self, holding: Holding, boottime: float) -> _Still:
+        before = self._still.get(holding.owner)
+        if before is not None and before.first == holding.first:
+            return before
+        return _Still(holding.first, holding.last, boottime)
+
+    def _is_silent(self, seconds: float, is_over: bool) -> bool:
+        return seconds >= self._lease or (is_over and seconds >= self._confirm)

@@ -1,0 +1,107 @@
+"""Leases of background jobs, whatever the wall clocks say (DUR-09)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from kit.clock import START, ManualClock
+from kit.mailroom import clock_of, still
+from pillarbox.kernel.lease_watch import Holding, LeaseWatch, Lost
+from pillarbox.kernel.work import LEASE, RENEW_EVERY, Finished, Job, Jobs
+
+KIND = "test.job"
+SECONDS = LEASE.total_seconds()
+HOLDER, OTHER = UUID(int=1), UUID(int=2)
+
+ADD = """
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+    VALUES (gen_random_uuid(), gen_random_uuid(), $1, gen_random_uuid(), $2, $2)
+"""
+RENEWED = "UPDATE jobs SET leased_until = $1 WHERE owner = $2"
+
+
+def jobs(pool: asyncpg.Pool, clock: ManualClock, owner: UUID, ended: list[Job]) -> Jobs:
+    async def work(job: Job) -> Finished:
+        ended.append(job)
+        return Finished()
+
+    return Jobs(pool, clock, owner, {KIND: work})
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=-1), timedelta(), timedelta(hours=1)])
+async def test_a_job_stays_with_the_living_and_leaves_the_dead(
+    database_url: str, tmp_path: Path, ahead: timedelta
+) -> None:
+    """The other process's clock is an hour behind, right, or an hour ahead of the holder's."""
+    async with still(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+        await pool.execute(ADD, KIND, clock.now())
+        taken = asyncio.Event()
+
+        async def hold(_: Job) -> Finished:
+            taken.set()
+            await asyncio.Event().wait()
+            return Finished()
+
+        holder, other = Jobs(pool, clock, HOLDER, {KIND: hold}), jobs(pool, clock, OTHER, done)
+        assert await holder.look() == 1
+        await taken.wait()
+        for _ in range(6):
+            await pool.execute(RENEWED, clock.now() - ahead + LEASE, HOLDER)
+            for _ in range(4):
+                assert await other.look() == 0
+                clock.advance(RENEW_EVERY / 4)
+        clock.advance(LEASE - timedelta(seconds=RENEW_EVERY / 2))
+        await other.look()
+        clock.advance(RENEW_EVERY)
+        await other.look()
+        await other.idle()
+        assert [(job.attempt, job.tries) for job in done] == [(2, 0)], "a death, and counted as one"
+        await holder.stop(0)
+
+
+async def test_who_stood_still_while_it_claimed_begins_nothing(database_url: str, tmp_path: Path) -> None:
+    """The claim is committed, and the lease over when its answer is read."""
+    async with still(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+        frozen, later = jobs(pool, clock, HOLDER, done), jobs(pool, clock, OTHER, done)
+        assert await frozen.look() == 0
+        await pool.execute(ADD, KIND, clock.now())
+        await pool.execute(ADD, KIND, clock.now())
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute("LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE")
+            looking = asyncio.create_task(frozen.look())
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not await conn.fetchval(waiting):
+                await asyncio.sleep(0.01)
+            clock.advance(LEASE)
+        assert await looking == 0
+        assert not done
+        assert await later.look() == 2
+        await later.idle()
+        assert [(job.attempt, job.tries) for job in done] == [(2, 1)] * 2
+
+
+def at(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+def test_the_rule() -> None:
+    """What stands still is watched from its first sight on; what came later is not lost with it."""
+    watch = LeaseWatch(60, 20)
+    first, last, later = (START + at(seconds) for seconds in (50, 60, 80))
+    assert watch.lost([Holding(HOLDER, first, last)], START, 0) == []
+    assert watch.lost([Holding(HOLDER, first, later)], START + at(51), 24) == []
+    assert watch.lost([Holding(HOLDER, first, later)], START, 59) == []
+    assert watch.lost([Holding(HOLDER, first, later)], START + at(51), 59) == [Lost(HOLDER, last)]
+    assert watch.lost([Holding(HOLDER, first, later)], START, 60) == [Lost(HOLDER, last)]
+    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 61) == [], "it moved"
+    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 86) == [Lost(HOLDER, later)]
+    assert watch.lost([], START + at(90), 87) == []
+    assert watch.lost([Holding(HOLDER, later, later)], START + at(90), 1000) == [], "seen anew"
