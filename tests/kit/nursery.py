@@ -21,8 +21,9 @@ from pillarbox.kernel import faults, log, shared_memory
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import settings_of
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.nursery_process import FACTORY
 from pillarbox.kernel.process import die_with_parent
-from pillarbox.kernel.runtime import FACTORY, Runtime
+from pillarbox.kernel.runtime import Runtime
 from pillarbox.kernel.workers import READY
 
 LOG = "workers.log"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-import typer
+from pillarbox.kernel.nursery_process import FACTORY, started
 
-from pillarbox.kernel.config import ConfigError
+if TYPE_CHECKING:
+    import typer
 
 COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
@@ -21,6 +23,8 @@ FAILED = 1
 
 def program(only: str | None = None) -> typer.Typer:
     """The command line; with `only` just that command, so that a server does not load the others to start."""
+    import typer
+
     app = typer.Typer(
         name="pillarbox",
         help="A self-hosted email platform.",
@@ -45,22 +49,30 @@ def nothing() -> None:
 
 def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
+    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    # Loading the program takes longest in a start: it begins before we load what reads the command line.
+    nursery = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
     try:
-        wanted = sys.argv[1] if len(sys.argv) > 1 else None
-        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)()
-    except ConfigError as problem:
-        sys.exit(complaint(problem, WRONG_SETTING))
+        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)(obj=nursery)
     except Exception as problem:
-        if not is_sentence(problem):
+        status = status_of(problem)
+        if status is None:
             raise
-        sys.exit(complaint(problem, FAILED))
+        sys.exit(complaint(problem, status))
+    finally:
+        if nursery is not None:
+            nursery.process.kill()
 
 
-def is_sentence(problem: Exception) -> bool:
-    """Whether it was written for the operator."""
-    from pillarbox.kernel.supervisor import SENTENCES  # loads much that not every command needs
+def status_of(problem: Exception) -> int | None:
+    """The exit status after a sentence for the operator; None for any other exception."""
+    # Loads much that not every command needs.
+    from pillarbox.kernel.config import ConfigError
+    from pillarbox.kernel.supervisor import SENTENCES
 
-    return isinstance(problem, SENTENCES)
+    if isinstance(problem, ConfigError):
+        return WRONG_SETTING
+    return FAILED if isinstance(problem, SENTENCES) else None
 
 
 def complaint(problem: Exception, status: int) -> int:

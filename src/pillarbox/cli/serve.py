@@ -1,7 +1,7 @@
 """`pillarbox serve`: its options are the table of settings.
 
-Only what reads the options is imported here: the nursery is started first, because loading the program takes
-longest, and the supervisor is loaded beside it.
+The nursery runs already when the options are read, because loading the program takes longest
+(`pillarbox.cli.main`).
 """
 
 from __future__ import annotations
@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pillarbox.kernel.config import Settings, read_settings
-from pillarbox.kernel.nursery_process import started
-from pillarbox.kernel.runtime import FACTORY
 from pillarbox.kernel.setting_table import SETTINGS, Setting
 
 if TYPE_CHECKING:
     from pillarbox.kernel.db import Connection
 
 
-def command(**flags: str | None) -> None:
+def command(context: typer.Context, **flags: str | None) -> None:
     """Run Pillarbox: database, API, delivery and background work, until a signal."""
     settings = read_settings(flags)
-    nursery = started(FACTORY)
     from pillarbox.kernel.supervisor import serve
 
-    raise typer.Exit(serve(settings, first_team, factory=FACTORY, nursery=nursery))
+    raise typer.Exit(serve(settings, first_team, nursery=context.obj))
 
 
 async def first_team(conn: Connection, settings: Settings) -> str | None:
@@ -66,7 +63,8 @@ def option(setting: Setting) -> inspect.Parameter:
 
 def with_options(function: Any, settings: Iterable[Setting]) -> None:
     """Give `function` one option for each setting: typer reads the signature."""
-    parameters = [option(setting) for setting in settings]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *(option(setting) for setting in settings)]
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 

@@ -1,7 +1,7 @@
 """The nursery as a process: how it is started, and what both ends of its channel know.
 
-Imports as little as can be: loading the program is the longest part of a start, so it begins before the rest
-of the supervisor is loaded.
+Imports as little as can be: loading the program is the longest part of a start, so it begins before anything
+else is loaded, even what reads the command line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pillarbox.kernel.setting_table import PREFIX
 
 NAME = "pillarbox.nursery"
+FACTORY = "pillarbox.app:build"
+"""What makes the application of a worker (`kernel.runtime.Factory`)."""
+
 LONGEST_REQUEST = 4096
 MOST_DESCRIPTORS = 200
 STDERR = 2

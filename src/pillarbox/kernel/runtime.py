@@ -10,8 +10,6 @@ from uuid import UUID
 
 from pillarbox.kernel.config import Settings
 
-FACTORY = "pillarbox.app:build"
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -35,10 +35,9 @@ from pillarbox.kernel.doors import HTTP, SMTP, DoorError, bind, bound_at, submis
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
-from pillarbox.kernel.nursery_process import NurseryProcess
+from pillarbox.kernel.nursery_process import FACTORY, NurseryProcess
 from pillarbox.kernel.pgfiles import ProgramsError
 from pillarbox.kernel.process import reap_orphans
-from pillarbox.kernel.runtime import FACTORY
 from pillarbox.kernel.setting_kinds import HostPort, Role, RouteKind
 from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 
