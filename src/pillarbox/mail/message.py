@@ -5,9 +5,9 @@
     message.content(message.attachments[0])
 
 `parse` takes any octets and never raises; its time is linear in their number and nothing of them is
-copied but what is decoded. Attachments are decoded when they are asked for. Lines may end in CRLF, LF,
-or CR alone. What could not be read shows as None or an empty value; the raw message stays the truth
-(INB-01). Messages inside the message are attachments; `parse` reads them in turn when somebody asks.
+copied but what is decoded. Bodies and attachments are decoded when they are asked for. Lines may end in
+CRLF, LF, or CR alone. What could not be read shows as None or an empty value; the raw message stays the
+truth (INB-01). Messages inside the message are attachments; `parse` reads them in turn when somebody asks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import datetime
 
 from pillarbox.mail import correspondents, message_bodies, message_headers, mime_parts
 from pillarbox.mail.correspondents import Correspondent, Correspondents
-from pillarbox.mail.message_bodies import Attachment
+from pillarbox.mail.message_bodies import Attachment, Bodies
 from pillarbox.mail.message_headers import Header
 from pillarbox.mail.mime_parts import Part
 
@@ -42,14 +42,30 @@ class Message:
     bcc: tuple[Correspondent, ...]
     reply_to: tuple[Correspondent, ...]
     subject: str
-    date: datetime | None
     message_id: str | None
     received_for: tuple[str, ...]
-    text: str | None
-    html: str | None
-    attachments: tuple[Attachment, ...]
+    bodies: Bodies
     root: Part
     complete: bool
+    named: Mapping[str, Sequence[Header]]
+    """The headers under their names in lower case."""
+
+    @property
+    def text(self) -> str | None:
+        return self.bodies.text
+
+    @property
+    def html(self) -> str | None:
+        return self.bodies.html
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return self.bodies.attachments
+
+    @property
+    def date(self) -> datetime | None:
+        """The instant of the topmost Date, in UTC."""
+        return message_headers.date(_shown(self.named, "date"))
 
     @property
     def author(self) -> str:
@@ -74,8 +90,7 @@ class Message:
 
     def all(self, name: str) -> list[str]:
         """The decoded values of every header of that name, from the top."""
-        wanted = name.lower()
-        return [header.value for header in self.headers if header.name.lower() == wanted]
+        return [header.value for header in self.named.get(name.lower(), ())]
 
     def joined_headers(self) -> dict[str, str]:
         """The headers as the API shows them (receiving.md 2.2)."""
@@ -99,7 +114,6 @@ def parse(raw: bytes) -> Message:
     root, is_divided = mime_parts.tree(
         raw, {name: found[0].raw for name, found in named.items()}, block.body_start
     )
-    bodies = message_bodies.bodies(raw, root)
     return Message(
         raw=raw,
         headers=headers,
@@ -109,14 +123,12 @@ def parse(raw: bytes) -> Message:
         bcc=_mailboxes(named.get("bcc", ())),
         reply_to=_mailboxes(named.get("reply-to", ())),
         subject=_shown(named, "subject")[:LONGEST_SUBJECT],
-        date=message_headers.date(_shown(named, "date")),
         message_id=message_headers.message_id(_shown(named, "message-id")),
         received_for=message_headers.received_for([header.raw for header in named.get("received", ())]),
-        text=bodies.text,
-        html=bodies.html,
-        attachments=bodies.attachments,
+        bodies=message_bodies.bodies(raw, root),
         root=root,
         complete=block.complete and is_divided,
+        named=named,
     )
 
 
@@ -127,11 +139,13 @@ def _shown(named: Mapping[str, Sequence[Header]], name: str) -> str:
 
 def _authors(headers: Sequence[Header]) -> Correspondents:
     """The From mailboxes; a list is exact only when there is one header (DMARC-02)."""
+    if len(headers) == 1:
+        return correspondents.read(headers[0].raw)
     read = [correspondents.read(header.raw) for header in headers]
-    if len(read) == 1:
-        return read[0]
     return Correspondents(tuple([mailbox for found in read for mailbox in found.mailboxes]), False)
 
 
 def _mailboxes(headers: Sequence[Header]) -> tuple[Correspondent, ...]:
+    if len(headers) == 1:
+        return correspondents.read(headers[0].raw).mailboxes
     return tuple([mailbox for header in headers for mailbox in correspondents.read(header.raw).mailboxes])

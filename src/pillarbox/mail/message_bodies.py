@@ -10,7 +10,7 @@ and the text is what is left without them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,12 +43,42 @@ class Attachment:
     part: Part
 
 
-class Bodies(NamedTuple):
-    """What a message says, and what it carries, in the order of the message."""
+class Bodies:
+    """What a message says, and what it carries, in the order of the message. Text and html are decoded when
+    they are asked for, and kept."""
 
-    text: str | None
-    html: str | None
-    attachments: tuple[Attachment, ...]
+    __slots__ = ("_html", "_htmls", "_octets", "_plain", "_raw", "_text", "attachments")
+
+    def __init__(
+        self,
+        raw: bytes,
+        plain: Part | None,
+        octets: bytes | None,
+        htmls: Sequence[Part],
+        attachments: tuple[Attachment, ...],
+    ) -> None:
+        self._raw = raw
+        self._plain = plain
+        self._octets = octets
+        self._htmls = htmls
+        self._text: str | None = None
+        self._html: str | None = None
+        self.attachments = attachments
+
+    @property
+    def text(self) -> str | None:
+        """The text with LF line ends."""
+        if self._text is None and self._plain is not None:
+            octets = mime_parts.content(self._raw, self._plain) if self._octets is None else self._octets
+            text = charsets.decode(octets, self._plain.charset)
+            self._text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        return self._text
+
+    @property
+    def html(self) -> str | None:
+        if self._html is None and self._htmls:
+            self._html = "".join([_html(self._raw, part) for part in self._htmls])
+        return self._html
 
 
 class _Candidate(NamedTuple):
@@ -62,6 +92,9 @@ class _Candidate(NamedTuple):
 
 def bodies(raw: bytes, root: Part) -> Bodies:
     """The bodies and attachments of the message whose root part is `root`."""
+    if not root.children and _is_text(root):
+        octets, inside = _without_files(raw, root)
+        return Bodies(raw, root, octets, (), tuple(inside))
     leaves = list(_candidates(root, True, 0, 0))
     plain = _first(leaves, "text/plain")
     texts = [] if plain is None else [plain]
@@ -71,12 +104,20 @@ def bodies(raw: bytes, root: Part) -> Bodies:
     htmls = _html_parts(leaves)
     chosen = {id(candidate.part) for candidate in (*texts, *htmls)}
     files = [_attachment(raw, c.part) for c in leaves if id(c.part) not in chosen]
-    text = None
+    octets = None
     if texts:
-        text, inside = _text(raw, texts[0].part)
+        octets, inside = _without_files(raw, texts[0].part)
         files = _in_order(files, inside)
-    html = "".join([_html(raw, c.part) for c in htmls]) if htmls else None
-    return Bodies(text, html, tuple(files))
+    text = texts[0].part if texts else None
+    return Bodies(raw, text, octets, [c.part for c in htmls], tuple(files))
+
+
+def _is_text(part: Part) -> bool:
+    return (
+        part.content_type == "text/plain"
+        and part.disposition != "attachment"
+        and part.end - part.content_start <= LONGEST_BODY
+    )
 
 
 def _candidates(part: Part, may_be_body: bool, mixed: int, child: int) -> Iterator[_Candidate]:
@@ -135,19 +176,11 @@ def _html(raw: bytes, part: Part) -> str:
     return charsets.decode_html(mime_parts.content(raw, part), part.charset)
 
 
-def _text(raw: bytes, part: Part) -> tuple[str, list[Attachment]]:
-    """The text with LF line ends, and the files that stood uuencoded in it."""
-    octets, inside = _without_files(raw, part)
-    text = charsets.decode(octets, part.charset)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text, inside
-
-
-def _without_files(raw: bytes, part: Part) -> tuple[bytes, list[Attachment]]:
+def _without_files(raw: bytes, part: Part) -> tuple[bytes | None, list[Attachment]]:
+    """The files that stand uuencoded in a text; where there may be some, also what is left without them."""
     start, end = part.content_start, part.end
     if part.encoding not in transfer_decoding.IDENTITY or raw.find(b"begin ", start, end) < 0:
-        return mime_parts.content(raw, part), []
+        return None, []
     kept: list[bytes] = []
     files: list[Attachment] = []
     at = start

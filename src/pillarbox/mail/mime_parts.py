@@ -170,6 +170,8 @@ class _Splitter:
 
 def _disposition(raw: bytes | None, kind: Parameterized) -> tuple[str | None, str | None]:
     """The disposition, and the cleaned file name from wherever it stands."""
+    if not raw and not kind.parameters:
+        return None, None
     declared = mime_parameters.parse(raw) if raw else Parameterized("", {})
     disposition = declared.value if declared.value in ("", "inline") else "attachment"
     name = (declared.get("filename") or kind.get("name") or declared.get("name") or "").strip()

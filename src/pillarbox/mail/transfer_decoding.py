@@ -30,7 +30,9 @@ IDENTITY = ("7bit", "8bit", "binary")
 
 def encoding_named(raw: bytes | None) -> str:
     """The encoding that a Content-Transfer-Encoding names, in lower case; 7bit where there is none."""
-    words = (raw or b"").split(b"(", 1)[0].strip(b" \t\r\n\"';").split()
+    if not raw:
+        return "7bit"
+    words = raw.split(b"(", 1)[0].strip(b" \t\r\n\"';").split()
     return words[0].lower().decode("ascii", "replace") if words else "7bit"
 
 
