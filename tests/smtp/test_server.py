@@ -159,6 +159,21 @@ async def test_text_before_the_go_ahead_ends_the_session() -> None:
     assert desk.kept == []
 
 
+@pytest.mark.parametrize(
+    "before", [b"", b"EHLO x\r\n", b"EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<unknown@d.example>\r\n"]
+)
+async def test_a_text_behind_a_data_that_is_refused_is_no_command(before: bytes) -> None:
+    """SMTP-03: nobody smuggles commands in a text by having no recipient accepted."""
+    desk = Notebook()
+    async with door(desk) as found, found.dialog() as client:
+        client.write(
+            before + b"DATA\r\nSubject: x\r\n\r\nEHLO x\r\nMAIL FROM:<evil@b.example>\r\n"
+            b"RCPT TO:<c@d.example>\r\nDATA\r\n"
+        )
+        assert str((await client.over())[-1]) == "554 5.5.0"
+    assert desk.ended_count == (b"MAIL" in before)
+
+
 @on_each_loop
 async def test_a_line_of_ten_megabytes_is_refused_and_takes_no_memory() -> None:
     """SMTP-05."""

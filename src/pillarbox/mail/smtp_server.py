@@ -198,12 +198,14 @@ class Session(Conversation):
     def _data(self, rest: bytes) -> None:
         if rest.strip():
             self._error(say.BAD_ARGUMENT)
+        elif self._lines.pending:
+            # DATA is the last of its group (RFC 2920, 3.1): this is a text, also where DATA would be refused,
+            # and may not be taken for commands.
+            self._answer(say.EARLY_TALKER)
         elif self.sender is None:
             self._error(say.OUT_OF_ORDER)
         elif not self.recipients:
             self._error(say.NO_RECIPIENTS)
-        elif self._lines.pending:
-            self._answer(say.EARLY_TALKER)
         else:
             house = self._house
             self._intake = Intake(house.most_octets, normalize=house.normalize, folder=house.folder)
