@@ -115,9 +115,15 @@ def install(place: Path, root: Path, wanted: str) -> int:
     if status:
         return complain("the packages could not be installed; the lines above say why")
     (site_packages(place) / SOURCE_PATH).write_text(f"{root / 'src'}\n", encoding="utf-8")
+    compile_sources(python_of(place), root / "src")
     for name in SETS[wanted]:
         (place / STAMP.format(name)).write_text(stamp_text(root, name), encoding="utf-8")
     return 0
+
+
+def compile_sources(python: Path, folder: Path) -> None:
+    """So that the first start need not do it. Where we may not write, every start does."""
+    subprocess.run([str(python), "-I", "-m", "compileall", "-qq", str(folder)], stdout=sys.stderr)
 
 
 def runs(python: Path) -> bool:

@@ -183,7 +183,7 @@ def _await_ready(process: subprocess.Popen[bytes], deadline: float) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Ours without settings and without module paths."""
-    return {
-        name: text for name, text in os.environ.items() if not name.startswith(("PILLARBOX_", "PYTHONPATH"))
-    }
+    """Ours without settings and without module paths. Compiled modules are kept, as `script/server` keeps
+    them: with this variable each process would compile the program first."""
+    unwanted = ("PILLARBOX_", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+    return {name: text for name, text in os.environ.items() if not name.startswith(unwanted)}
