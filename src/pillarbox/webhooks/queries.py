@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb, literal
+from pillarbox.kernel.db import Connection, Source, TeamDb
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.paging import Page
+from pillarbox.kernel.together import rows_json
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
 from pillarbox.webhooks.verdicts import Health, Key, Verdict
 
@@ -35,11 +36,13 @@ REFER = """
                                     epoch, due_at)
     SELECT k.team_id, w.id, k.id, k.kind, k.at, k.subject_id, k.position, k.detail::json, w.epoch,
            CASE w.kind WHEN 'listener' THEN 'infinity' ELSE k.at END
-      FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text[], $4::text::timestamptz[],
-                  $5::text::uuid[], $6::text::smallint[], $7::text[])
-           AS k (id, team_id, kind, at, subject_id, position, detail)
+      FROM json_to_recordset($1::text::json)
+           AS k (id uuid, team_id uuid, kind text, at timestamptz, subject_id uuid, position smallint,
+                 detail text)
       JOIN webhooks w ON w.team_id = k.team_id AND w.status = 'enabled' AND k.kind = ANY (w.events)
 """
+
+REFERRED: Final = ("id", "team_id", "kind", "at", "subject_id", "position", "detail")
 
 JOB_REMOVE: Final = "webhook.remove"
 
@@ -367,19 +370,8 @@ async def publish(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
 
 async def refer(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
     """Store what is owed for events whose body is made later; returns how many deliveries that are."""
-    ids, teams, kinds, times, subjects, positions, details = zip(*rows, strict=True)
-    return _count(
-        await conn.execute(
-            REFER,
-            literal(ids),
-            literal(teams),
-            kinds,
-            literal(times),
-            literal(subjects),
-            literal(positions),
-            details,
-        )
-    )
+    named = [dict(zip(REFERRED, row, strict=True)) for row in rows]
+    return _count(await conn.execute(REFER, rows_json(named)))
 
 
 async def bodies(conn: Source, team_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, bytes]:
