@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """One reply as it goes over the wire; `closes` ends the session after it."""
+    """One reply as it goes over the wire; `closes` ends the session after it. With LMTP `wire` may have a
+    reply for each recipient, `replies` of them."""
 
     code: int
     wire: bytes
     closes: bool = False
+    replies: int = 1
 
     @property
     def is_yes(self) -> bool:
@@ -35,12 +37,20 @@ def lines(code: int, texts: Iterable[str]) -> Answer:
     return Answer(code, wire)
 
 
+def each(answers: Sequence[Answer]) -> Answer:
+    """A reply for each recipient, in their order (RFC 2033, 4.2); a yes where one of them is."""
+    return Answer(
+        min([said.code for said in answers]), b"".join([said.wire for said in answers]), replies=len(answers)
+    )
+
+
 _VISIBLE = bytes(byte if 32 <= byte < 127 else 63 for byte in range(256))
 
 OK = answer(250, "2.0.0", "Ok")
 SENDER_OK = answer(250, "2.1.0", "Ok")
 RECIPIENT_OK = answer(250, "2.1.5", "Ok")
 HELP = lines(214, ["EHLO HELO MAIL RCPT DATA RSET NOOP QUIT VRFY HELP STARTTLS AUTH"])
+LMTP_HELP = lines(214, ["LHLO MAIL RCPT DATA RSET NOOP QUIT VRFY HELP"])
 GO_AHEAD = answer(354, None, "End data with <CR><LF>.<CR><LF>")
 BYE = answer(221, "2.0.0", "Bye", closes=True)
 CANNOT_VERIFY = answer(252, "2.1.5", "Send some mail, it will be tried")
@@ -57,6 +67,7 @@ TROUBLE = answer(451, "4.3.0", "The message could not be stored, try again later
 TOO_MANY_RECIPIENTS = answer(452, "4.5.3", "Too many recipients")
 LATER = answer(451, "4.3.2", "The service is busy, try again later")
 
+SAY_LHLO = answer(500, "5.5.1", "This is LMTP, say LHLO")
 UNKNOWN = answer(500, "5.5.2", "The command is not known")
 TOO_LONG = answer(500, "5.5.2", "The line is too long")
 BAD_LINE = answer(500, "5.5.2", "A line ends with CR LF, and neither stands alone")
@@ -68,6 +79,8 @@ RESPONSE_TOO_LONG = answer(500, "5.5.6", "The response is too long")
 NOT_IMPLEMENTED = answer(502, "5.5.1", "The command is not implemented")
 OUT_OF_ORDER = answer(503, "5.5.1", "The command is out of order")
 HELLO_FIRST = answer(503, "5.5.1", "Say EHLO or HELO first")
+LHLO_FIRST = answer(503, "5.5.1", "Say LHLO first")
+NOBODY_ACCEPTED = answer(503, "5.5.1", "No recipient was accepted")
 ALREADY_IN = answer(503, "5.5.1", "The session is authenticated already")
 NO_MECHANISM = answer(504, "5.5.4", "The mechanism is not known")
 NEEDS_TLS = answer(530, "5.7.0", "Issue a STARTTLS command first")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail.smtp_answers import Answer
@@ -51,6 +51,9 @@ class Conversation(asyncio.Protocol):
         "peer",
         "tls",
     )
+
+    SPEAKS: ClassVar[str] = "ESMTP"
+    """The protocol that the greeting names."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -188,7 +191,7 @@ class Conversation(asyncio.Protocol):
     def _greet(self) -> None:
         self._greeting = None
         self._greeted = True
-        self._answer(_ready(self._house.hostname))
+        self._answer(_ready(self._house.hostname, self.SPEAKS))
         self._flush()
 
     def _hang_up(self) -> None:
@@ -296,8 +299,8 @@ class Conversation(asyncio.Protocol):
 
 
 @lru_cache(maxsize=16)
-def _ready(hostname: str) -> Answer:
-    return say.answer(220, None, f"{hostname} ESMTP ready")
+def _ready(hostname: str, protocol: str) -> Answer:
+    return say.answer(220, None, f"{hostname} {protocol} ready")
 
 
 def tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:

@@ -25,10 +25,14 @@ class Desk(Protocol):
         """A sender was named."""
 
     def recipient(self, session: Session, path: Path) -> Verdict:
-        """A recipient was named; with a yes the desk has put what it needs into `session.recipients`."""
+        """A recipient was named; with a yes the desk has put one thing, what it needs, into
+        `session.recipients`."""
 
     def message(self, session: Session, content: Content) -> Verdict:
-        """The text is complete. A yes says that it is stored for good. The session closes the content."""
+        """The text is complete. A yes says that it is stored for good. The session closes the content.
+
+        By LMTP each recipient hears this answer, or one of its own where the desk gives `each` of them one.
+        """
 
     def login(self, session: Session, user: str, password: str) -> Verdict:
         """Credentials were given; with a yes the desk has set `session.user`. 535 counts as a failure."""

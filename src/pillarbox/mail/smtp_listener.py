@@ -13,6 +13,7 @@ from typing import Any
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail.smtp_conversation import Conversation
 from pillarbox.mail.smtp_desk import Desk, Guard, Patience, Shown
+from pillarbox.mail.smtp_lmtp import LmtpSession
 from pillarbox.mail.smtp_server import Session
 
 BACKLOG = 1024
@@ -28,7 +29,7 @@ MOST_COMMANDS = 2000
 class Manner:
     """How a door speaks. `implicit_tls` begins every connection with TLS; otherwise STARTTLS is offered where
     there is a certificate. `normalize` takes a bare LF for a line end inside a text. Large messages wait in
-    `folder`."""
+    `folder`. `lmtp` speaks LMTP in place of SMTP."""
 
     hostname: str
     most_octets: int
@@ -40,6 +41,7 @@ class Manner:
     folder: str | None = None
     patience: Patience = PATIENT
     most_commands: int = MOST_COMMANDS
+    lmtp: bool = False
 
 
 class Listener:
@@ -61,6 +63,7 @@ class Listener:
         """Connections for which there was no room."""
         self._guard = guard
         self._certificate = certificate
+        self._session = LmtpSession if manner.lmtp else Session
         self._implicit_tls = manner.implicit_tls
         self._sessions: set[Conversation] = set()
         self._server: asyncio.Server | None = None
@@ -77,7 +80,7 @@ class Listener:
             door.listen(BACKLOG)
             self._accepting = self._task(self._accept(door))
         else:
-            self._server = await loop.create_server(lambda: Session(self), sock=door, backlog=BACKLOG)
+            self._server = await loop.create_server(lambda: self._session(self), sock=door, backlog=BACKLOG)
         self._task(self._sweep())
 
     def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -100,7 +103,7 @@ class Listener:
                     self._task(self._shake_hands(connection, peer[0]))
 
     async def _shake_hands(self, connection: socket, peer: str) -> None:
-        session = Session(self)
+        session = self._session(self)
         session.peer = peer
         context = self.tls
         if context is None or not self.admit(session):

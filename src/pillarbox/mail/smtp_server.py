@@ -10,7 +10,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail import smtp_commands as commands
@@ -42,6 +42,11 @@ class Session(Conversation):
         "sender",
         "user",
     )
+
+    HELP: ClassVar[Answer] = say.HELP
+    HELLO_FIRST: ClassVar[Answer] = say.HELLO_FIRST
+    NO_RECIPIENTS: ClassVar[Answer] = say.NO_RECIPIENTS
+    COMMANDS: ClassVar[dict[bytes, Callable[[Any, bytes], None]]]
 
     def __init__(self, house: House) -> None:
         super().__init__(house)
@@ -85,7 +90,7 @@ class Session(Conversation):
             self._error(say.BAD_LINE)
         else:
             verb, rest = commands.split(line)
-            _COMMANDS.get(verb, Session._unknown)(self, rest)
+            self.COMMANDS.get(verb, Session._unknown)(self, rest)
 
     def _heed_too_long(self) -> None:
         self._too_long += 1
@@ -150,7 +155,7 @@ class Session(Conversation):
             self._error(say.BAD_ARGUMENT)
 
     def _help(self, _: bytes) -> None:
-        self._answer(say.HELP)
+        self._answer(self.HELP)
 
     def _quit(self, _: bytes) -> None:
         self._forget()
@@ -158,7 +163,7 @@ class Session(Conversation):
 
     def _mail(self, rest: bytes) -> None:
         if self.helo is None:
-            self._error(say.HELLO_FIRST)
+            self._error(self.HELLO_FIRST)
         elif self.sender is not None:
             self._error(say.OUT_OF_ORDER)
         elif self._house.needs_login and self.user is None:
@@ -205,7 +210,7 @@ class Session(Conversation):
         elif self.sender is None:
             self._error(say.OUT_OF_ORDER)
         elif not self.recipients:
-            self._error(say.NO_RECIPIENTS)
+            self._error(self.NO_RECIPIENTS)
         else:
             house = self._house
             self._intake = Intake(house.most_octets, normalize=house.normalize, folder=house.folder)
@@ -296,7 +301,7 @@ class Session(Conversation):
     def _auth(self, rest: bytes) -> None:
         house = self._house
         if self.helo is None or not self.extended:
-            self._error(say.HELLO_FIRST)
+            self._error(self.HELLO_FIRST)
         elif not house.offers_login:
             self._error(say.NOT_IMPLEMENTED)
         elif self.tls is None and house.login_needs_tls:
@@ -345,7 +350,7 @@ def _welcome(hostname: str, extensions: tuple[str, ...]) -> Answer:
     return say.lines(250, [hostname, *extensions])
 
 
-_COMMANDS: dict[bytes, Callable[[Session, bytes], None]] = {
+Session.COMMANDS = {
     b"EHLO": Session._ehlo,
     b"HELO": Session._helo,
     b"MAIL": Session._mail,
