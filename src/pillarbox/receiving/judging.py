@@ -73,7 +73,7 @@ class Judge:
             seconds=seconds,
             receiver=self._hostname,
             limit=SECONDS,
-            is_signed=any(header.name.lower() == "dkim-signature" for header in message.headers),
+            is_signed="dkim-signature" in message.named,
         )
 
     async def _handed_in(self, arrival: Arrival, message: Message, seconds: int) -> Authentication:

@@ -34,6 +34,7 @@ from pillarbox.mail.message import Message
 from pillarbox.mail.smtp_intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
+from pillarbox.receiving.gathering import Expected, Gathering
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, Drafter
 from pillarbox.receiving.store_queries import Written
@@ -102,6 +103,7 @@ class Receiving:
         self._announce = announce
         self._metered: set[UUID] = set()
         """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
+        self._gathering = Gathering()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
@@ -121,18 +123,29 @@ class Receiving:
             return Fate.NO_ROOM
         return Fate.BUSY if self._small > self._rules.most_small else None
 
-    async def take(self, arrival: Arrival, content: Content) -> Outcome:
+    def expect(self) -> Expected:
+        """A message is about to come; those that are here may wait a moment for it, until it is gone."""
+        return self._gathering.expect()
+
+    async def take(self, arrival: Arrival, content: Content, expected: Expected | None = None) -> Outcome:
         """Store the message and return when it is stored, or say why not. The caller closes the content."""
+        try:
+            return await self._taken(arrival, content, expected)
+        finally:
+            if expected is not None:
+                expected.gone()
+
+    async def _taken(self, arrival: Arrival, content: Content, expected: Expected | None) -> Outcome:
         refusal = self.refusal
         if refusal is not None:
             return Outcome(refusal)
         try:
             if content.size > LARGE:
                 async with self._large.of(content.size):
-                    return await self._take(arrival, await self._aside(content.read))
+                    return await self._take(arrival, await self._aside(content.read), expected)
             self._small += content.size
             try:
-                return await self._take(arrival, content.read())
+                return await self._take(arrival, content.read(), expected)
             finally:
                 self._small -= content.size
         except (DatabaseGone, BlobFailed) as trouble:
@@ -147,18 +160,24 @@ class Receiving:
         """Return when nothing is being committed."""
         await self._commits.drain()
 
-    async def _take(self, arrival: Arrival, raw: bytes) -> Outcome:
-        read = await self._by_size(raw, lambda: self._read(raw))
-        if sum([header.name.lower() == "received" for header in read.headers]) > MOST_HOPS:
+    async def _take(self, arrival: Arrival, raw: bytes, expected: Expected | None) -> Outcome:
+        is_light = _is_light(raw)
+        if is_light:
+            read, fingerprint = self._read(raw), _fingerprint(raw, arrival)
+        else:
+            read, fingerprint = await self._aside(lambda: (self._read(raw), _fingerprint(raw, arrival)))
+        if len(read.named.get("received", ())) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
         if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
             return Outcome(Fate.LOOPING)
-        fingerprint = await self._by_size(raw, lambda: _fingerprint(raw, arrival))
         judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
         if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):
             return Outcome(Fate.FORGED)
         hostname = self._rules.hostname
-        drafter = await self._by_size(raw, lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+        if is_light:
+            drafter = Drafter(read, arrival, judgement, fingerprint, hostname)
+        else:
+            drafter = await self._aside(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
@@ -172,15 +191,15 @@ class Receiving:
                 self._marks.comment(recipients),
             )
             drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))
+        if expected is not None:
+            expected.gone()
         return await self._store(drafts, read.raw)
 
     def _read(self, raw: bytes) -> Message:
         """The message, without the results that it claims are ours (AR-01)."""
         read = message.parse(raw)
         # Of a message beyond the limits not every field was read.
-        if not read.complete or any(
-            header.name.lower() == "authentication-results" for header in read.headers
-        ):
+        if not read.complete or "authentication-results" in read.named:
             honest = authentication_results.without_forged(raw, self._rules.hostname)
             if honest is not raw:
                 return message.parse(honest)
@@ -190,6 +209,7 @@ class Receiving:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
             await self._blobs.put(blob, raw)
+        await self._gathering.company()
         ids = await self._commits.submit(drafts)
         # Committed is committed: the answer is yes, whatever befalls from here.
         if blobs and len(ids) < len(drafts):
@@ -249,9 +269,6 @@ class Receiving:
         rows = [(draft.row, draft.octets) for draft in mails]
         return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
 
-    async def _by_size(self, raw: bytes, work: Callable[[], T]) -> T:
-        return work() if _is_light(raw) else await self._aside(work)
-
     async def _aside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
@@ -282,4 +299,7 @@ def _by_team(arrival: Arrival) -> dict[UUID, list[str]]:
 
 
 def _is_exempt(arrival: Arrival) -> bool:
+    """Without a client half of DMARC is not known, and a server in front of us would make our no a bounce."""
+    if not arrival.client:
+        return True
     return any(recipient.address.lower().startswith(EXEMPT) for recipient in arrival.recipients)

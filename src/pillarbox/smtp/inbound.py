@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE
@@ -72,7 +73,10 @@ class InboundDesk:
         if self._is_closed():
             return say.LATER
         refusal = self._receiving.refusal
-        return say.SENDER_OK if refusal is None else ANSWERS[refusal]
+        if refusal is not None:
+            return ANSWERS[refusal]
+        session.notes = self._receiving.expect()
+        return say.SENDER_OK
 
     def recipient(self, session: Session, path: Path) -> Verdict:
         if len(session.recipients) >= MOST_RECIPIENTS:
@@ -80,7 +84,7 @@ class InboundDesk:
         if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
             return say.BAD_RECIPIENT
         place = self._addresses.at_hand(path.local, path.domain)
-        return self._find(session, path) if place is None else _noted(session, place)
+        return self._find(session, path) if place is None else self._noted(session, place)
 
     def message(self, session: Session, content: Content) -> Verdict:
         report = session.recipients[0]
@@ -93,6 +97,8 @@ class InboundDesk:
 
     def ended(self, session: Session) -> None:
         """Nothing is kept of a transaction."""
+        session.notes.gone()
+        session.notes = None
 
     async def _find(self, session: Session, path: Path) -> Answer:
         try:
@@ -100,13 +106,27 @@ class InboundDesk:
         except GONE as trouble:
             log.warning("smtp.no_directory", trouble=type(trouble).__name__)
             return say.LATER
-        return _noted(session, place)
+        return self._noted(session, place)
+
+    def _noted(self, session: Session, place: Place) -> Answer:
+        """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
+        if isinstance(place, Refused):
+            return REFUSALS[place]
+        if session.recipients and (
+            isinstance(place, ForBounces) or isinstance(session.recipients[0], ForBounces)
+        ):
+            return ONE_AT_A_TIME
+        session.recipients.append(place)
+        return say.RECIPIENT_OK
 
     async def _store(self, session: Session, content: Content) -> Answer:
         if content.size > MOST_OCTETS:
             return say.TOO_BIG
-        outcome = await self._receiving.take(_arrival(session), content)
-        return _said(outcome)
+        outcome = await self._taken(session, arrival_of(session), content)
+        return ANSWERS[outcome.fate] if outcome.fate is not Fate.STORED else stored_as(outcome.ids[0])
+
+    async def _taken(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
+        return await self._receiving.take(arrival, content, session.notes)
 
     async def _report(self, session: Session, report: ForBounces, content: Content) -> Answer:
         if content.size > MOST_OCTETS:
@@ -124,19 +144,7 @@ class InboundDesk:
         return say.OK
 
 
-def _noted(session: Session, place: Place) -> Answer:
-    """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
-    if isinstance(place, Refused):
-        return REFUSALS[place]
-    if session.recipients and (
-        isinstance(place, ForBounces) or isinstance(session.recipients[0], ForBounces)
-    ):
-        return ONE_AT_A_TIME
-    session.recipients.append(place)
-    return say.RECIPIENT_OK
-
-
-def _arrival(session: Session) -> Arrival:
+def arrival_of(session: Session) -> Arrival:
     places = [place for place in session.recipients if isinstance(place, ForTeam)]
     return Arrival(
         session.peer,
@@ -166,7 +174,5 @@ def _beginning(content: Content) -> bytes:
     return b"".join(blocks)
 
 
-def _said(outcome: Outcome) -> Answer:
-    if outcome.fate is Fate.STORED:
-        return say.answer(250, "2.0.0", f"Ok, stored as {outcome.ids[0]}")
-    return ANSWERS[outcome.fate]
+def stored_as(email_id: UUID) -> Answer:
+    return say.answer(250, "2.0.0", f"Ok, stored as {email_id}")
