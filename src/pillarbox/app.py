@@ -140,7 +140,7 @@ from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
 from pillarbox.smtp.inbound import InboundDesk
 from pillarbox.smtp.submission import SubmissionDesk
-from pillarbox.timeline.announcing import announcer
+from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
 from pillarbox.usage import routes as usage_routes
@@ -704,7 +704,7 @@ async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None
 def timeline_of(clock: Clock, ids: Ids | None = None, publisher: Publisher | None = None) -> Timeline:
     """The timeline with the hooks of this house; also for commands that change the fate of emails."""
     ids = ids or Ids(clock)
-    return Timeline(ids, announcer(publisher or Publisher(ids)))
+    return Timeline(ids, Announcer(publisher or Publisher(ids)))
 
 
 def event_bodies() -> Bodies:

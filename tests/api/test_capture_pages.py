@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 import httpx
 
 from kit.captured import NOW, CaptureWorld, capture_world
+from pillarbox.app import timeline_of
 from pillarbox.capture.routes import SOURCE_SHOWN
-from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.mail.compose import Attachment
-from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 MARKER = "<script>steal()</script><img src=x onerror=steal()>\"'"
@@ -192,7 +192,7 @@ async def history_of(world: CaptureWorld, team: UUID, email: UUID, reply: str) -
     async with pool.acquire() as conn, conn.transaction():
         detail = Detail(host="capture", reply=reply)
         entry = Entry(team, email, 0, Kind.DELIVERED, NOW, detail)
-        await Timeline(world.door.services.use(Ids)).record(conn, [entry])
+        await timeline_of(SystemClock()).record(conn, [entry])
 
 
 async def test_whatever_a_mail_holds_is_text_on_every_page(database_url: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
@@ -14,6 +15,7 @@ from kit.mailroom import clock_of, still
 from kit.world import World
 from pillarbox.kernel import faults
 from pillarbox.kernel.db import Connection, after_commit, transaction
+from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Published, Timeline
 from pillarbox.timeline.rules import Entry, Kind
 from pillarbox.webhooks.kinds import KINDS
@@ -54,10 +56,11 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
         house = pillarbox.app.house
         told: list[Kind] = []
 
-        async def hear(_conn: Connection, events: Sequence[Published]) -> None:
-            told.extend(event.kind for event in events)
+        class Hearing(Announcer):
+            async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
+                told.extend(event.kind for event in events)
 
-        listening = Timeline(house.ids, hear)
+        listening = Timeline(house.ids, Hearing(house.publisher))
 
         async def record(kind: Kind) -> None:
             async with transaction(pillarbox.pool) as conn:
@@ -74,6 +77,39 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
         await record(Kind.COMPLAINED)
         assert told == [Kind.DELIVERED]
         await pillarbox.turn()
+
+
+async def test_every_mail_is_told_of_however_its_end_is_written(database_url: str, tmp_path: Path) -> None:
+    """The first end after a change meets a webhook that nobody knew of; later ones are written with what they
+    tell."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team, other = await pillarbox.team(), await pillarbox.team("Quay")
+
+        async def sent(count: int) -> None:
+            for _ in range(count):
+                await asyncio.gather(team.send(), other.send(), team.send())
+                await pillarbox.turn()
+
+        await sent(2)
+        made = await hook(team, "email.delivered")
+        await sent(3)
+        assert await made.kinds() == ["email.delivered"] * 6
+        both = await hook(team, "email.sent", "email.delivered")
+        await sent(1)
+        assert await made.kinds() == ["email.delivered"] * 8
+        assert sorted(await both.kinds()) == ["email.delivered"] * 2 + ["email.sent"] * 2
+        await made.change(status="disabled")
+        await sent(1)
+        assert len(await both.kinds()) == 8
+        answer = await team.call("DELETE", f"/webhooks/{both.id}")
+        assert answer.status_code == 200
+        await sent(1)
+        elsewhere = await hook(other, "email.sent")
+        await sent(2)
+        assert await elsewhere.kinds() == ["email.sent"] * 2
+        async with pillarbox.pool.acquire() as conn:
+            counts = await conn.fetch("SELECT kind, count(*) FROM timeline GROUP BY 1 ORDER BY 1")
+        assert [tuple(row) for row in counts] == [(kind, 30) for kind in ("delivered", "queued", "sent")]
 
 
 async def test_one_event_has_one_id_for_all_webhooks_of_a_team(database_url: str, tmp_path: Path) -> None:

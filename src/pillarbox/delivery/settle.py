@@ -116,12 +116,15 @@ class Settler:
         if settled is None:
             return False
         await faults.point("timeline.events")
+        await faults.point("webhooks.rows")
         await faults.point("delivery.in_settle")
         done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
         try:
             await outright(self._pool, [done, *settled.writes])
         except Unmet:
             return False
+        if settled.tells:
+            self._timeline.committed()
         return True
 
     async def _step_by_step(self, batch: Sequence[Settlement]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -120,7 +121,7 @@ class Parcels:
 
 
 def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Sequence[Enclosure]) -> Parcel:
-    sender = parse_mailbox(row["sender"])
+    sender = _sender(row["sender"])
     html, text = row["bodies"]
     return Parcel(
         team_id,
@@ -142,6 +143,9 @@ def _parcel(team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Se
         signing_of(domain),
         Belongs(row["domain_id"], row["domain_name"], row["broadcast_id"]),
     )
+
+
+_sender = lru_cache(maxsize=1024)(parse_mailbox)
 
 
 def _date(created: datetime, scheduled: datetime | None) -> datetime:

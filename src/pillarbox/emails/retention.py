@@ -26,7 +26,7 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.log import get
 from pillarbox.timeline import forgetting
-from pillarbox.timeline.record import quarter
+from pillarbox.timeline.batch import quarter
 
 log = get("retention")
 

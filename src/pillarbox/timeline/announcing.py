@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from pillarbox.kernel.db import Connection
-from pillarbox.timeline.record import EVENT_OF, Publish, Published
+from pillarbox.kernel.together import Statement
+from pillarbox.timeline.record import EVENT_OF, Published
 from pillarbox.timeline.rules import Kind
 from pillarbox.webhooks.publish import Publisher, Reference
 
@@ -18,13 +19,24 @@ SHOWS_DETAIL: Final = frozenset({Kind.BOUNCED, Kind.FAILED, Kind.SUPPRESSED, Kin
 _encode = msgspec.json.Encoder().encode
 
 
-def announcer(publisher: Publisher) -> Publish:
+class Announcer:
     """The hook of the timeline: one event for each recipient, or one for the whole email."""
 
-    async def publish(conn: Connection, events: Sequence[Published]) -> None:
-        await publisher.refer(conn, [found for event in events for found in _references(event)])
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
 
-    return publish
+    async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
+        await self._publisher.refer(conn, _all_references(events))
+
+    def statement(self, events: Sequence[Published]) -> Statement:
+        return self._publisher.referring(_all_references(events))
+
+    def committed(self) -> None:
+        self._publisher.wake()
+
+
+def _all_references(events: Sequence[Published]) -> list[Reference]:
+    return [found for event in events for found in _references(event)]
 
 
 def _references(event: Published) -> list[Reference]:

@@ -17,6 +17,7 @@ import msgspec
 from pillarbox.kernel.db import Connection, after_commit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.together import Statement
 from pillarbox.webhooks import queries
 
 Wake = Callable[[], None]
@@ -79,6 +80,9 @@ class Publisher:
 
     async def refer(self, conn: Connection, references: Sequence[Reference]) -> None:
         """Tell the subscribers of these events; their bodies are made when the first of them is claimed."""
-        rows = [(self._ids.new(), *reference) for reference in references]
-        if rows and await queries.refer(conn, rows):
+        if references and await queries.refer(conn, self.referring(references)):
             after_commit(conn, self.wake)
+
+    def referring(self, references: Sequence[Reference]) -> Statement:
+        """What tells the subscribers, for a statement that writes more; whoever commits it calls `wake`."""
+        return queries.referring([(self._ids.new(), *reference) for reference in references])

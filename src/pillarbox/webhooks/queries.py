@@ -10,7 +10,7 @@ from uuid import UUID
 from pillarbox.kernel.db import Connection, Source, TeamDb
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.paging import Page
-from pillarbox.kernel.together import rows_json
+from pillarbox.kernel.together import Statement, rows_json
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
 from pillarbox.webhooks.verdicts import Health, Key, Verdict
 
@@ -368,10 +368,14 @@ async def publish(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
     return _count(await conn.execute(PUBLISH, *zip(*rows, strict=True)))
 
 
-async def refer(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
-    """Store what is owed for events whose body is made later; returns how many deliveries that are."""
-    named = [dict(zip(REFERRED, row, strict=True)) for row in rows]
-    return _count(await conn.execute(REFER, rows_json(named)))
+def referring(rows: Sequence[tuple[Any, ...]]) -> Statement:
+    """The statement that stores what is owed for events whose body is made later."""
+    return Statement(REFER, (rows_json([dict(zip(REFERRED, row, strict=True)) for row in rows]),))
+
+
+async def refer(conn: Connection, referring: Statement) -> int:
+    """Carry it out; returns how many deliveries are owed."""
+    return _count(await conn.execute(referring.sql, *referring.args))
 
 
 async def bodies(conn: Source, team_id: UUID, event_ids: Sequence[UUID]) -> dict[UUID, bytes]:

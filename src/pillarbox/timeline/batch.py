@@ -1,0 +1,204 @@
+"""The changes of one batch of events, gathered before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.ids import Ids
+from pillarbox.timeline import queries
+from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, Step, step
+
+QUARTER = 15
+SLOT = 10
+"""Seconds: increments are kept apart no finer than ranges can ask cheaply (`rollups`)."""
+
+
+class Published(NamedTuple):
+    """An event that subscribers may want; `positions` are the recipients it is about (None: all)."""
+
+    team_id: UUID
+    email_id: UUID
+    positions: tuple[int, ...] | None
+    kind: Kind
+    at: datetime
+    detail: Detail | None
+
+
+class _Counted(NamedTuple):
+    team_id: UUID
+    start: datetime
+    domain_id: UUID | None
+    domain_name: str
+    broadcast_id: UUID | None
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Batch:
+    """Rows of history, fates, heads and counts; and what is to be published."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self._known: dict[tuple[UUID, UUID, int], Fate] = {}
+        self._emails: dict[tuple[UUID, UUID], Any] = {}
+        self._counts: dict[_Counted, dict[str, int]] = {}
+        self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
+        self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
+        self.lines: list[queries.Row] = []
+        self.published: list[Published] = []
+        self.taken: list[Entry] = []
+
+    def open(self, opening: Opening) -> None:
+        self._line(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
+        where = _Counted(
+            opening.team_id,
+            slot(opening.at),
+            opening.domain_id,
+            opening.domain_name,
+            opening.broadcast_id,
+        )
+        self._count(where, "received", opening.recipients)
+        if opening.kind is Kind.SCHEDULED:
+            self.published.append(
+                Published(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
+            )
+
+    def meet(self, row: Any) -> None:
+        email = (row["team_id"], row["email_id"])
+        self._emails[email] = row
+        self._known[(*email, row["position"])] = Fate(
+            Kind(row["state"]),
+            row["sent_at"],
+            row["delayed_at"],
+            row["bounce_type"],
+            row["opened_at"],
+            row["clicked_at"],
+            row["complained_at"],
+            row["unsubscribed_at"],
+        )
+
+    def apply(self, entry: Entry) -> None:
+        if entry.position is None:
+            raise ValueError("an event of a whole email goes through release or cancel")
+        key = (entry.team_id, entry.email_id, entry.position)
+        fate = self._known.get(key)
+        moved = step(fate, entry) if fate is not None else None
+        if moved is None:
+            return
+        self._known[key] = self.fates[key] = moved.fate
+        row = self._emails[key[:2]]
+        self._note(entry, moved, row, first_sent=self._head(key[:2], row, entry, shows=moved.shows))
+
+    def adopt(self, row: Any, steps: Sequence[tuple[Entry, Step]]) -> None:
+        """Steps of an email's first events, which are written already."""
+        for entry, moved in steps:
+            self._note(entry, moved, row, first_sent=entry.kind is Kind.SENT)
+
+    def _note(self, entry: Entry, moved: Step, row: Any, *, first_sent: bool) -> None:
+        """History, metrics and webhooks of one event that took effect."""
+        self.taken.append(entry)
+        detail = entry.detail
+        if not moved.publishes and detail is not None:
+            detail = msgspec.structs.replace(detail, repeated=True)
+        self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
+        where = _Counted(
+            entry.team_id, slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
+        )
+        for metric in moved.counts:
+            self._count(where, metric, 1)
+        if moved.publishes:
+            self._announce(entry, first_sent)
+
+    def _head(self, email: tuple[UUID, UUID], row: Any, entry: Entry, *, shows: bool) -> bool:
+        """Bring the email's own columns up to date; True for the event that makes it `sent`."""
+        kind, at, sent_at = self.heads.get(email) or (
+            Kind(row["last_event"]),
+            row["last_event_at"],
+            row["email_sent_at"],
+        )
+        first_sent = entry.kind is Kind.SENT and sent_at is None
+        if first_sent:
+            sent_at = entry.at
+        if shows and (entry.at, RANK[entry.kind]) > (at, RANK[kind]):
+            kind, at = entry.kind, entry.at
+        self.heads[email] = (kind, at, sent_at)
+        return first_sent
+
+    def _announce(self, entry: Entry, first_sent: bool) -> None:
+        if entry.kind is Kind.SENT:
+            if first_sent:
+                self.published.append(
+                    Published(entry.team_id, entry.email_id, None, entry.kind, entry.at, entry.detail)
+                )
+            return
+        positions = (entry.position,) if entry.position is not None else None
+        self.published.append(
+            Published(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
+        )
+
+    def _line(
+        self,
+        team_id: UUID,
+        email_id: UUID,
+        at: datetime,
+        kind: Kind,
+        position: int | None,
+        detail: Detail | None,
+    ) -> None:
+        self.lines.append(
+            {
+                "team_id": team_id,
+                "id": self._ids.new(),
+                "email_id": email_id,
+                "at": at,
+                "kind": kind.value,
+                "position": position,
+                "detail": None if detail is None else _encode(detail).decode(),
+            }
+        )
+
+    def _count(self, where: _Counted, metric: str, amount: int) -> None:
+        counts = self._counts.setdefault(where, {})
+        counts[metric] = counts.get(metric, 0) + amount
+
+    def fate_rows(self) -> list[tuple[UUID, UUID, int, Fate]]:
+        return [(*key, fate) for key, fate in self.fates.items()]
+
+    def head_rows(self) -> list[tuple[UUID, UUID, str, datetime, datetime | None]]:
+        return [(*key, kind.value, at, sent_at) for key, (kind, at, sent_at) in self.heads.items()]
+
+    def increments(self) -> list[queries.Row]:
+        return [
+            {
+                **_ZEROS,
+                **counts,
+                "team_id": where.team_id,
+                "id": self._ids.new(),
+                "start": where.start,
+                "domain_id": where.domain_id,
+                "domain_name": where.domain_name,
+                "broadcast_id": where.broadcast_id,
+            }
+            for where, counts in self._counts.items()
+        ]
+
+
+_ZEROS = dict.fromkeys(queries.METRICS, 0)
+
+
+def quarter(at: datetime) -> datetime:
+    """The quarter hour that an instant lies in, in UTC."""
+    utc = at.astimezone(UTC)
+    return utc.replace(minute=utc.minute - utc.minute % QUARTER, second=0, microsecond=0)
+
+
+def slot(at: datetime) -> datetime:
+    """The ten seconds that an instant lies in, in UTC."""
+    utc = at.astimezone(UTC)
+    return utc.replace(second=utc.second - utc.second % SLOT, microsecond=0)
