@@ -86,7 +86,7 @@ from pillarbox.kernel.collectors import own_rounds
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
 from pillarbox.kernel.db import ENGINE, open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
-from pillarbox.kernel.doors import SMTP, submission_names
+from pillarbox.kernel.doors import LMTP, SMTP, submission_names
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
@@ -139,6 +139,7 @@ from pillarbox.receiving.storage import Storage
 from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
 from pillarbox.smtp.inbound import InboundDesk
+from pillarbox.smtp.local import LocalDesk
 from pillarbox.smtp.submission import SubmissionDesk
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
@@ -466,27 +467,21 @@ class House:
     def _smtp_doors(self) -> SmtpDoors | None:
         """The listeners of the SMTP doors, where this process has any."""
         settings, runtime = self.settings, self.runtime
-        if not {SMTP, *submission_names(settings.submission)} & runtime.doors.keys():
+        if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.doors.keys():
             return None
-        allowance = Allowance(
-            ceil(settings.smtp_sessions / runtime.count),
-            settings.smtp_client_sessions,
-            settings.smtp_client_rate,
-        )
+        sessions = ceil(settings.smtp_sessions / runtime.count)
+        allowance = Allowance(sessions, settings.smtp_client_sessions, settings.smtp_client_rate)
+        parts = (self.receiving, self.addresses, self.return_path.take, self.clock)
         return SmtpDoors(
             doors=runtime.doors,
             submission=self.submission,
-            inbound=InboundDesk(
-                self.receiving,
-                self.addresses,
-                self.return_path.take,
-                self.clock,
-                is_closed=self._is_closed,
-            ),
+            inbound=InboundDesk(*parts, is_closed=self._is_closed),
+            local=LocalDesk(*parts, is_closed=self._is_closed),
             manner=smtp_manner(settings),
             asked=settings.submission,
             certificate=smtp_certificate(settings, self.clock),
             clients=Clients(self.windows, self.clock, allowance, index=runtime.index, count=runtime.count),
+            neighbours=Clients(self.windows, self.clock, Allowance(sessions, None, None)),
             clock=self.clock,
         )
 

@@ -27,6 +27,7 @@ GOOD: dict[str, tuple[str, object]] = {
         "0.0.0.0:587,tls://0.0.0.0:465",
         (SubmissionDoor(HostPort("0.0.0.0", 587), False), SubmissionDoor(HostPort("0.0.0.0", 465), True)),
     ),
+    "lmtp": ("[::1]:2424", HostPort("::1", 2424)),
     "smtp_login_needs_tls": ("no", False),
     "smtp_sessions": ("500", 500),
     "smtp_client_sessions": ("off", None),
@@ -95,6 +96,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "http": ("8080", "127.0.0.1", "127.0.0.1:70000", "a b:1", ":80", "[::x]:1", "user@host:1"),
     "smtp": ("nowhere",),
     "submission": ("127.0.0.1:25,", "ssl://127.0.0.1:25"),
+    "lmtp": ("0.0.0.0:2424", "192.168.0.7:2424", "[::]:2424", "mta.example:2424", "127.0.0.1:25", "on"),
     "smtp_login_needs_tls": ("perhaps",),
     "smtp_sessions": ("0", "off"),
     "smtp_client_sessions": ("0", "many"),
@@ -171,6 +173,15 @@ def programs(tmp_path: Path) -> Path:
 
 def good(name: str, programs: Path) -> tuple[str, object]:
     return (str(programs), programs) if name == "pg_bin" else GOOD[name]
+
+
+def test_lmtp_is_refused_where_others_could_reach_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings({"lmtp": "0.0.0.0:2424"}, {})
+    assert str(caught.value) == (
+        "--lmtp: '0.0.0.0:2424' is not a loopback address such as 127.0.0.1:2424; whoever can connect there "
+        "is believed, so it is for this machine alone."
+    )
 
 
 def test_the_tables_of_this_test_are_whole() -> None:

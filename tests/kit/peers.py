@@ -92,6 +92,7 @@ def doors_of(served: Served) -> dict[str, int]:
     plain, tls = said["submission"].split(",")
     assert tls.startswith("tls://")
     found = {"http": said["http"], "smtp": said["smtp"], "submission": plain, "submissions": tls}
+    found |= {"lmtp": said["lmtp"]} if "lmtp" in said else {}
     return {name: int(at.rpartition(":")[2]) for name, at in found.items()}
 
 

@@ -1,7 +1,7 @@
 """Postfix as a peer: an instance in a folder of its own on a free port (Debian package postfix).
 
 with postfix(port, login=False) as peer:        # skips where it cannot run, and says why
-    …hand it mail at peer.port; it relays to `port`; read peer.log
+    …hand it mail at peer.port; it relays to `port`, with lmtp=True by LMTP; read peer.log
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ defer     unix  - - n -   0 bounce
 trace     unix  - - n -   0 bounce
 proxymap  unix  - - n -   - proxymap
 smtp      unix  - - n -   - smtp
+lmtp      unix  - - n -   - lmtp
 relay     unix  - - n -   - smtp
 error     unix  - - n -   - error
 retry     unix  - - n -   - error
@@ -58,7 +59,7 @@ inet_protocols = ipv4
 mynetworks = 127.0.0.0/8
 smtpd_recipient_restrictions = permit_mynetworks, reject
 smtpd_tls_security_level = none
-relayhost = [127.0.0.1]:{relay}
+{way}
 smtp_tls_security_level = {level}
 smtp_sasl_auth_enable = {login}
 smtp_sasl_password_maps = static:resend:{key}
@@ -82,7 +83,7 @@ class Postfix:
 
 
 @contextlib.contextmanager
-def postfix(relay: int, *, login: bool) -> Iterator[Postfix]:
+def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]:
     """Postfix in a folder of its own, relaying to a port of ours. Skips where it cannot run."""
     program = shutil.which("postfix", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:
@@ -95,7 +96,10 @@ def postfix(relay: int, *, login: bool) -> Iterator[Postfix]:
     with tempfile.TemporaryDirectory(prefix="pillarbox-postfix-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)  # its daemons are not root
-        configure(folder, port, relay, str(Path(program).with_name("postconf")), login=login)
+        way = (
+            f"default_transport = lmtp:inet:127.0.0.1:{relay}" if lmtp else f"relayhost = [127.0.0.1]:{relay}"
+        )
+        configure(folder, port, way, str(Path(program).with_name("postconf")), login=login)
         command = [program, "-c", str(folder / "etc")]
         made = Postfix(port, folder)
         started = subprocess.run([*command, "start"], capture_output=True, text=True, timeout=60)
@@ -108,7 +112,7 @@ def postfix(relay: int, *, login: bool) -> Iterator[Postfix]:
             subprocess.run([*command, "stop"], capture_output=True, timeout=120)
 
 
-def configure(folder: Path, port: int, relay: int, postconf: str, *, login: bool) -> None:
+def configure(folder: Path, port: int, way: str, postconf: str, *, login: bool) -> None:
     for name, owner in (("queue", "root"), ("state", "postfix"), ("etc", "root")):
         (folder / name).mkdir(mode=0o755)
         os.chown(folder / name, pwd.getpwnam(owner).pw_uid, 0)
@@ -116,7 +120,7 @@ def configure(folder: Path, port: int, relay: int, postconf: str, *, login: bool
         [postconf, "-d", "-h", "daemon_directory"], capture_output=True, text=True
     ).stdout
     settings = {"level": "encrypt" if login else "may", "login": "yes" if login else "no"}
-    filled = MAIN.format(folder=folder, daemons=daemons.strip(), relay=relay, key=KEY, **settings)
+    filled = MAIN.format(folder=folder, daemons=daemons.strip(), way=way, key=KEY, **settings)
     (folder / "etc" / "main.cf").write_text(filled)
     (folder / "etc" / "master.cf").write_text(MASTER.format(port=port))
     if Path("/etc/postfix/dynamicmaps.cf").exists():

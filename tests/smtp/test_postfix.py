@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator
     One domain receives; nobody looks for its MX record.
     """
     url = databases.fresh()
-    settings = {"processes": "1", "inbound_require_dns": "false"}
+    settings = {"processes": "1", "inbound_require_dns": "false", "lmtp": "127.0.0.1:0"}
     with peered(tmp_path_factory.mktemp("peers") / "data", url, **settings) as found:
         found.api("/domains", {"name": RECEIVING, "capabilities": {"receiving": "enabled"}})
         yield found
@@ -88,6 +88,27 @@ def test_postfix_is_told_at_once_whom_we_do_not_take_mail_for(server: Peered) ->
         assert "550 5.7.1 We do not relay for this domain (in reply to RCPT TO command)" in peer.log
         eventually(lambda: "status=sent" in peer.log, "the mail in the log")
     assert server.received("for two")["received_for"] == to[:1]
+
+
+def test_postfix_hands_in_by_lmtp(server: Peered) -> None:
+    """receiving.md 5.4, RFC 2033: one session for two recipients of ours and one that is not; each has its
+    own line in the log, and what it takes on itself it bounces itself."""
+    there = [f"help@{RECEIVING}", "eve@elsewhere.example", f"info@{RECEIVING}"]
+    with postfix(server.doors["lmtp"], login=False, lmtp=True) as peer:
+        with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
+            client.sendmail("ada@quay.example", there, letter(sender="ada@quay.example", subject="by lmtp"))
+        eventually(lambda: peer.log.count("status=sent") == 2, "both recipients in the log")
+        eventually(lambda: "status=bounced" in peer.log, "the refusal in the log")
+        said = re.findall(r"status=sent \(250 2\.0\.0 Ok, stored as ([0-9a-f-]{36})\)", peer.log)
+        assert "550 5.7.1 We do not relay for this domain (in reply to RCPT TO command)" in peer.log
+    found = server.received("by lmtp")
+    assert said == [found["id"]] * 2
+    assert sorted(found["received_for"]) == [there[0], there[2]]
+    lines = found["octets"].decode().split("\r\n")
+    assert lines[1:3] == [
+        "Received: from mta.quay.example",
+        f"\tby mx.pillar.example with LMTP id {found['id']}",
+    ]
 
 
 async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pillarbox.domains.asking import Asker
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.doors import HTTP, SMTP, submission_names
+from pillarbox.kernel.doors import HTTP, LMTP, SMTP, submission_names
 from pillarbox.kernel.setting_kinds import HostPort
 from pillarbox.kernel.supervisor import CONNECTIONS_PER_PROCESS
 
@@ -90,7 +90,11 @@ def patient_of(reach: Reach) -> Patient:
 def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
     """Where the doors are that the running server opened."""
     submission = [door.at for door in settings.submission]
-    places: dict[str, HostPort | None] = {HTTP: settings.http, SMTP: settings.smtp}
+    places: dict[str, HostPort | None] = {
+        HTTP: settings.http,
+        SMTP: settings.smtp,
+        LMTP: settings.lmtp,
+    }
     places |= dict(zip(submission_names(settings.submission), submission, strict=True))
     return {name: at for name in names if (at := places.get(name)) is not None}
 

@@ -12,7 +12,7 @@ from pillarbox.kernel.setting_kinds import HostPort, RouteKind
 
 NAME: Final = "door"
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
-GREETS: Final = ("smtp", "submission")
+GREETS: Final = ("smtp", "submission", "lmtp")
 """Doors that say a line first; their second and third ones have a number behind the name."""
 
 SAID: Final = {

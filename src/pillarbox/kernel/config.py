@@ -51,6 +51,7 @@ class Settings:
     http: HostPort
     smtp: HostPort | None
     submission: tuple[SubmissionDoor, ...]
+    lmtp: HostPort | None
     smtp_login_needs_tls: bool
     smtp_sessions: int
     smtp_client_sessions: int | None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pillarbox.kernel.setting_kinds import HostPort, SubmissionDoor
 
-HTTP, SMTP = "http", "smtp"
+HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 
 
 class DoorError(Exception):

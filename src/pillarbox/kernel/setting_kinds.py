@@ -151,6 +151,23 @@ def submission_doors(text: str) -> tuple[SubmissionDoor, ...]:
     return () if text == "off" else each(submission_door)(text)
 
 
+def local_door(text: str) -> HostPort:
+    """An address that this machine alone can reach; never port 25, which is for SMTP (RFC 2033, 5)."""
+    found = host_port(text)
+    try:
+        is_local = ipaddress.ip_address(found.host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local:
+        raise WrongValue(
+            "is not a loopback address such as 127.0.0.1:2424; whoever can connect there is believed, "
+            "so it is for this machine alone"
+        )
+    if found.port == 25:
+        raise WrongValue("has port 25, where servers expect SMTP")
+    return found
+
+
 def network(text: str) -> Network:
     """A network in CIDR form, or one address."""
     try:

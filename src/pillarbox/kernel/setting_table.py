@@ -70,6 +70,13 @@ SETTINGS: tuple[Setting, ...] = (
         "SMTP submission with STARTTLS, with the prefix `tls://` implicit TLS; or `off`.",
     ),
     Setting(
+        "lmtp",
+        kinds.optional(kinds.local_door),
+        "HOST:PORT",
+        "off",
+        "LMTP from a mail server on this machine, at a loopback address such as `127.0.0.1:2424`.",
+    ),
+    Setting(
         "smtp_login_needs_tls",
         kinds.switch,
         "BOOL",

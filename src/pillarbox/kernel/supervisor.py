@@ -31,7 +31,7 @@ from pillarbox.kernel import log, shared_memory
 from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ring_text
 from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.db import Connection
-from pillarbox.kernel.doors import HTTP, SMTP, DoorError, bind, bound_at, submission_names
+from pillarbox.kernel.doors import HTTP, LMTP, SMTP, DoorError, bind, bound_at, submission_names
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
@@ -181,6 +181,8 @@ class Supervisor:
                 for name, door in zip(names, settings.submission, strict=True)
             ]
             self._settings = self._settings.replacing(submission=",".join(bound))
+        if settings.lmtp is not None:
+            self._settings = self._settings.replacing(lmtp=str(self._bind(LMTP, settings.lmtp)))
 
     def _bind(self, name: str, asked: HostPort) -> HostPort:
         door = self._doors[name] = bind(name, asked)
@@ -256,6 +258,8 @@ class Supervisor:
             open_doors.append(f"smtp={settings.smtp}")
         if settings.submission and Role.SMTP in settings.roles:
             open_doors.append(f"submission={','.join(map(str, settings.submission))}")
+        if LMTP in doors:
+            open_doors.append(f"lmtp={settings.lmtp}")
         if self._figures:
             open_doors.append(f"metrics={self._figures.at}")
         say(" ".join(["ready", *open_doors]))

@@ -9,19 +9,24 @@ from socket import socket
 
 from pillarbox.kernel.certificates import Certificate
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.doors import SMTP, submission_names
+from pillarbox.kernel.doors import LMTP, SMTP, submission_names
 from pillarbox.kernel.setting_kinds import SubmissionDoor
 from pillarbox.mail.smtp_desk import Desk
 from pillarbox.mail.smtp_listener import Listener, Manner
+from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED
 from pillarbox.smtp import figures
 from pillarbox.smtp.clients import Clients
-from pillarbox.smtp.front import INBOUND, SUBMISSION, Counted, Front
+from pillarbox.smtp.front import INBOUND, LOCAL, SUBMISSION, Counted, Front
 
 MOST_OCTETS = 52_428_800
 
 
 class SmtpDoors:
-    """Opens a listener for every SMTP door that this process was given, and ends them all."""
+    """Opens a listener for every SMTP door that this process was given, and ends them all.
+
+    `clients` guards the doors that others reach, `neighbours` the one of this machine (LMTP), which has
+    neither TLS nor logins.
+    """
 
     def __init__(
         self,
@@ -29,15 +34,18 @@ class SmtpDoors:
         doors: Mapping[str, int],
         submission: Desk,
         inbound: Desk | None,
+        local: Desk,
         manner: Manner,
         asked: tuple[SubmissionDoor, ...],
         certificate: Certificate,
         clients: Clients,
+        neighbours: Clients,
         clock: Clock,
     ) -> None:
         self._doors = doors
         self._certificate = certificate
         self._clients = clients
+        self._neighbours = neighbours
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         submitted = Counted(SUBMISSION, submission)
@@ -49,6 +57,9 @@ class SmtpDoors:
             if name in doors:
                 own = replace(manner, needs_login=True, implicit_tls=door.implicit_tls)
                 self._add(name, submitted, own)
+        if LMTP in doors:
+            own = replace(manner, lmtp=True, offers_login=False, most_octets=MOST_RECEIVED)
+            self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, neighbours)
 
     def _add(self, name: str, desk: Desk, manner: Manner) -> None:
         self._listeners[name] = Listener(desk, manner, self._clients, self._certificate)
@@ -61,7 +72,7 @@ class SmtpDoors:
             asyncio.create_task(self._certificate.watch()),
             asyncio.create_task(self._clients.keep_showing()),
         ]
-        figures.SESSIONS.read = lambda: {(): self._clients.total}
+        figures.SESSIONS.read = lambda: {(): self._clients.total + self._neighbours.total}
         figures.CERTIFICATE.read = self._validity
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ CONNECTIONS = Counter(
 LOGINS = Counter("pillarbox_smtp_logins", "Logins by SMTP, by the code of the answer.", ("code",))
 MESSAGES = Counter(
     "pillarbox_smtp_messages",
-    "Messages whose text came by SMTP, by way (submission or inbound) and code of the answer.",
+    "Messages whose text came by SMTP, by way (submission, inbound or lmtp) and code of the answer "
+    "(by LMTP the best one of the message).",
     ("way", "code"),
 )
 STORING = Histogram(

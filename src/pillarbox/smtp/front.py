@@ -10,7 +10,7 @@ from pillarbox.mail.smtp_desk import Desk, Verdict
 from pillarbox.mail.smtp_server import Content, Mail, Path, Session
 from pillarbox.smtp import figures
 
-SUBMISSION, INBOUND = "submission", "inbound"
+SUBMISSION, INBOUND, LOCAL = "submission", "inbound", "lmtp"
 
 
 class Front:

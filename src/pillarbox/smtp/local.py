@@ -1,0 +1,55 @@
+"""The desk for the mail server in front of us on this machine, which hands its mail in by LMTP.
+
+It has answered its own clients already, so each recipient has a fate of its own here, and addresses of
+reports and of teams may stand in one transaction. Who its client was is not known, and nobody asks SPF.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.mail import smtp_answers as say
+from pillarbox.mail.smtp_answers import Answer
+from pillarbox.mail.smtp_desk import Verdict
+from pillarbox.mail.smtp_intake import Content
+from pillarbox.mail.smtp_server import Session
+from pillarbox.receiving.addresses import ForBounces, Place, Refused
+from pillarbox.receiving.arrival import Arrival, Fate, Outcome
+from pillarbox.receiving.receive import MOST_OCTETS
+from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundDesk, arrival_of, stored_as
+
+
+class LocalDesk(InboundDesk):
+    """Says yes or no for each recipient. All teams of a message get it in one transaction, or none does."""
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        return say.TOO_BIG if content.size > MOST_OCTETS else self._each(session, content)
+
+    def _noted(self, session: Session, place: Place) -> Answer:
+        if isinstance(place, Refused):
+            return REFUSALS[place]
+        session.recipients.append(place)
+        return say.RECIPIENT_OK
+
+    async def _each(self, session: Session, content: Content) -> Answer:
+        arrival = arrival_of(session)._replace(client="")
+        stored: dict[UUID, Answer] = {}
+        if arrival.recipients:
+            stored = _said(arrival, await self._taken(session, arrival, content))
+        answers = []
+        for place in session.recipients:
+            if isinstance(place, ForBounces):
+                answers.append(await self._report(session, place, content))
+            else:
+                answers.append(stored[place.team_id])
+        return say.each(answers)
+
+
+def _said(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
+    """What the recipients of each team hear: the id is that of their own mail."""
+    teams = list(dict.fromkeys([recipient.team_id for recipient in arrival.recipients]))
+    if outcome.fate is not Fate.STORED:
+        return dict.fromkeys(teams, ANSWERS[outcome.fate])
+    if len(outcome.ids) < len(teams):
+        return dict.fromkeys(teams, say.OK)
+    return {team: stored_as(email_id) for team, email_id in zip(teams, outcome.ids, strict=True)}
