@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 
 from pillarbox.mail import mta_sts
@@ -70,6 +73,7 @@ def test_modes_and_ages(text: str, found: str | int) -> None:
         POLICY.replace("mail.quay.test", "mail.*.test"),
         POLICY.replace("mail.quay.test", "192.0.2.1:25"),
         POLICY.replace("mail.quay.test", ""),
+        POLICY.replace("mail.quay.test", "a." * 127 + "quay.test"),
         POLICY + "<html>\r\n",
         POLICY + "x: " + "y" * 70_000,
         POLICY.replace("quay", "qu\udcffay"),
@@ -78,6 +82,25 @@ def test_modes_and_ages(text: str, found: str | int) -> None:
 def test_a_policy_that_may_not_be_used(text: str) -> None:
     with pytest.raises(PolicyError):
         mta_sts.policy(text.encode("utf-8", "surrogateescape"))
+
+
+@pytest.mark.parametrize("line", ["x: y%sz", "%sz: y", "x%sz", "mx: a%s!", "mx: %s.example"])
+def test_a_policy_made_to_be_read_slowly_is_read_quickly(line: str) -> None:
+    """TLS-03: every recipient's domain may publish one; nobody waits for it."""
+    for filling in (" ", "\t", "a.", "a-", "\r"):
+        text = POLICY + line % (filling * (30_000 // len(filling))) + "\r\n"
+        began = time.process_time()
+        with contextlib.suppress(PolicyError):
+            mta_sts.policy(text.encode())
+        assert time.process_time() - began < 0.5
+
+
+def test_a_policy_of_exactly_64_kibibytes_is_read() -> None:
+    """TLS-03: and not one octet more."""
+    full = POLICY + "x: " + "y" * (mta_sts.LONGEST_POLICY - len(POLICY) - len("x: "))
+    assert mta_sts.policy(full.encode()).mode == "enforce"
+    with pytest.raises(PolicyError, match="longer than 64"):
+        mta_sts.policy(full.encode() + b"y")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ _UU_BLOCK = re.compile(
     rb"end[ \t]*(?:\r?$|\Z)",
     re.MULTILINE,
 )
-_START = re.compile(r"\s*<?([^<>]*?)>?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +136,10 @@ def _candidates(part: Part, may_be_body: bool, mixed: int, child: int) -> Iterat
 
 def _root_of(part: Part) -> Part:
     """The part that a multipart/related is about: named by `start`, else the first (RFC 2387, 3.2)."""
-    named = _START.fullmatch(part.parameters.get("start", ""))
-    if named is not None and named[1]:
+    named = part.parameters.get("start", "").strip().removeprefix("<").removesuffix(">")
+    if named:
         for inner in part.children:
-            if inner.content_id == named[1]:
+            if inner.content_id == named:
                 return inner
     return part.children[0]
 

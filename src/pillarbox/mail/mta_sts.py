@@ -18,6 +18,7 @@ LONGEST_POLICY: Final = 64 * 1024
 LONGEST_AGE: Final = 31_557_600
 """A year, the most that `max_age` may be (3.2)."""
 MOST_HOSTS: Final = 1000
+LONGEST_HOST: Final = 255
 WELL_KNOWN: Final = "/.well-known/mta-sts.txt"
 MEDIA_TYPE: Final = "text/plain"
 
@@ -27,7 +28,7 @@ _MODES: Final[dict[str, Mode]] = {"enforce": "enforce", "testing": "testing", "n
 _RECORD = re.compile(r"v[ \t]*=[ \t]*STSv1[ \t]*(?:;(.*))?", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z0-9][A-Za-z0-9_.-]{0,31})[ \t]*=[ \t]*([!-:<>-~]*)[ \t]*")
 _ID = re.compile(r"[A-Za-z0-9]{1,32}")
-_LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,31})[ \t]*:[ \t]*(.*?)[ \t]*")
+_LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,31})[ \t]*:(.*)")
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+")
 _AGE = re.compile(r"[0-9]{1,10}")
 
@@ -80,7 +81,7 @@ def policy(body: bytes) -> Policy:
     for line in text.replace("\r\n", "\n").split("\n"):
         found = _LINE.fullmatch(line)
         if found is not None:
-            fields.setdefault(found[1], []).append(found[2])
+            fields.setdefault(found[1], []).append(found[2].strip(" \t"))
         elif line.strip(" \t"):
             raise PolicyError("a line of the policy is no field")
     if fields.get("version", [""])[0] != "STSv1":
@@ -95,7 +96,7 @@ def _hosts(values: Sequence[str], mode: Mode) -> tuple[str, ...]:
     hosts = tuple(dict.fromkeys(value.rstrip(".").lower() for value in values[:MOST_HOSTS]))
     if mode != "none" and not hosts:
         raise PolicyError("the policy names no server")
-    wrong = next((host for host in hosts if not _HOST.fullmatch(host)), None)
+    wrong = next((host for host in hosts if len(host) > LONGEST_HOST or not _HOST.fullmatch(host)), None)
     if wrong is not None:
         raise PolicyError(f"{wrong[:80]!r} is no name of a server")
     return hosts
