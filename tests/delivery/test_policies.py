@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
@@ -16,7 +17,13 @@ from kit.http_outside import Handler, Server
 from kit.sink import TlsAuthority
 from kit.sts import DOMAIN, ZONE, document, policy, published, renamed
 from kit.zone import Zone
-from pillarbox.delivery.policies import LOOK_EVERY, TROUBLE_EVERY, Policies, policy_rounds
+from pillarbox.delivery.policies import (
+    FETCH_SECONDS,
+    LOOK_EVERY,
+    TROUBLE_EVERY,
+    Policies,
+    policy_rounds,
+)
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.mail.mta_sts import Policy
@@ -53,13 +60,14 @@ async def looking(
     zone: Zone | None = None,
     names: TlsAuthority | None = None,
     trusted: TlsAuthority | None = None,
+    patience: float = FETCH_SECONDS,
 ) -> AsyncIterator[Outside]:
     pool = await open_pool(database_url, most=2, by_key=True)
     async with published(*answers, authority=names) as (site, authority):
         found, clock = zone or Zone(ZONE), ManualClock()
         tls = (trusted or authority).trust()
         outbound = Outbound(DnsAddresses(found), [ip_network("127.0.0.0/8")], tls=tls)
-        policies = Policies(pool, clock, found, outbound, site.port)
+        policies = Policies(pool, clock, found, outbound, site.port, patience)
         yield Outside(policies, clock, found, site, pool, outbound)
         await policies.close()
         await outbound.close()
@@ -73,12 +81,29 @@ async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         await writer.drain()
 
 
-REDIRECT = b"HTTP/1.1 301 Moved\r\nLocation: /.well-known/other.txt\r\nContent-Length: 0\r\n\r\n"
+async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+
+
+async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(document(ENFORCED)[:-1])
+    while True:
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+REDIRECT = (
+    b"HTTP/1.1 %d Elsewhere\r\nLocation: https://mta-sts.quay.example:%d/other\r\nContent-Length: 0\r\n\r\n"
+)
 
 NO_POLICIES: dict[str, bytes | Handler] = {
     "not found": document(ENFORCED, status="404 Not Found"),
-    "a redirect": REDIRECT,
+    "a part": document(ENFORCED, status="206 Partial Content"),
     "html": document(ENFORCED, media="text/html"),
+    "octets": document(ENFORCED, media="application/octet-stream"),
+    "two media types": document(ENFORCED, media="text/plain\r\nContent-Type: text/html"),
+    "compressed": document(gzip.compress(ENFORCED), media="text/plain\r\nContent-Encoding: gzip"),
+    "announced to be huge": b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 65537\r\n\r\n",
     "no media type": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nversion: ",
     "65 kB": document(ENFORCED + b"x: y\r\n" * 12_000),
     "endless": endless,
@@ -182,14 +207,71 @@ async def test_the_certificate_is_that_of_the_policy_host(database_url: str, cas
         assert await outside.policies.of(DOMAIN) is None
 
 
-async def test_a_policy_host_in_our_own_network_is_not_asked(database_url: str) -> None:
-    """WH-06: the guarded client; a policy is an address that somebody else chose."""
+@pytest.mark.parametrize(
+    ("kind", "targets"),
+    [
+        ("A", ["10.0.0.7"]),
+        ("A", ["127.0.0.1", "10.0.0.7"]),
+        ("A", ["169.254.169.254"]),
+        ("AAAA", ["::ffff:10.0.0.7"]),
+        ("AAAA", ["fd00::7"]),
+        ("CNAME", ["inside.provider.example"]),
+    ],
+)
+async def test_a_policy_host_in_our_own_network_is_not_asked(
+    database_url: str, kind: str, targets: list[str]
+) -> None:
+    """WH-06: the guarded client; a policy is an address that somebody else chose, all of them count."""
     zone = Zone(ZONE)
     zone.remove(f"mta-sts.{DOMAIN}", "A")
-    zone.add(f"mta-sts.{DOMAIN}", "A", "10.0.0.7")
+    zone.add(f"mta-sts.{DOMAIN}", kind, *targets)
+    zone.add("inside.provider.example", "A", "10.0.0.7")
     async with looking(database_url, document(ENFORCED), zone=zone) as outside:
         assert await outside.policies.of(DOMAIN) is None
-        assert outside.asked == 0
+        assert outside.site.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [(f"mta-sts.{DOMAIN}", LISTED), ("sts.provider.example", None), (f"*.{DOMAIN}", LISTED)],
+)
+async def test_a_policy_host_may_be_an_alias(database_url: str, name: str, found: Policy | None) -> None:
+    """RFC 8461 3.3, 8.2: the certificate is that of the policy host, not of what it is an alias of."""
+    zone = Zone(ZONE)
+    zone.remove(f"mta-sts.{DOMAIN}", "A")
+    zone.add(f"mta-sts.{DOMAIN}", "CNAME", "sts.provider.example")
+    zone.add("sts.provider.example", "A", "127.0.0.1")
+    async with looking(database_url, document(ENFORCED), zone=zone, names=TlsAuthority(name)) as outside:
+        assert await outside.policies.of(DOMAIN) == found
+        assert outside.asked == (found is not None)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(database_url: str, status: int) -> None:
+    """RFC 8461 3.3: not even to the same host, where a policy is."""
+
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(REDIRECT % (status, writer.get_extra_info("sockname")[1]))
+        await writer.drain()
+
+    async with looking(database_url, elsewhere, document(ENFORCED)) as outside:
+        assert await outside.policies.of(DOMAIN) is None
+        assert outside.asked == 1
+
+
+@pytest.mark.parametrize("server", [silent, drip])
+async def test_a_slow_policy_host_is_left(database_url: str, server: Handler) -> None:
+    """RFC 8461 3.3: a minute for all of it (here less); mail to others does not wait, and the next one to
+    the same domain not either."""
+    assert FETCH_SECONDS == 60
+    async with looking(database_url, server, patience=1.0) as outside:
+        first = asyncio.create_task(outside.policies.of(DOMAIN))
+        assert await outside.policies.of("pier.example") is None
+        assert not first.done()
+        assert await first is None
+        outside.clock.advance(TROUBLE_EVERY)
+        assert await outside.policies.of(DOMAIN) is None
+        assert outside.asked == 1
 
 
 async def test_another_id_brings_another_policy(database_url: str) -> None:

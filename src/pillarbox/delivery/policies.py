@@ -36,6 +36,7 @@ TROUBLE_EVERY: Final = 300.0
 """How long after a failure it is looked again (3.3: not more often than every five minutes)."""
 LEAST_PAUSE: Final = 60.0
 FETCH_SECONDS: Final = 60.0
+"""For all of a policy (3.3: a minute)."""
 KNOWN: Final = 50_000
 """Domains that a process remembers."""
 
@@ -58,13 +59,20 @@ class Policies:
     """Finds policies. One per process."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, resolver: Resolver, outbound: Outbound, port: int = 443
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        resolver: Resolver,
+        outbound: Outbound,
+        port: int = 443,
+        patience: float = FETCH_SECONDS,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._resolver = resolver
         self._outbound = outbound
         self._port = port
+        self._patience = patience
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[_Known]] = {}
 
@@ -143,7 +151,7 @@ class Policies:
             "GET",
             f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}",
             max_bytes=mta_sts.LONGEST_POLICY,
-            total_timeout=FETCH_SECONDS,
+            total_timeout=self._patience,
         )
         return _policy_in(answer)
 
