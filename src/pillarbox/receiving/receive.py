@@ -23,6 +23,7 @@ from pillarbox.kernel.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Source, transaction
+from pillarbox.kernel.gathering import Expected, Gathering
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
@@ -34,7 +35,6 @@ from pillarbox.mail.message import Message
 from pillarbox.mail.smtp_intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
-from pillarbox.receiving.gathering import Expected, Gathering
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, Drafter
 from pillarbox.receiving.store_queries import Written

@@ -21,6 +21,7 @@ from pillarbox.kernel.auth import Caller, Credentials, InvalidApiKey, usable
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.failures import problem_for
+from pillarbox.kernel.gathering import Expected, Gathering
 from pillarbox.kernel.idempotency import (
     AlreadyAnswered,
     Idempotency,
@@ -90,6 +91,7 @@ class SubmissionDesk:
         self._is_closed = is_closed
         self._running = Running()
         self._large = ByteBudget(MOST_LARGE)
+        self._gathering = Gathering()
 
     # Who is there ------------------------------------------------------------------------------------
 
@@ -129,6 +131,7 @@ class SubmissionDesk:
         limit = self._rate_limit if caller.rate_limit is None else caller.rate_limit
         if limit and not self._windows.take(caller.team_id.bytes, limit).allowed:
             return RATE_EXCEEDED
+        session.notes = self._gathering.expect()
         return say.SENDER_OK
 
     def recipient(self, session: Session, path: Path) -> Answer:
@@ -142,17 +145,22 @@ class SubmissionDesk:
 
     def ended(self, session: Session) -> None:
         """Nothing is kept between messages."""
+        session.notes.gone()
+        session.notes = None
 
     # The message -------------------------------------------------------------------------------------
 
     async def message(self, session: Session, content: Content) -> Answer:
         try:
             async with self._large.of(content.size if content.size > LARGE else 0):
-                return await self._submitted(session.user, session.recipients, content)
+                return await self._submitted(session, content)
         except Exception as failure:
             return reply(problem_for(failure, self._ids.new()))
 
-    async def _submitted(self, login: Login, envelope: Sequence[Mailbox], content: Content) -> Answer:
+    async def _submitted(self, session: Session, content: Content) -> Answer:
+        login: Login = session.user
+        envelope: Sequence[Mailbox] = session.recipients
+        expected: Expected = session.notes
         caller = await self._caller(login.token_hash)
         self._credentials.used(caller)
         if content.size > LARGE:
@@ -166,26 +174,33 @@ class SubmissionDesk:
         key = key_of(letter.idempotency_key(message))
         del message
         if key is None:
-            return _queued(await self._stored(caller, body, None))
-        return _queued(await self._stored_once(caller, body, Idempotency(SCOPE, key, fingerprint(body))))
+            return _queued(await self._stored(caller, body, None, expected))
+        wanted = Idempotency(SCOPE, key, fingerprint(body))
+        return _queued(await self._stored_once(caller, body, wanted, expected))
 
-    async def _stored_once(self, caller: Caller, body: dict[str, Any], wanted: Idempotency) -> bytes:
+    async def _stored_once(
+        self, caller: Caller, body: dict[str, Any], wanted: Idempotency, expected: Expected
+    ) -> bytes:
         """Store it, unless the key has been answered; then the first answer once more."""
         team = caller.team_id
         with self._running.hold(team, wanted):
             stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
                 try:
-                    return await self._stored(caller, body, wanted)
+                    return await self._stored(caller, body, wanted, expected)
                 except AlreadyAnswered:
                     stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
                 raise ConcurrentIdempotentRequest
             return same(stored, wanted).body
 
-    async def _stored(self, caller: Caller, body: dict[str, Any], key: Idempotency | None) -> bytes:
+    async def _stored(
+        self, caller: Caller, body: dict[str, Any], key: Idempotency | None, expected: Expected
+    ) -> bytes:
         outgoing = parse.outgoing(body, self._clock.now(), is_letter=True)
         checked = await self._accept.check(caller, outgoing)
+        expected.gone()
+        await self._gathering.company()
         return await self._accept.store(caller, [checked], idempotency=key, answer=_body)
 
 

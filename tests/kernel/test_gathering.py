@@ -8,7 +8,7 @@ from pathlib import Path
 from kit.harbor import HELP, harbor, message
 from kit.postman import postman
 from kit.world import world
-from pillarbox.receiving.gathering import Gathering
+from pillarbox.kernel.gathering import Gathering
 
 LONG = 3600.0
 
