@@ -282,6 +282,7 @@ async def test_doors_that_are_open_and_one_that_is_not() -> None:
                 "http": HostPort("0.0.0.0", sink.port),
                 "smtp": HostPort("127.0.0.1", sink.port),
                 "submission": HostPort("127.0.0.1", unheard.getsockname()[1]),
+                "lmtp": HostPort("127.0.0.1", sink.port),
             }
             checks = await listening(world, doors, running=True)
         [alone] = await listening(world, {}, running=False)
@@ -289,7 +290,9 @@ async def test_doors_that_are_open_and_one_that_is_not() -> None:
         ("door.http", Level.OK),
         ("door.smtp", Level.OK),
         ("door.submission", Level.PROBLEM),
+        ("door.lmtp", Level.OK),
     ]
     assert "220 " in checks[1].found
     assert "nothing listens" in checks[2].found
+    assert "220 " in checks[3].found
     assert (alone.level, "pillarbox serve" in str(alone.step)) == (Level.SKIPPED, True)
