@@ -315,7 +315,11 @@ WORDS = st.sampled_from(
         b"STARTTLS x", b"BDAT 3", b"\xff\xfe", b"", b"MAIL FROM:<a@b.example> SIZE=99999999",
     ]
 )  # fmt: skip
-RANDOM = st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"").replace(b"\r", b""))
+RANDOM = (
+    st.binary(max_size=40)
+    .map(lambda line: line.replace(b"\n", b"").replace(b"\r", b""))
+    .filter(lambda line: line.partition(b" ")[0].upper() != b"QUIT")
+)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -35,7 +35,6 @@ class Conversation(asyncio.Protocol):
         "_busy",
         "_errors",
         "_greeted",
-        "_greeting",
         "_house",
         "_intake",
         "_lines",
@@ -66,7 +65,6 @@ class Conversation(asyncio.Protocol):
         self._writable = True
         self._at_end = False
         self._greeted = False
-        self._greeting: asyncio.TimerHandle | None = None
         self._intake: Intake | None = None
         self._text_since = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -113,12 +111,11 @@ class Conversation(asyncio.Protocol):
         elif not self.admitted and not house.admit(self):
             self.close(say.TOO_MANY_SESSIONS)
         else:
-            self._greeting = self._loop.call_later(house.patience.greeting, self._greet)
+            house.greet_later(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is None:
             return
-        self._greet_no_more()
         if self._intake is not None:
             self._intake.close()
             self._intake = None
@@ -159,6 +156,13 @@ class Conversation(asyncio.Protocol):
             lines.add(data)
         self._work()
 
+    def greet(self) -> None:
+        """The client has been silent long enough: speak first, unless the session has ended meanwhile."""
+        if self._is_open():
+            self._greeted = True
+            self._answer(_ready(self._house.hostname, self.SPEAKS))
+            self._flush()
+
     def close(self, last: Answer) -> None:
         """Say a last word and hang up."""
         if not self._is_open():
@@ -183,19 +187,7 @@ class Conversation(asyncio.Protocol):
         least = since * patience.octets_per_second if since > patience.free else 0
         return since > patience.message or self._intake.total < least
 
-    def _greet_no_more(self) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
-            self._greeting = None
-
-    def _greet(self) -> None:
-        self._greeting = None
-        self._greeted = True
-        self._answer(_ready(self._house.hostname, self.SPEAKS))
-        self._flush()
-
     def _hang_up(self) -> None:
-        self._greet_no_more()
         self._flush()
         self._wait(self._house.patience.last_word)
         self._transport.close()

@@ -106,6 +106,9 @@ class House(Protocol):
     def tls(self) -> ssl.SSLContext | None:
         """For the next handshake; None where there is no certificate."""
 
+    def greet_later(self, session: Conversation) -> None:
+        """Have the session greeted when its client has been silent for as long as it has to."""
+
     def admit(self, session: Conversation) -> bool:
         """Take the session in, or refuse it."""
 

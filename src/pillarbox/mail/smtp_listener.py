@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import ssl
+from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from socket import socket
@@ -19,6 +20,9 @@ from pillarbox.mail.smtp_server import Session
 BACKLOG = 1024
 NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 """Why no connection can be accepted right now; any other trouble is that of one client."""
+
+GREETED_TOGETHER = 0.002
+"""Seconds that a greeting may be late, so that those of several sessions need one timer."""
 
 PATIENT = Patience()
 MOST_COMMANDS = 2000
@@ -66,6 +70,7 @@ class Listener:
         self._session = LmtpSession if manner.lmtp else Session
         self._implicit_tls = manner.implicit_tls
         self._sessions: set[Conversation] = set()
+        self._silent: deque[tuple[float, Conversation]] = deque()
         self._server: asyncio.Server | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -161,6 +166,22 @@ class Listener:
     @property
     def tls(self) -> ssl.SSLContext | None:
         return None if self._certificate is None else self._certificate.context
+
+    def greet_later(self, session: Conversation) -> None:
+        loop = asyncio.get_running_loop()
+        wait = self.patience.greeting
+        if not self._silent:
+            loop.call_later(wait + min(wait, GREETED_TOGETHER), self._greet)
+        self._silent.append((loop.time() + wait, session))
+
+    def _greet(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        silent = self._silent
+        while silent and silent[0][0] <= now:
+            silent.popleft()[1].greet()
+        if silent:
+            loop.call_later(silent[0][0] - now + min(self.patience.greeting, GREETED_TOGETHER), self._greet)
 
     def admit(self, session: Conversation) -> bool:
         if not self._guard.admit(session.peer):
