@@ -173,13 +173,17 @@ FINISH = """
               d.owner IS NOT NULL AND (d.owner <> $5 OR d.attempt <> held.attempt) AS contested
 """
 
-# The same while it is certain that nobody else has them. The owner is compared in a way that no index knows:
-# rows are to be found by their keys.
+# The same while it is certain that nobody else has them. Each row is looked up on its own, by its key: a join
+# that was planned while the table was small would go on to read all of it.
 FINISH_OURS = """
     DELETE FROM deliveries d
      USING json_to_recordset($1::text::json) AS k (team_id uuid, email_id uuid, grp smallint, attempt integer)
-     WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
-       AND d.owner IS NOT DISTINCT FROM $2 AND d.attempt = k.attempt
+     CROSS JOIN LATERAL (
+           SELECT x.ctid AS place
+             FROM deliveries x
+            WHERE x.team_id = k.team_id AND x.email_id = k.email_id AND x.grp = k.grp
+           OFFSET 0) AS found
+     WHERE d.ctid = found.place AND d.owner IS NOT DISTINCT FROM $2 AND d.attempt = k.attempt
     RETURNING d.email_id
 """
 

@@ -97,7 +97,8 @@ WRITE_FIRST = """
     SELECT NULL, NULL, NULL, NULL, NULL, count(*) FROM heads
 """
 
-# The same for whoever knows where the email belongs: then nothing has to be read first.
+# The same for whoever knows where the email belongs: then nothing has to be read first. Each row is looked up
+# on its own, by its key: a join that was planned while the tables were small would go on to read all of them.
 FIRST_HEADS = """
     UPDATE emails e
        SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
@@ -105,7 +106,12 @@ FIRST_HEADS = """
            AS k (team_id uuid, email_id uuid, last_event text, last_event_at timestamptz,
                  email_sent_at timestamptz, since timestamptz, domain_id uuid, domain_name text,
                  broadcast_id uuid)
-     WHERE e.team_id = k.team_id AND e.id = k.email_id
+     CROSS JOIN LATERAL (
+           SELECT x.ctid AS place
+             FROM emails x
+            WHERE x.team_id = k.team_id AND x.id = k.email_id
+           OFFSET 0) AS found
+     WHERE e.ctid = found.place
        AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
        AND e.domain_name = k.domain_name AND e.domain_id IS NOT DISTINCT FROM k.domain_id
        AND e.broadcast_id IS NOT DISTINCT FROM k.broadcast_id
@@ -118,7 +124,12 @@ FIRST_FATES = """
       FROM json_to_recordset($1::text::json)
            AS k (team_id uuid, email_id uuid, position smallint, state text, sent_at timestamptz,
                  delayed_at timestamptz, bounce_type text)
-     WHERE r.team_id = k.team_id AND r.email_id = k.email_id AND r.position = k.position
+     CROSS JOIN LATERAL (
+           SELECT x.ctid AS place
+             FROM recipients x
+            WHERE x.team_id = k.team_id AND x.email_id = k.email_id AND x.position = k.position
+           OFFSET 0) AS found
+     WHERE r.ctid = found.place
        AND r.state = 'queued' AND r.sent_at IS NULL AND r.delayed_at IS NULL AND r.bounce_type IS NULL
     RETURNING r.email_id
 """

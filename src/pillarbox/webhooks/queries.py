@@ -39,7 +39,12 @@ REFER = """
       FROM json_to_recordset($1::text::json)
            AS k (id uuid, team_id uuid, kind text, at timestamptz, subject_id uuid, position smallint,
                  detail text)
-      JOIN webhooks w ON w.team_id = k.team_id AND w.status = 'enabled' AND k.kind = ANY (w.events)
+     CROSS JOIN LATERAL (
+           SELECT e.id, e.kind, e.epoch, e.events
+             FROM webhooks e
+            WHERE e.team_id = k.team_id AND e.status = 'enabled'
+           OFFSET 0) AS w
+     WHERE k.kind = ANY (w.events)
 """
 
 REFERRED: Final = ("id", "team_id", "kind", "at", "subject_id", "position", "detail")
