@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-AT_MOST: Final = 0.010
-"""Seconds: enough for a sender near by to say the rest of what it has to say."""
+AT_MOST: Final = 0.006
+"""Seconds: enough for a sender near by to say the rest of what it has to say, and little beside a commit."""
 
 
 class Expected:

@@ -68,7 +68,7 @@ class Shown(Protocol):
 class Patience:
     """How many seconds a session waits for what (RFC 5321 4.5.3.2.7; standards, section 0)."""
 
-    greeting: float = 0.003
+    greeting: float = 0.001
     """Whoever speaks before it does not wait for answers (SMTP-03)."""
     handshake: float = 30.0
     command: float = 300.0
