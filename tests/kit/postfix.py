@@ -104,7 +104,7 @@ def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]
         made = Postfix(port, folder)
         started = subprocess.run([*command, "start"], capture_output=True, text=True, timeout=60)
         if started.returncode:
-            pytest.skip(f"Postfix does not start: {(started.stderr + made.log).strip()[-300:]}")
+            pytest.fail(f"Postfix does not start: {(started.stderr + made.log).strip()[-300:]}")
         try:
             eventually(lambda: listens(port), "Postfix listens")
             yield made

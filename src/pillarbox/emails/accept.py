@@ -237,12 +237,15 @@ class Accept:
         self,
         item: Acceptance,
         room: int,
-        origins: Origins,
+        origins: Origins | None,
         deadline: float,
         *,
         stored: bool,
     ) -> None:
-        if room and self._engine is not None:
+        if origins is None:
+            # Its lease brings the work back, and it is judged then.
+            self._forget([item], [room])
+        elif room and self._engine is not None:
             drafts = [draft for draft in item.drafts if stored and draft.is_immediate]
             items = [found for draft in drafts for found in hand_over(draft, origins, deadline)]
             self._engine.take(items, room, item.weight)

@@ -49,10 +49,10 @@ class Acceptance:
 
 class Committed(NamedTuple):
     """What a commit came to: the acceptances (by index) that are not in it, and why; which of the others'
-    addresses are suppressed."""
+    addresses are suppressed, None where that is not known and their work must not be handed over."""
 
     failed: dict[int, BaseException]
-    origins: Origins
+    origins: Origins | None
 
 
 class _Prepared(NamedTuple):
@@ -94,7 +94,7 @@ class Commits:
             return await self._with_conditions(batch, leased)
         return Committed({}, await self._plainly(self._prepare(batch, leased)))
 
-    async def _plainly(self, prepared: _Prepared) -> Origins:
+    async def _plainly(self, prepared: _Prepared) -> Origins | None:
         if prepared.opened.published:
             return await self._in_transaction(prepared)
         await faults.point("timeline.events")
@@ -108,7 +108,7 @@ class Commits:
             return await self._found(prepared, backend, gone)
         return origins
 
-    async def _in_transaction(self, prepared: _Prepared) -> Origins:
+    async def _in_transaction(self, prepared: _Prepared) -> Origins | None:
         backend = 0
         try:
             async with transaction(self._pool) as conn:
@@ -121,6 +121,7 @@ class Commits:
 
     async def _with_conditions(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
         failed: dict[int, BaseException] = {}
+        origins: Origins | None = None
         prepared = None
         backend = 0
         try:
@@ -234,12 +235,19 @@ class Commits:
 
     # What became of it -----------------------------------------------------------------------------
 
-    async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins:
-        """The connection was lost while this was committed: look whether it was (design 2.6)."""
+    async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins | None:
+        """The connection was lost while this was committed: look whether it was (design 2.6).
+
+        Raises `DatabaseGone` where it was not. What is found to be committed stays so, even where the
+        database goes away once more: then it is not known which addresses are suppressed.
+        """
         drafts = [draft for acceptance in prepared.kept for draft in acceptance.drafts]
-        if not drafts or not await self._was_committed(drafts, backend):
+        if not drafts or not backend or not await self._was_committed(drafts, backend):
             raise DatabaseGone from gone
-        origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
+        try:
+            origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
+        except GONE:
+            return None
         return origins
 
     async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool:

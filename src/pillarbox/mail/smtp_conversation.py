@@ -5,6 +5,7 @@ anything may take. What is said is the session's (`smtp_server`).
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -27,7 +28,7 @@ MOST_ANSWERS = 64
 SLOW_FROM, CLOSE_FROM = 10, 20
 
 
-class Conversation(asyncio.Protocol):
+class Conversation(asyncio.Protocol, ABC):
     """A connection on which one command is carried out after the other."""
 
     __slots__ = (
@@ -81,21 +82,21 @@ class Conversation(asyncio.Protocol):
 
     # What the session does -------------------------------------------------------------------------
 
+    @abstractmethod
     def _heed(self, line: bytes) -> None:
         """Carry out a line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _take(self, data: bytes) -> None:
         """More of a message's text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _longest(self) -> int:
         """How many octets the next line may have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _forget(self) -> None:
         """The end of a transaction."""
-        raise NotImplementedError
 
     # The connection --------------------------------------------------------------------------------
 
