@@ -150,6 +150,18 @@ async def test_root_gives_its_rights_away(tmp_path: Path) -> None:
 
 
 @as_root
+async def test_the_socket_lies_where_the_server_can_reach_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder for temporary files that only root may enter is passed over."""
+    (tmp_path / "private").mkdir(mode=0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "private"))
+    async with running(tmp_path / "postgres") as server:
+        assert await value(server, "SELECT 1") == 1
+    assert list((tmp_path / "private").iterdir()) == []
+
+
+@as_root
 def test_programs_that_only_root_reaches_are_copied_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

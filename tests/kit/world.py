@@ -32,7 +32,7 @@ from pillarbox.kernel import shared_memory
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.config import settings_of
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http_protocol import Protocol
+from pillarbox.kernel.http_protocol import server_config
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.runtime import Runtime
 from pillarbox.teams import bootstrap
@@ -211,10 +211,7 @@ async def world(
 
 
 async def _serve(app: App, listener: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
-    config = uvicorn.Config(
-        app.asgi, http=Protocol, lifespan="off", log_config=None, server_header=False, ws="none"
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app.asgi))
     server.capture_signals = _no_signals  # type: ignore[method-assign]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:

@@ -30,7 +30,7 @@ from urllib.parse import quote
 
 import asyncpg
 
-from pillarbox.kernel.pgfiles import Account, Installation, account_for, installation_for
+from pillarbox.kernel.pgfiles import Account, Installation, account_for, installation_for, reachable
 from pillarbox.kernel.process import bind_to_parent, ended
 
 DATABASE = "pillarbox"
@@ -50,6 +50,7 @@ START_TIMEOUT = 60.0
 LEFTOVER_TIMEOUT = 15.0
 STOP_TIMEOUT = 60.0
 LAST_LINES = 20
+LAST_WORDS_TIMEOUT = 2.0
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
@@ -114,6 +115,7 @@ class EmbeddedPostgres:
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
         self._sockets: Path | None = None
         self._socket_note = self.folder.with_name(self.folder.name + ".socket")
 
@@ -233,7 +235,8 @@ class EmbeddedPostgres:
             preexec_fn=bind_to_parent(signal.SIGQUIT),
             **as_account(account),
         )
-        threading.Thread(target=self._read_lines, args=(self._process,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read_lines, args=(self._process,), daemon=True)
+        self._reader.start()
 
     def _read_lines(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -248,7 +251,7 @@ class EmbeddedPostgres:
         deadline = asyncio.get_running_loop().time() + START_TIMEOUT
         while asyncio.get_running_loop().time() < deadline:
             if self._process.poll() is not None:
-                raise EmbeddedError(f"The embedded database did not start: {self._last_complaint()}")
+                raise EmbeddedError(f"The embedded database did not start: {await self._last_complaint()}")
             if self._says_ready():
                 with contextlib.suppress(OSError, asyncpg.PostgresError, TimeoutError):
                     await ensure_database(self.url("postgres"), DATABASE)
@@ -265,7 +268,9 @@ class EmbeddedPostgres:
             return False
         return len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready"
 
-    def _last_complaint(self) -> str:
+    async def _last_complaint(self) -> str:
+        if self._reader is not None:  # the end of a process is often known before its last words
+            await asyncio.to_thread(self._reader.join, LAST_WORDS_TIMEOUT)
         for level in ("FATAL", "PANIC", "ERROR"):
             for line in reversed(self._last_lines):
                 if level in line:
@@ -327,6 +332,8 @@ def private_socket_folder(account: Account | None) -> Path:
         "/tmp",  # noqa: S108 (mkdtemp makes a private folder in it)
     ):
         if not place or not os.access(place, os.W_OK | os.X_OK):
+            continue
+        if account and not reachable(Path(place), account):
             continue
         folder = Path(tempfile.mkdtemp(prefix=SOCKET_PREFIX, dir=place))
         if len(os.fsencode(folder / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
