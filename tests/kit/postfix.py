@@ -11,6 +11,7 @@ import grp
 import os
 import pwd
 import shutil
+import smtplib
 import socket
 import subprocess
 import tempfile
@@ -37,6 +38,7 @@ smtp      unix  - - n -   - smtp
 lmtp      unix  - - n -   - lmtp
 relay     unix  - - n -   - smtp
 error     unix  - - n -   - error
+discard   unix  - - n -   - discard
 retry     unix  - - n -   - error
 anvil     unix  - - n -   1 anvil
 scache    unix  - - n -   1 scache
@@ -61,6 +63,7 @@ mynetworks = 127.0.0.0/8
 smtpd_recipient_restrictions = permit_mynetworks, reject
 smtpd_tls_security_level = none
 {way}
+transport_maps = inline:{{probe.invalid=discard:}}
 smtp_tls_security_level = {level}
 smtp_sasl_auth_enable = {login}
 smtp_sasl_password_maps = static:resend:{key}
@@ -70,7 +73,9 @@ maillog_file = {folder}/maillog
 """
 
 
-GREETING = 20.0
+PROBE = "probe@probe.invalid"
+
+SOUND = 20.0
 """Seconds; a sound Postfix needs less than one."""
 
 FOLDERS = (
@@ -109,8 +114,12 @@ class Postfix:
 
     @property
     def log(self) -> str:
+        """What it says, but for the mail that proved it sound."""
+        return "\n".join(line for line in self.lines() if PROBE not in line)
+
+    def lines(self) -> list[str]:
         path = self.folder / "maillog"
-        return path.read_text() if path.exists() else ""
+        return path.read_text().splitlines() if path.exists() else []
 
 
 @contextlib.contextmanager
@@ -135,7 +144,7 @@ def postfix(relay: int, *, login: bool, lmtp: bool = False) -> Iterator[Postfix]
         made = Postfix(port, folder)
         started = subprocess.run([*command, "start"], capture_output=True, text=True, timeout=60)
         try:
-            if started.returncode or not greets(port):
+            if started.returncode or not works(made):
                 pytest.skip(f"Postfix does not start here: {(started.stderr + made.log).strip()[-500:]}")
             yield made
         finally:
@@ -161,14 +170,19 @@ def configure(folder: Path, port: int, way: str, postconf: str, *, login: bool) 
         file.chmod(0o644)
 
 
-def greets(port: int) -> bool:
-    """Whether its door is open before long, and speaks."""
-    deadline = time.monotonic() + GREETING
+def works(made: Postfix) -> bool:
+    """Whether it takes a mail before long and is rid of it: the machine may forbid it what it needs."""
+    deadline = time.monotonic() + SOUND
     while time.monotonic() < deadline:
         with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", port), timeout=GREETING) as probe,
+            contextlib.suppress(OSError, smtplib.SMTPException),
+            smtplib.SMTP("127.0.0.1", made.port, timeout=SOUND) as client,
         ):
-            return probe.recv(4) == b"220 "
+            client.sendmail("", [PROBE], "Subject: probe\n\n.\n")
+            break
         time.sleep(0.05)
+    while time.monotonic() < deadline:
+        if any(PROBE in line and "status=sent" in line for line in made.lines()):
+            return True
+        time.sleep(0.02)
     return False
