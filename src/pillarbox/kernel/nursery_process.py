@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from pillarbox.kernel import processor
 from pillarbox.kernel.setting_table import PREFIX
 
 NAME = "pillarbox.nursery"
@@ -50,5 +51,7 @@ def started(factory: str) -> NurseryProcess:
 
 
 def environment() -> dict[str, str]:
-    """Ours without the settings: workers are told them, and whoever may look cannot read them there."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    """Ours without the settings: workers are told them, and whoever may look cannot read them there. With it
+    what OpenSSL has to know when it is loaded."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    return kept | processor.told(kept)

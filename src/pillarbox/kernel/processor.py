@@ -1,0 +1,51 @@
+"""What OpenSSL is told about the processor, so that signing mail takes the fastest of its ways.
+
+OpenSSL has two ways to raise numbers of 1,024 bits to a power, which is nearly all of an RSA-2048 signature:
+by ADX, and by AVX2. Where a processor has both it takes ADX, which is right for those it was written for. On
+AMD's since Zen 3 AVX2 takes two thirds of the time: 0.43 ms a signature in place of 0.70. OpenSSL reads what
+it is told when it is loaded, from its environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+CPUINFO = Path("/proc/cpuinfo")
+VARIABLE = "OPENSSL_ia32cap"
+WITHOUT_ADX = ":~0x80000"
+"""The bits of CPUID leaf 7 as they are, but for bit 19 of EBX."""
+
+VENDOR = "AuthenticAMD"
+NEEDED = frozenset({"adx", "bmi2", "avx2", "vaes"})
+"""VAES came with Zen 3."""
+
+BETTER = "avx512ifma"
+"""With it OpenSSL has a third way, which it takes first."""
+
+
+def told(environment: Mapping[str, str], cpuinfo: Path = CPUINFO) -> dict[str, str]:
+    """The variable for a process that will sign; nothing where it would not help, or has been set already."""
+    if VARIABLE in environment:
+        return {}
+    return {VARIABLE: WITHOUT_ADX} if _is_faster_without(_first(cpuinfo)) else {}
+
+
+def _is_faster_without(facts: Mapping[str, str]) -> bool:
+    flags = frozenset(facts.get("flags", "").split())
+    return facts.get("vendor_id") == VENDOR and flags >= NEEDED and BETTER not in flags
+
+
+def _first(cpuinfo: Path) -> dict[str, str]:
+    """What the kernel says of the first processor; nothing on other systems."""
+    facts: dict[str, str] = {}
+    try:
+        with cpuinfo.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if not name.strip():
+                    break
+                facts[name.strip()] = value.strip()
+    except OSError:
+        return {}
+    return facts
