@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pillarbox.metrics.cache import Cache
+from pillarbox.metrics.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsPolicy:
-    """`retention_days` 0: rollups are kept for ever."""
+    """`retention_days` 0: rollups are kept for ever. `memory` is no setting: it changes no answer."""
 
     retention_days: int
     cache: Cache
+    memory: Memory = field(default_factory=Memory)

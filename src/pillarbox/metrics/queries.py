@@ -68,6 +68,14 @@ PLAIN = """
              GROUP BY 1, 2, 3, 4
              LIMIT $11) AS i
      GROUP BY 1
+    UNION ALL
+    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
+           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+           (SELECT extract(epoch FROM min(m.start))::bigint::text
+              FROM metric_increments m
+             WHERE m.team_id = $1 AND m.start >= $6 AND m.start < $7)
+      FROM rollup_versions v
+     WHERE v.team_id = $1 AND v.day > $6 - interval '1 day' AND v.day < $7
 """
 
 # $2 to $6: the parts that cover the range, each with the period that it is added to and the one that it is
@@ -143,6 +151,14 @@ SUMMED = """
              GROUP BY 1, 2, 3, 4
              LIMIT $15) AS g
      GROUP BY 1
+    UNION ALL
+    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
+           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+           (SELECT extract(epoch FROM min(i.start))::bigint::text
+              FROM metric_increments i
+             WHERE i.team_id = $1 AND i.start >= $8 AND i.start < $9)
+      FROM rollup_versions v
+     WHERE v.team_id = $1 AND v.day > $8 - interval '1 day' AND v.day < $9
 """
 
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
@@ -247,6 +263,10 @@ PURGED = """
 """
 
 
+DAY = 24 * 60 * 60
+"""Seconds."""
+
+
 class Wanted(NamedTuple):
     """What is asked of all statements: filters (None: all) and what rows are told apart by."""
 
@@ -267,6 +287,15 @@ class Buckets(NamedTuple):
     periods: list[int]
 
 
+class Sums(NamedTuple):
+    """What a statement over rollups says: its rows, the version of each day (in days since 1970), and since
+    when (in seconds since 1970) there are increments that are not folded yet."""
+
+    rows: list[Record]
+    versions: dict[int, str]
+    pending: int | None
+
+
 class Parts(NamedTuple):
     """Columns of the parts that cover a range, and of the periods that they are added to or taken from."""
 
@@ -279,10 +308,10 @@ class Parts(NamedTuple):
 
 async def plain(
     db: TeamDb, buckets: Buckets, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
-) -> list[Record]:
+) -> Sums:
     """The rollups as they are, and sums of the increments of [start, end) that are not folded yet; told apart
     by domain and by broadcast. At most `wanted.most` of a period."""
-    found: list[Record] = list(
+    return _sums(
         await db.source.fetch(
             PLAIN,
             db.team_id,
@@ -297,14 +326,13 @@ async def plain(
             wanted.by_broadcast,
         )
     )
-    return found
 
 
 async def summed(
     db: TeamDb, parts: Parts, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
-) -> list[Record]:
+) -> Sums:
     """Sums over the parts, and over the increments of [start, end) that are not folded yet."""
-    found: list[Record] = list(
+    return _sums(
         await db.source.fetch(
             SUMMED,
             db.team_id,
@@ -320,7 +348,15 @@ async def summed(
             wanted.most,
         )
     )
-    return found
+
+
+def _sums(records: Sequence[Record]) -> Sums:
+    _, versions, days, _, pending = next(record for record in records if record[0] < 0)
+    known = {}
+    if days:
+        known = {int(day) // DAY: version for day, version in zip(days, versions.split(","), strict=True)}
+    rows = [record for record in records if record[0] >= 0]
+    return Sums(rows, known, None if pending is None else int(pending))
 
 
 async def events(

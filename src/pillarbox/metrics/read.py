@@ -4,6 +4,9 @@ The range is cut at quarter hours. What lies between is a sum of rollups and of 
 yet; what is left at an edge, less than a quarter hour, comes from the timeline. Where the quarter hour has
 rollups of ten seconds, less than ten seconds come from there. Of a time whose history retention has
 removed, both edges count as if they lay at the beginning of their quarter hour.
+
+Every day of rollups has a version, which changes with them and is read in the same snapshot. So who has kept
+what an earlier answer said of a period asks for what is new, and hears whether the rest still holds.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -29,9 +32,12 @@ MOST_PERIODS = 10_000
 MOST_ROWS = 10_000
 MOST_GROUPS = 25_000
 """Sums that cancel out to nothing, and mail without a broadcast, are no rows."""
+MOST_STATES = 400
+"""Periods of an answer whose state is worth a look."""
 MOST_PLAIN = 20_000
 """Rollups that are read as they are; the database adds more of them up."""
 TEN_SECONDS = timedelta(seconds=10)
+SECOND = timedelta(seconds=1)
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -45,6 +51,19 @@ class TooManyPeriods(Invalid):
 class TooManyRows(Invalid):
     def __init__(self) -> None:
         super().__init__(f"More than {MOST_ROWS} rows. Narrow the range or use more filters.")
+
+
+State = tuple[str | None, ...]
+"""The versions of the days that a period reads; None for a day without rollups."""
+
+
+class Changed(NamedTuple):
+    """What was read of the periods `asked`, and for every period the state that it was read in, or was found
+    to be still in. None for one that has no such state: more may be counted in it soon."""
+
+    table: Table
+    asked: Sequence[int]
+    states: Sequence[State | None]
 
 
 @dataclass(slots=True)
@@ -78,15 +97,64 @@ async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Seq
     """The counts of every combination that was asked for, those of no broadcast included; one snapshot."""
     if question.range.empty or not found:
         return Table()
-    by_history = question.by("email") or bool(question.emails)
-    if not by_history and not _odd(question.range):
+    if _is_even(question):
         # One statement is a snapshot by itself.
-        return await _by_rollups(TeamDb(pool, team_id), question, found, plan(question.range, set(), None))
+        made = plan(question.range, set(), None)
+        return (await _sums(TeamDb(pool, team_id), question, found, made, range(len(found))))[0]
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         db = TeamDb(conn, team_id)
-        if by_history:
+        if question.emails or question.by("email"):
             return await _by_history(db, question, found)
         return await _by_rollups(db, question, found, await _planned(db, question.range))
+
+
+def spans(question: Question, found: Sequence[Period]) -> list[tuple[datetime, datetime]] | None:
+    """From when to when the rollups of each period are read; None where periods have no states."""
+    if question.range.empty or not found or len(found) > MOST_STATES or not _is_even(question):
+        return None
+    made = plan(question.range, set(), None)
+    return [_span(made, period) for period in found]
+
+
+async def changed(
+    pool: asyncpg.Pool,
+    team_id: UUID,
+    question: Question,
+    found: Sequence[Period],
+    known: Sequence[State | None],
+) -> Changed:
+    """The counts of the periods of which nothing is known, or that are not in the state any more in which
+    they are known; one snapshot. Only where there are `spans`."""
+    db = TeamDb(pool, team_id)
+    made = plan(question.range, set(), None)
+    asked: Sequence[int] = [at for at, state in enumerate(known) if state is None]
+    table, sums = await _sums(db, question, found, made, asked)
+    states = _states(question, found, made, sums)
+    if any(state is not None and state != now for state, now in zip(known, states, strict=True)):
+        asked = range(len(found))
+        table, sums = await _sums(db, question, found, made, asked)
+        states = _states(question, found, made, sums)
+    return Changed(table, asked, states)
+
+
+def _states(
+    question: Question, found: Sequence[Period], made: Plan, sums: queries.Sums
+) -> list[State | None]:
+    """The present day has none, nor has what increments may be counted in that are not folded yet."""
+    settled = (_floor(question.range.reach, DAY) - EPOCH) // SECOND
+    if sums.pending is not None:
+        settled = min(settled, sums.pending)
+    states: list[State | None] = []
+    for period in found:
+        start, end = (int((at - EPOCH) // SECOND) for at in _span(made, period))
+        days = range(start // queries.DAY, -(-end // queries.DAY))
+        states.append(tuple(map(sums.versions.get, days)) if end <= settled else None)
+    return states
+
+
+def _is_even(question: Question) -> bool:
+    """Whether the answer comes from rollups alone."""
+    return not (question.emails or question.by("email") or _odd(question.range))
 
 
 async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -> Table:
@@ -103,22 +171,33 @@ async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -
 
 
 async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> Table:
-    begins = [period.start for period in found]
-    wanted = _wanted(question)
-    buckets = _buckets(made, found) if wanted.by_domain and question.range.until is not None else None
-    if buckets is not None:
-        few = wanted._replace(most=MOST_PLAIN // len(found) + 1)
-        read = await queries.plain(db, buckets, begins, made.lower, made.upper, few)
-        if all(len(names) < few.most for _, _, names, _, _ in read):
-            return of_texts(read)
-    table = of_texts(await queries.summed(db, _parts(made, found), begins, made.lower, made.upper, wanted))
-    if len(table.keys) >= MOST_GROUPS:
-        raise TooManyRows
+    table, _ = await _sums(db, question, found, made, range(len(found)))
     if not made.stretches:
         return table
     ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
-    edges = await queries.events(db, made.stretches, ids, begins, wanted)
+    begins = [period.start for period in found]
+    edges = await queries.events(db, made.stretches, ids, begins, _wanted(question))
     return of_rows([*table.rows(), *_rows(edges)])
+
+
+async def _sums(
+    db: TeamDb, question: Question, found: Sequence[Period], made: Plan, asked: Sequence[int]
+) -> tuple[Table, queries.Sums]:
+    """The rollups of the periods `asked`, and all increments, of whatever period."""
+    begins = [period.start for period in found]
+    wanted = _wanted(question)
+    is_plain = wanted.by_domain and question.range.until is not None
+    buckets = _buckets(made, found, asked) if is_plain else None
+    if buckets is not None:
+        few = wanted._replace(most=MOST_PLAIN // max(1, len(asked)) + 1)
+        read = await queries.plain(db, buckets, begins, made.lower, made.upper, few)
+        if all(len(names) < few.most for _, _, names, _, _ in read.rows):
+            return of_texts(read.rows), read
+    read = await queries.summed(db, _parts(made, found, asked), begins, made.lower, made.upper, wanted)
+    table = of_texts(read.rows)
+    if len(table.keys) >= MOST_GROUPS:
+        raise TooManyRows
+    return table, read
 
 
 async def _planned(db: TeamDb, asked: Range) -> Plan:
@@ -193,13 +272,13 @@ def _inside(
         made.stretches.append((start, until))
 
 
-def _buckets(made: Plan, found: Sequence[Period]) -> queries.Buckets | None:
+def _buckets(made: Plan, found: Sequence[Period], asked: Sequence[int]) -> queries.Buckets | None:
     """The rollups to read where each period is exactly one of them."""
     if made.fine or made.stretches:
         return None
     buckets = queries.Buckets([], [], [])
-    for index, period in enumerate(found):
-        parts = _cover(made, period)
+    for index in asked:
+        parts = _cover(made, found[index])
         if len(parts) != 1 or parts[0].end - parts[0].start != UNITS[parts[0].level]:
             return None
         buckets.levels.append(parts[0].level)
@@ -208,11 +287,12 @@ def _buckets(made: Plan, found: Sequence[Period]) -> queries.Buckets | None:
     return buckets
 
 
-def _parts(made: Plan, found: Sequence[Period]) -> queries.Parts:
+def _parts(made: Plan, found: Sequence[Period], asked: Sequence[int]) -> queries.Parts:
     """The rollups to read, as columns. What one period adds another one often takes away (the evening of a
     day of Kolkata): such a part stands there once."""
     uses: dict[tuple[int, datetime, datetime], list[list[int | None]]] = {}
-    for index, period in enumerate(found):
+    for index in asked:
+        period = found[index]
         for part in _cover(made, period):
             span = part.level, EPOCH + part.start * QUARTER, EPOCH + part.end * QUARTER
             _use(uses.setdefault(span, []), index, part.sign)
@@ -224,8 +304,12 @@ def _parts(made: Plan, found: Sequence[Period]) -> queries.Parts:
 
 
 def _cover(made: Plan, period: Period) -> list[Part]:
-    start, end = max(period.start, made.first), min(period.end, made.last)
+    start, end = _span(made, period)
     return cover((start - EPOCH) // QUARTER, (end - EPOCH) // QUARTER)
+
+
+def _span(made: Plan, period: Period) -> tuple[datetime, datetime]:
+    return max(period.start, made.first), min(period.end, made.last)
 
 
 def _use(used: list[list[int | None]], period: int, sign: int) -> None:

@@ -7,7 +7,7 @@ import asyncpg
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.routing import Access, route
-from pillarbox.metrics import cache, question, read, wire
+from pillarbox.metrics import cache, memory, question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
 
 SCALARS = ("start_date", "end_date", "timezone", "granularity")
@@ -31,8 +31,7 @@ async def metrics(request: Request, db: TeamDb) -> Reply:
     body = policy.cache.get(db.team_id, key, request.at)
     if body is None:
         found = read.cut(asked)
-        rows = await read.rows(request.use(asyncpg.Pool), db.team_id, asked, found)
-        body = wire.answer(asked, found, rows)
+        body = await memory.answer(request.use(asyncpg.Pool), db.team_id, asked, found, policy.memory)
         policy.cache.put(db.team_id, key, request.at, body)
     return Reply(body)
 

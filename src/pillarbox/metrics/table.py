@@ -31,8 +31,8 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """Row by row a period's number, a key and counts (a column for each of `definitions.COLUMNS`). `order`
-    are the places of the rows in the order of the answer."""
+    """Row by row a period's number, a key and counts (a column for each of `definitions.COLUMNS`). Periods
+    ascend; `order` are the places of the rows in the order of the answer."""
 
     periods: list[int] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
@@ -84,11 +84,10 @@ def of_rows(rows: Iterable[tuple[int, Key, Counts]]) -> Table:
         sums[period, key] = counts if known is None else tuple(map(add, known, counts))
     if not sums:
         return Table()
-    places = list(sums)
-    order = sorted(range(len(places)), key=lambda at: places[at][1].email_id or "", reverse=True)
-    order.sort(key=lambda at: (places[at][0], places[at][1][:3]))
+    places = sorted(sums, key=lambda at: at[1].email_id or "", reverse=True)
+    places.sort(key=lambda at: (at[0], at[1][:3]))
     periods, keys = map(list, zip(*places, strict=True))
-    return Table(periods, keys, _columns(sums.values()), order)
+    return Table(periods, keys, _columns(map(sums.__getitem__, places)), list(range(len(places))))
 
 
 def _keys(domain_ids: str | None, names: Sequence[str | None], broadcast_ids: str | None) -> _Keys:
@@ -111,9 +110,10 @@ def _columns(rows: Iterable[Counts]) -> list[Sequence[int]]:
     return list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
 
 
-def filled(table: Table, periods: int) -> Table:
-    """A table of one key, with a row for every period."""
+def filled(table: Table, periods: Sequence[int]) -> Table:
+    """A table of one key, with a row for each of these periods."""
     known = dict(zip(table.periods, zip(*table.counts, strict=True), strict=True))
-    rows = [known.get(period, NOTHING) for period in range(periods)]
-    places = list(range(periods))
-    return Table(places, [Key(None, None, None)] * periods, _columns(rows), places)
+    rows = [known.get(period, NOTHING) for period in periods]
+    return Table(
+        list(periods), [Key(None, None, None)] * len(periods), _columns(rows), list(range(len(rows)))
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +15,7 @@ from pillarbox.metrics.definitions import shown
 from pillarbox.metrics.periods import Period
 from pillarbox.metrics.question import DIMENSIONS, Question
 from pillarbox.metrics.read import MOST_ROWS, TooManyRows
-from pillarbox.metrics.table import Table, filled
+from pillarbox.metrics.table import NOTHING, Counts, Table, filled
 from pillarbox.timeline.rollups import NOBODY
 
 NO_ID = str(NOBODY)
@@ -34,34 +35,84 @@ class Metrics(msgspec.Struct):
     data: list[dict[str, Any]]
 
 
+END = b"]}"
+
+
+class Piece(NamedTuple):
+    """What an answer says of one period: how many rows, these as JSON with commas between, and all counts,
+    also those of rows that are not shown."""
+
+    rows: int
+    text: bytes
+    counts: Counts
+
+
+NO_PIECE = Piece(0, b"", NOTHING)
+
+
 def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
     """The whole answer; TooManyRows when it has more rows than an answer may have."""
-    totals = shown(question.metrics, [(sum(column),) for column in table.counts])
-    return encode(
-        Metrics(
-            "metrics",
-            iso_style(question.range.start),
-            iso_style(question.range.end),
-            list(question.metrics),
-            list(question.dimensions),
-            question.granularity,
-            dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
-            _data(question, found, table),
-        )
+    rows, order = _rows(question, found, _with_zeros(question, table, range(len(found))))
+    if len(order) > MOST_ROWS:
+        raise TooManyRows
+    totals = [sum(column) for column in table.counts]
+    return _joined(question, totals, encode([rows[place] for place in order])[1:-1])
+
+
+def pieces(
+    question: Question, found: Sequence[Period], table: Table, asked: Sequence[int]
+) -> dict[int, Piece]:
+    """The same in pieces: one for each of the periods `asked`, of which the table speaks."""
+    made = dict.fromkeys(asked, NO_PIECE)
+    table = _with_zeros(question, table, asked)
+    rows, order = _rows(question, found, table)
+    shown_of: dict[int, list[Any]] = {}
+    for place in order:
+        shown_of.setdefault(table.periods[place], []).append(rows[place])
+    first = 0
+    for period, places in groupby(table.periods):
+        last = first + len(list(places))
+        counts = tuple([sum(column[first:last]) for column in table.counts])
+        here = shown_of.get(period, [])
+        made[period] = Piece(len(here), encode(here)[1:-1], counts)
+        first = last
+    return made
+
+
+def assembled(question: Question, found: Sequence[Piece]) -> bytes:
+    """The whole answer from the pieces of its periods; TooManyRows as above."""
+    if sum(piece.rows for piece in found) > MOST_ROWS:
+        raise TooManyRows
+    totals = list(map(sum, zip(*(piece.counts for piece in found), strict=True)))
+    return _joined(question, totals, b",".join([piece.text for piece in found if piece.rows]))
+
+
+def _joined(question: Question, counts: Sequence[int], rows: bytes) -> bytes:
+    """The head of the answer with these totals, and the rows."""
+    totals = shown(question.metrics, [(count,) for count in counts])
+    head = Metrics(
+        "metrics",
+        iso_style(question.range.start),
+        iso_style(question.range.end),
+        list(question.metrics),
+        list(question.dimensions),
+        question.granularity,
+        dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
+        [],
     )
+    return b"%b%b%b" % (encode(head).removesuffix(END), rows, END)
 
 
-def _data(question: Question, found: Sequence[Period], table: Table) -> list[Any]:
-    """The rows in their order. Each is a struct whose fields are its members: made and written in C."""
+def _with_zeros(question: Question, table: Table, asked: Sequence[int]) -> Table:
+    return filled(table, asked) if question.dimensions == ("period",) else table
+
+
+def _rows(question: Question, found: Sequence[Period], table: Table) -> tuple[list[Any], list[int]]:
+    """A row for each of the table's, and the places of those that are shown, in their order. Each is a struct
+    whose fields are its members: made and written in C."""
     if not question.dimensions:
-        return []
-    if question.dimensions == ("period",):
-        table = filled(table, len(found))
-        order = table.order
-    else:
-        order = _shown(table)
-        if len(order) > MOST_ROWS:
-            raise TooManyRows
+        return [], []
+    order = table.order if question.dimensions == ("period",) else _shown(table)
     names: list[str] = []
     columns: list[Sequence[Any]] = []
     for dimension in DIMENSIONS:
@@ -70,8 +121,7 @@ def _data(question: Question, found: Sequence[Period], table: Table) -> list[Any
                 names.append(name)
                 columns.append(column(found, table))
     row = _struct((*names, *question.metrics))
-    rows = list(map(row, *columns, *shown(question.metrics, table.counts)))
-    return [rows[place] for place in order]
+    return list(map(row, *columns, *shown(question.metrics, table.counts))), order
 
 
 @lru_cache(SHAPES)

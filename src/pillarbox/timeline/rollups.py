@@ -198,7 +198,9 @@ async def forget(pool: asyncpg.Pool, team_id: UUID, before: datetime) -> int:
     """Remove a team's rollups of days before `before`, but for those of broadcasts; returns how many."""
 
     async def some() -> int:
-        return changed(await pool.execute(FORGET, team_id, before, BATCH, NOBODY))
+        async with transaction(pool) as conn:
+            await lock(conn)
+            return changed(await conn.execute(FORGET, team_id, before, BATCH, NOBODY))
 
     await pool.execute(FORGETTING, team_id, before, first_id(before))
     return await in_batches(some)

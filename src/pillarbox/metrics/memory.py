@@ -1,0 +1,98 @@
+"""What earlier answers said of periods that are over, for as long as it holds.
+
+This is no cache that may be stale: with every question the versions of the days are read in the snapshot of
+its answer, and a piece serves only while all days that it was made of are in the same state.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.metrics import read, wire
+from pillarbox.metrics.periods import Period
+from pillarbox.metrics.question import DIMENSIONS, Question
+from pillarbox.metrics.read import State
+from pillarbox.metrics.wire import Piece
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Of one process: ten answers of a month of fifty domains."""
+ENTRY = 1024
+"""What a piece takes beside its text."""
+
+Key = tuple[object, ...]
+
+
+class Kept(NamedTuple):
+    """A piece, and the state of its days when it was made."""
+
+    state: State
+    piece: Piece
+
+
+class Memory:
+    """Pieces of answers; bounded in bytes, those that were not used for longest go first."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = most
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._size = 0
+
+    def find(self, key: Key) -> Kept | None:
+        """What is kept under that key."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def keep(self, key: Key, kept: Kept) -> None:
+        """Keep it in place of what is there."""
+        before = self._kept.pop(key, None)
+        self._size += _weight(kept) - (0 if before is None else _weight(before))
+        self._kept[key] = kept
+        while self._size > self._most:
+            self._size -= _weight(self._kept.popitem(last=False)[1])
+
+
+def _weight(kept: Kept) -> int:
+    return ENTRY + len(kept.piece.text)
+
+
+async def answer(
+    pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period], memory: Memory
+) -> bytes:
+    """The answer to a question; what is known of its periods is not counted again."""
+    spans = read.spans(question, found)
+    if spans is None:
+        return wire.answer(question, found, await read.rows(pool, team_id, question, found))
+    keys = _keys(team_id, question, found, spans)
+    kept = list(map(memory.find, keys))
+    known = [None if one is None else one.state for one in kept]
+    table, asked, states = await read.changed(pool, team_id, question, found, known)
+    made = wire.pieces(question, found, table, asked)
+    for at, piece in made.items():
+        state = states[at]
+        if state is not None:
+            memory.keep(keys[at], Kept(state, piece))
+    return wire.assembled(
+        question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
+    )
+
+
+def _keys(
+    team_id: UUID, question: Question, found: Sequence[Period], spans: Sequence[tuple[datetime, datetime]]
+) -> list[Key]:
+    """All that a piece depends on, but for the counts."""
+    shape = (
+        team_id,
+        question.metrics,
+        tuple(name for name in DIMENSIONS if question.by(name)),
+        question.domains,
+        question.broadcasts,
+    )
+    return [(shape, period.label, *span) for period, span in zip(found, spans, strict=True)]
