@@ -166,6 +166,9 @@ async def test_bodies_over_256_kib_are_cut(database_url: str, tmp_path: Path) ->
         assert (await bodies(team, await team.post("/emails", again)))[0] == light
         read = await team.get(f"/emails/{sent.json()['id']}")
         assert (await bodies(team, read))[1] == {"truncated": True, "size": len(read.content)}
+        hours = await team.get("/emails/metrics?start_date=2026-01-01&granularity=hourly&dimensions=period")
+        assert len(hours.content) > MOST
+        assert (await bodies(team, hours))[1] == {"truncated": True, "size": len(hours.content)}
 
 
 async def test_no_secret_is_written_down(database_url: str, tmp_path: Path) -> None:

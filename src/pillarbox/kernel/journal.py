@@ -25,7 +25,7 @@ READS: Final = frozenset({"GET", "HEAD"})
 class Asked:
     """A request as the log tells of it. `body` is what was parsed and `size` the number of its bytes, 0 when
     there was none; `status` is what the route answers where all goes well. `is_kept` says that the row is
-    committed already."""
+    committed already, `is_open` that no answer of this kind can hold a secret."""
 
     __slots__ = (
         "at",
@@ -33,6 +33,7 @@ class Asked:
         "endpoint",
         "id",
         "is_kept",
+        "is_open",
         "method",
         "size",
         "status",
@@ -61,6 +62,7 @@ class Asked:
         self.body: Any = None
         self.size = 0
         self.is_kept = False
+        self.is_open = False
 
 
 class Content(NamedTuple):

@@ -76,6 +76,14 @@ def _answer(body: bytes | None) -> str | None:
     return _truncated(len(body)) if len(body) > MOST else body.decode()
 
 
+def lean(answered: Answered) -> Answered:
+    """The same without a body that would be read to its end only to be left out."""
+    body = answered.body
+    if not answered.asked.is_open or body is None or len(body) <= MOST:
+        return answered
+    return answered._replace(body=_truncated(len(body)).encode())
+
+
 def _truncated(size: int) -> str:
     return f'{{"truncated":true,"size":{size}}}'
 

@@ -21,7 +21,7 @@ from pillarbox.kernel.log import get
 from pillarbox.kernel.tallies import Counter
 from pillarbox.kernel.together import Statement
 from pillarbox.logs import queries
-from pillarbox.logs.entries import row_of
+from pillarbox.logs.entries import lean, row_of
 from pillarbox.logs.policy import LogPolicy
 
 log = get("logs")
@@ -69,6 +69,7 @@ class RequestLog:
             self._give_up(1, trouble)
 
     def keep_later(self, answered: Answered) -> None:
+        answered = lean(answered)
         weight = _weight_of(answered)
         if self._weight + weight > MOST_WAITING:
             DROPPED.add()

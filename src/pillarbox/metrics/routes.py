@@ -25,6 +25,8 @@ PARAMETERS = (*SCALARS, *LISTS)
 )
 async def metrics(request: Request, db: TeamDb) -> Reply:
     policy = request.use(MetricsPolicy)
+    if request.asked is not None:
+        request.asked.is_open = True
     own = request.known.metrics_days
     asked = question.read(request.query, request.at, policy.retention_days if own is None else own)
     key = _normal(request) if policy.cache.is_used else ()

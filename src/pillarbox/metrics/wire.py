@@ -56,7 +56,7 @@ def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
     if len(order) > MOST_ROWS:
         raise TooManyRows
     totals = [sum(column) for column in table.counts]
-    return _joined(question, totals, encode([rows[place] for place in order])[1:-1])
+    return _joined(question, totals, [encode([rows[place] for place in order])[1:-1]])
 
 
 def pieces(
@@ -84,11 +84,11 @@ def assembled(question: Question, found: Sequence[Piece]) -> bytes:
     if sum(piece.rows for piece in found) > MOST_ROWS:
         raise TooManyRows
     totals = list(map(sum, zip(*(piece.counts for piece in found), strict=True)))
-    return _joined(question, totals, b",".join([piece.text for piece in found if piece.rows]))
+    return _joined(question, totals, [piece.text for piece in found if piece.rows])
 
 
-def _joined(question: Question, counts: Sequence[int], rows: bytes) -> bytes:
-    """The head of the answer with these totals, and the rows."""
+def _joined(question: Question, counts: Sequence[int], rows: list[bytes]) -> bytes:
+    """The head of the answer with these totals, and the rows, which are copied once."""
     totals = shown(question.metrics, [(count,) for count in counts])
     head = Metrics(
         "metrics",
@@ -100,7 +100,11 @@ def _joined(question: Question, counts: Sequence[int], rows: bytes) -> bytes:
         dict(zip(question.metrics, (column[0] for column in totals), strict=True)),
         [],
     )
-    return b"%b%b%b" % (encode(head).removesuffix(END), rows, END)
+    parts = [encode(head).removesuffix(END)]
+    for text in rows:
+        parts += (text, b",")
+    parts[len(parts) - 1 if rows else 1 :] = [END]
+    return b"".join(parts)
 
 
 def _with_zeros(question: Question, table: Table, asked: Sequence[int]) -> Table:
