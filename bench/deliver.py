@@ -2,28 +2,57 @@
 
 The server has its defaults and the route `relay` to Postfix's smtp-sink; mail is fed at full speed while
 it is delivered, first one by one, then in batches. Then the time from the answer to the first byte at the
-sink when nothing else happens. Beside it Postfix with the OpenDKIM milter relays to the same sink.
+sink when nothing else happens, and what the increments of metrics are of a delivered mail's processor time.
+Beside it Postfix with the OpenDKIM milter relays to the same sink.
 """
 
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
 
 from bench.kit import load, tools
 from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.postfix import SELECTOR, SESSIONS, postfix
-from bench.kit.processes import Meter, shares
+from bench.kit.processes import Meter, running_seconds, shares
 from bench.kit.server import DOMAIN, KEY, Server, serving
 from bench.kit.signatures import fault_of
 from bench.kit.sinks import SmtpSink, StampSink, smtp_sink, stamp_sink
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.together import Statement, together
+from pillarbox.timeline.batch import Batch
+from pillarbox.timeline.queries import Belongs, appends
+from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, step
 
 CONNECTIONS = 50
 BATCH_CONNECTIONS = 4
 PAUSE = 0.05
 DELIVERY_SECONDS = 900.0
 BIN_SECONDS = 5
+SETTLED, TURNS, BATCHES = 12, 9, 60
+"""Outcomes in a commit, as they come under load; turns with increments and without; commits in a turn."""
+
+
+class Run(NamedTuple):
+    """Mails per second, and what each cost us and PostgreSQL in seconds of a processor."""
+
+    rate: float
+    spent: float
+
+
+class Uncounted(Batch):
+    """Outcomes that no metric hears of."""
+
+    def _count(self, *_: object) -> None:
+        return
 
 
 def measure(report: Report) -> None:
@@ -51,12 +80,15 @@ def measure_ours(report: Report, port: int) -> float:
             sustained(report, server, sink, singles, CONNECTIONS, 500, 1)
             one = sustained(report, server, sink, singles, CONNECTIONS, mails, 1)
             report.figure(
-                f"accept → delivered, POST /emails, {mails:,} mails", one, "mails/s", at_least(2000)
+                f"accept → delivered, POST /emails, {mails:,} mails", one.rate, "mails/s", at_least(2000)
             )
             batches = load.batches(report.folder)
             many = sustained(report, server, sink, batches, BATCH_CONNECTIONS, mails, load.BATCH)
-            report.figure(f"accept → delivered, batches, {mails:,} mails", many, "mails/s", at_least(2000))
-    return one
+            report.figure(
+                f"accept → delivered, batches, {mails:,} mails", many.rate, "mails/s", at_least(2000)
+            )
+        increments(report, server, min(one.spent, many.spent))
+    return one.rate
 
 
 def idle(report: Report, server: Server, sink: StampSink) -> None:
@@ -102,7 +134,7 @@ def milliseconds(starts: list[float], ends: list[float]) -> list[float]:
 
 def sustained(
     report: Report, server: Server, sink: SmtpSink, requests: Path, connections: int, mails: int, each: int
-) -> float:
+) -> Run:
     """Mails per second from the first accept to the last delivery, with proof that all arrived once."""
     began = server.sql("SELECT clock_timestamp()")[0][0]
     at_sink = sink.messages
@@ -140,7 +172,57 @@ def sustained(
             f"{shares(used, row['stored'])}"
         )
         report.note(f"delivered/s in steps of {BIN_SECONDS} s: {course(server, began)}")
-    return rate
+    return Run(rate, (used["pillarbox"] + used["postgres"]) / max(1, row["stored"]))
+
+
+def increments(report: Report, server: Server, spent: float) -> None:
+    """What counting `sent` and `delivered` costs a mail, here and in PostgreSQL: the history of outcomes is
+    written with increments and without, in turns. `spent` is what all of a delivered mail costs."""
+    counted, uncounted = asyncio.run(_histories(server))
+    more = counted - uncounted
+    report.figure(
+        "increments of metrics, of a delivered mail's processor time",
+        more / spent * 100,
+        "%",
+        at_most(5),
+        note=f"{more * 1e6:.1f} of {spent * 1e6:,.0f} µs; {SETTLED} outcomes in a commit",
+    )
+
+
+async def _histories(server: Server) -> tuple[float, float]:
+    """Processor time for the history of one outcome with its increments and without; medians."""
+    conn = await server.connect()
+    try:
+        team = await conn.fetchval("SELECT id FROM teams LIMIT 1")
+        ids = Ids(SystemClock())
+        found: dict[type[Batch], list[float]] = {Batch: [], Uncounted: []}
+        for _ in range(TURNS):
+            for kind in found:
+                found[kind].append(await _history(conn, kind, ids, team))
+    finally:
+        await conn.close()
+    return statistics.median(found[Batch]), statistics.median(found[Uncounted])
+
+
+async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: UUID) -> float:
+    """One turn: processor time per outcome, ours and that of the connection's own process together."""
+    backend = conn.get_server_pid()
+    belongs = Belongs(ids.new(), DOMAIN, None)._asdict()
+    began, theirs = time.process_time(), running_seconds(backend)
+    for _ in range(BATCHES):
+        batch = kind(ids)
+        for _ in range(SETTLED):
+            email, at = ids.new(), datetime.now(UTC)
+            sent = Entry(team, email, 0, Kind.SENT, at, Detail(host="sink.example", attempt=1))
+            done = Entry(team, email, 0, Kind.DELIVERED, at, Detail(host="sink.example", code=250, attempt=1))
+            first = step(Fate(Kind.QUEUED), sent)
+            second = step(first.fate, done) if first else None
+            if first is None or second is None:
+                raise RuntimeError("a queued recipient can be delivered to")
+            batch.adopt(belongs, [(sent, first), (done, second)])
+        await together(conn, appends(batch.lines, batch.increments()), Statement("SELECT 1", ()))
+    spent = time.process_time() - began + running_seconds(backend) - theirs
+    return spent / (BATCHES * SETTLED)
 
 
 def wait_until_delivered(server: Server) -> None:

@@ -62,6 +62,11 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return total / TICK
 
 
+def running_seconds(pid: int) -> float:
+    """Processor time of one process with one thread, to the nanosecond."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def memory_mb(pid: int, row: str = "VmRSS") -> float:
     """Resident memory now (`VmRSS`) or at its highest (`VmHWM`), in MB; 0 for a process that is gone."""
     try:
