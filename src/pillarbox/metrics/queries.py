@@ -161,6 +161,28 @@ SUMMED = """
      WHERE v.team_id = $1 AND v.day > $8 - interval '1 day' AND v.day < $9
 """
 
+# Whether rollups of one level ($2) that counted something are more than $9 rows of an answer, whatever
+# increments take back: one row's counts at most, or those of three. Only twice as many are looked at.
+MORE_THAN = """
+    SELECT count(*) > $9 + (SELECT count(*) * 3
+                              FROM metric_increments m
+                             WHERE m.team_id = $1 AND m.start >= $3 AND m.start < $4)
+      FROM (SELECT DISTINCT r.start, r.domain_id, r.domain_name, CASE WHEN $7 THEN r.broadcast_id END
+              FROM (SELECT b.start, b.domain_id, b.domain_name, b.broadcast_id
+                      FROM rollups b
+                     WHERE b.team_id = $1 AND b.level = $2 AND b.start >= $3 AND b.start < $4
+                       AND ($5::uuid[] IS NULL OR b.domain_id = ANY ($5::uuid[]))
+                       AND ($6::uuid[] IS NULL OR b.broadcast_id = ANY ($6::uuid[]))
+                       AND NOT ($7 AND b.broadcast_id = $8)
+                       AND (b.received > 0 OR b.sent > 0 OR b.delivered > 0 OR b.delivery_delayed > 0
+                            OR b.failed > 0 OR b.suppressed > 0 OR b.bounced_transient > 0
+                            OR b.bounced_permanent > 0 OR b.bounced_undetermined > 0 OR b.opened > 0
+                            OR b.clicked > 0 OR b.unique_opened > 0 OR b.unique_clicked > 0
+                            OR b.complained > 0 OR b.unsubscribed > 0)
+                     ORDER BY b.start
+                     LIMIT 2 * $9::bigint) AS r) AS combinations
+"""
+
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
 # told apart by. Each source is read in two ways of which only one can find rows, so each walks its own
 # index. Recipients and emails are looked up one by one: how many lines a stretch has cannot be foreseen,
@@ -357,6 +379,23 @@ def _sums(records: Sequence[Record]) -> Sums:
         known = {int(day) // DAY: version for day, version in zip(days, versions.split(","), strict=True)}
     rows = [record for record in records if record[0] >= 0]
     return Sums(rows, known, None if pending is None else int(pending))
+
+
+async def more_than(db: TeamDb, level: int, start: datetime, end: datetime, wanted: Wanted) -> bool:
+    """Whether more than `wanted.most` combinations of a rollup's time, domain and perhaps broadcast have
+    counted something, whatever is not folded yet."""
+    found: bool = await db.value(
+        MORE_THAN,
+        level,
+        start,
+        end,
+        wanted.domains,
+        wanted.broadcasts,
+        wanted.by_broadcast,
+        NOBODY,
+        wanted.most,
+    )
+    return found
 
 
 async def events(

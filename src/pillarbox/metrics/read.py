@@ -23,7 +23,8 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.problems import Invalid
 from pillarbox.metrics import queries
-from pillarbox.metrics.cover import FINE, UNITS, Part, cover
+from pillarbox.metrics.cover import DAY as DAY_LEVEL
+from pillarbox.metrics.cover import FINE, HOUR, UNITS, Part, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
 from pillarbox.metrics.question import Question, Range
 from pillarbox.metrics.table import Counts, Key, Table, of_rows, of_texts
@@ -32,6 +33,8 @@ MOST_PERIODS = 10_000
 MOST_ROWS = 10_000
 MOST_GROUPS = 25_000
 """Sums that cancel out to nothing, and mail without a broadcast, are no rows."""
+MANY_PERIODS = 200
+"""With more of them it pays to count rows before they are made."""
 MOST_STATES = 400
 """Periods of an answer whose state is worth a look."""
 MOST_PLAIN = 20_000
@@ -106,6 +109,19 @@ async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Seq
         if question.emails or question.by("email"):
             return await _by_history(db, question, found)
         return await _by_rollups(db, question, found, await _planned(db, question.range))
+
+
+async def _refuse_early(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> None:
+    """TooManyRows where hours, or UTC days, show that there will be more rows than an answer may have. It has
+    a row for each that counted something and is a period itself; of others, for every third at least."""
+    level, unit = (HOUR, timedelta(hours=1)) if question.granularity == "hourly" else (DAY_LEVEL, DAY)
+    start, end = _ceil(made.first, unit), _floor(made.last, unit)
+    is_whole = all(period.start == _floor(period.start, unit) for period in found)
+    most = MOST_ROWS if is_whole else 3 * MOST_ROWS
+    if question.granularity in ("hourly", "daily") and await queries.more_than(
+        db, level, start, end, _wanted(question)._replace(most=most)
+    ):
+        raise TooManyRows
 
 
 def spans(question: Question, found: Sequence[Period]) -> list[tuple[datetime, datetime]] | None:
@@ -186,6 +202,8 @@ async def _sums(
     """The rollups of the periods `asked`, and all increments, of whatever period."""
     begins = [period.start for period in found]
     wanted = _wanted(question)
+    if len(asked) > MANY_PERIODS and wanted.by_domain:
+        await _refuse_early(db, question, found, made)
     is_plain = wanted.by_domain and question.range.until is not None
     buckets = _buckets(made, found, asked) if is_plain else None
     if buckets is not None:
