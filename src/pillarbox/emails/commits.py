@@ -166,7 +166,7 @@ class Commits:
         if not writes:
             return {}, {}
         teams = {event.team_id for event in opened.published}
-        return await queries.store(conn, writes, rows.judged, teams)
+        return await queries.store(conn, writes, rows.judged, teams, rows)
 
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
         """The log rows of the requests that these emails came with."""

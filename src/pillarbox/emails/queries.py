@@ -15,28 +15,59 @@ from pillarbox.kernel.paging import Page
 from pillarbox.kernel.together import Statement, rows_json, together
 from pillarbox.timeline.queries import Wanted
 
-# The content of an email has its id.
-STORE_EMAILS = """
-    INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list, bcc_list,
-                        reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name,
-                        last_event, last_event_at)
-    SELECT k.team_id, k.id, k.created_at, k.id, k.message_id, k.sender, k.to_list, k.cc_list, k.bcc_list,
-           k.reply_to_list, k.subject, k.tags, k.scheduled_at, k.topic_id, k.key_id, k.domain_id,
-           k.domain_name, k.last_event, k.created_at
-      FROM json_to_recordset($1::text::json)
-           AS k (team_id uuid, id uuid, created_at timestamptz, message_id text, sender text, to_list json,
-                 cc_list json, bcc_list json, reply_to_list json, subject text, tags json,
-                 scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid, domain_name text,
-                 last_event text)
+# What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
+ASK = """
+    SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
+      FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
+      JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+     UNION ALL
+    SELECT team_id, NULL, NULL, events
+      FROM webhooks
+     WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
 """
 
-# Bodies go as arrays: as JSON long ones would cost more to read than to store.
-STORE_CONTENTS = """
-    INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
-    SELECT k.team_id, k.id, k.created_at, k.html, k.text, k.headers::json, k.attachments
-      FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::timestamptz[], $4::text[], $5::text[],
-                  $6::text[], $7::text::smallint[])
-           AS k (team_id, id, created_at, html, text, headers, attachments)
+# Emails with their contents, and for those with one recipient this one and its work: each comes as one
+# object, which is read once. Bodies go as arrays: as JSON long ones would cost more to read than to store.
+# The content of an email has its id. In the end stands what accepting has to know of its teams, as in `ASK`.
+STORE = """
+    WITH accepted AS MATERIALIZED (
+        SELECT k.*
+          FROM json_to_recordset($4::text::json)
+               AS k (place integer, team_id uuid, id uuid, created_at timestamptz, message_id text,
+                     sender text, to_list json, cc_list json, bcc_list json, reply_to_list json, subject text,
+                     tags json, scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid,
+                     domain_name text, state text, headers text, attachments smallint, role text,
+                     address text, mailbox text, destination text, due_at timestamptz, leased boolean)
+    ), heads AS (
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
+                            bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
+                            domain_name, last_event, last_event_at)
+        SELECT team_id, id, created_at, id, message_id, sender, to_list, cc_list, bcc_list, reply_to_list,
+               subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name, state, created_at
+          FROM accepted
+    ), bodies AS (
+        INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
+        SELECT team_id, id, created_at, ($5::text[])[place], ($6::text[])[place], headers::json,
+               coalesce(attachments, 0)
+          FROM accepted
+    ), reached AS (
+        INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
+        SELECT team_id, id, 0, role, address, mailbox, 0, state FROM accepted WHERE address IS NOT NULL
+    ), work AS (
+        INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
+                                released, first_attempt_at, created_at)
+        SELECT team_id, id, 0, destination, coalesce(due_at, created_at), CASE WHEN leased THEN $7::uuid END,
+               CASE WHEN leased THEN $8::timestamptz END, CASE WHEN leased THEN 1 ELSE 0 END,
+               scheduled_at IS NULL, CASE WHEN leased THEN created_at END, created_at
+          FROM accepted WHERE address IS NOT NULL
+    )
+    SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
+      FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
+      JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+     UNION ALL
+    SELECT team_id, NULL, NULL, events
+      FROM webhooks
+     WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
 """
 
 STORE_RECIPIENTS = """
@@ -55,17 +86,6 @@ STORE_WORK = """
            AS k (team_id uuid, email_id uuid, grp smallint, destination text, due_at timestamptz, owner uuid,
                  leased_until timestamptz, attempt integer, released boolean, first_attempt_at timestamptz,
                  created_at timestamptz)
-"""
-
-# What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
-ASK = """
-    SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
-      FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
-      JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
-     UNION ALL
-    SELECT team_id, NULL, NULL, events
-      FROM webhooks
-     WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
 """
 
 ATTACH = """
@@ -257,15 +277,12 @@ class TeamAddress(NamedTuple):
 
 
 def stores(rows: Rows) -> list[Statement]:
-    """The statements that store emails with contents, recipients, work and files."""
-    teams, ids, times, html, text, headers, files = zip(*rows.contents, strict=True)
-    contents = (literal(teams), literal(ids), literal(times), html, text, headers, literal(files))
-    found = [
-        Statement(STORE_EMAILS, (rows_json(rows.emails),)),
-        Statement(STORE_CONTENTS, contents),
-        Statement(STORE_RECIPIENTS, (rows_json(rows.recipients),)),
-        Statement(STORE_WORK, (rows_json(rows.deliveries),)),
-    ]
+    """The statements that store what `STORE` does not: emails to several recipients have several, with work
+    for each destination; and files."""
+    found = []
+    if rows.recipients:
+        found.append(Statement(STORE_RECIPIENTS, (rows_json(rows.recipients),)))
+        found.append(Statement(STORE_WORK, (rows_json(rows.deliveries),)))
     if rows.attachments:
         found.append(Statement(ATTACH, tuple(zip(*rows.attachments, strict=True))))
     return found
@@ -278,14 +295,22 @@ def add_jobs(kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime]]) -> St
 
 
 async def store(
-    conn: Source, writes: Sequence[Statement], judged: Collection[tuple[UUID, str]], teams: Collection[UUID]
+    conn: Source,
+    writes: Sequence[Statement],
+    judged: Collection[tuple[UUID, str]],
+    teams: Collection[UUID],
+    rows: Rows | None = None,
 ) -> tuple[Origins, Wanted]:
-    """Write all of it in one statement; returns which of the addresses `judged` their team has suppressed,
-    and why, and which events the webhooks of `teams` want."""
+    """Write all of it in one statement, with the emails of `rows`; returns which of the addresses `judged`
+    their team has suppressed, and why, and which events the webhooks of `teams` want."""
     at, addresses = zip(*judged, strict=True) if judged else ((), ())
+    last = Statement(ASK, (literal(at), addresses, literal(teams)))
+    if rows is not None and rows.emails:
+        given = (rows_json(rows.emails), rows.html, rows.text, rows.owner, rows.leased_until)
+        last = Statement(STORE, (*last.args, *given))
     origins: Origins = {}
     wanted: dict[UUID, set[str]] = {}
-    for row in await together(conn, writes, Statement(ASK, (literal(at), addresses, literal(teams)))):
+    for row in await together(conn, writes, last):
         if row["address"] is None:
             wanted.setdefault(row["team_id"], set()).update(row["events"])
         else:

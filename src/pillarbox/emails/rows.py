@@ -115,6 +115,8 @@ def _attachments(accepted: Sequence[NewAttachment], ids: Ids) -> list[Attachment
 
 Record = dict[str, Any]
 
+STATES = {kind: kind.value for kind in (Kind.QUEUED, Kind.SCHEDULED)}
+
 _json = msgspec.json.Encoder().encode
 
 
@@ -122,15 +124,17 @@ class Rows:
     """The rows of a commit, gathered email by email: column to value, or in the order of `queries` where
     values are long.
 
-    `judged` are the addresses whose suppression must be known, because their work is handed over with the
-    commit; all other work is judged when it is claimed.
+    An email with one recipient has this one and its work in its own row. `html` and `text` are the bodies, in
+    the order of `emails`. `judged` are the addresses whose suppression must be known, because their work is
+    handed over with the commit; all other work is judged when it is claimed.
     """
 
     def __init__(self, owner: UUID, leased_until: datetime) -> None:
-        self._owner = owner
-        self._leased_until = leased_until
+        self.owner = owner
+        self.leased_until = leased_until
         self.emails: list[Record] = []
-        self.contents: list[tuple[Any, ...]] = []
+        self.html: list[str | None] = []
+        self.text: list[str | None] = []
         self.recipients: list[Record] = []
         self.deliveries: list[Record] = []
         self.attachments: list[tuple[Any, ...]] = []
@@ -142,37 +146,44 @@ class Rows:
         """Add one email; `leased` when this process's engine takes its work with the commit."""
         out, domain, team_id, email_id, at = draft.outgoing, draft.domain, draft.team_id, draft.id, draft.at
         kind = Kind.QUEUED if out.scheduled_at is None else Kind.SCHEDULED
-        state = kind.value
         domain_id = domain.id if domain else None
         name = out.sender.domain
-        self.emails.append(
-            {
-                "team_id": team_id,
-                "id": email_id,
-                "created_at": at,
-                "message_id": draft.message_id,
-                "sender": out.sender_text,
-                "to_list": out.to_texts,
-                "cc_list": out.cc_texts or None,
-                "bcc_list": out.bcc_texts or None,
-                "reply_to_list": out.reply_to_texts or None,
-                "subject": out.subject,
-                "tags": [tag._asdict() for tag in out.tags] or None,
-                "scheduled_at": out.scheduled_at,
-                "topic_id": out.topic_id,
-                "key_id": draft.caller.key_id,
-                "domain_id": domain_id,
-                "domain_name": name,
-                "last_event": state,
-            }
-        )
-        headers = _json(out.headers).decode() if out.headers else None
-        self.contents.append((team_id, email_id, at, out.html, out.text, headers, len(draft.attachments)))
+        self.html.append(out.html)
+        self.text.append(out.text)
+        row: Record = {
+            "place": len(self.html),
+            "team_id": team_id,
+            "id": email_id,
+            "created_at": at,
+            "message_id": draft.message_id,
+            "sender": out.sender_text,
+            "to_list": out.to_texts,
+            "subject": out.subject,
+            "key_id": draft.caller.key_id,
+            "domain_id": domain_id,
+            "domain_name": name,
+            "state": STATES[kind],
+        }
+        self.emails.append(row)
+        _add_seldom(row, draft)
+        if len(draft.targets) == 1:
+            _, row["role"], address, row["mailbox"], _ = draft.targets[0]
+            row["address"], row["destination"], row["leased"] = address, draft.groups[0], leased
+            if leased:
+                self.judged.add((team_id, address))
+        else:
+            self._add_recipients(draft, STATES[kind], leased=leased)
+            self._add_work(draft, leased=leased)
+        if draft.attachments:
+            self._add_attachments(draft)
+        self.openings.append(Opening(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None))
+
+    def _add_recipients(self, draft: Draft, state: str, *, leased: bool) -> None:
         for position, role, address, mailbox, grp in draft.targets:
             self.recipients.append(
                 {
-                    "team_id": team_id,
-                    "email_id": email_id,
+                    "team_id": draft.team_id,
+                    "email_id": draft.id,
                     "position": position,
                     "role": role,
                     "address": address,
@@ -182,16 +193,12 @@ class Rows:
                 }
             )
             if leased:
-                self.judged.add((team_id, address))
-        self._add_work(draft, leased=leased)
-        if draft.attachments:
-            self._add_attachments(draft)
-        self.openings.append(Opening(team_id, email_id, kind, at, len(draft.targets), domain_id, name, None))
+                self.judged.add((draft.team_id, address))
 
     def _add_work(self, draft: Draft, *, leased: bool) -> None:
         scheduled, at = draft.outgoing.scheduled_at, draft.at
-        due = HELD if draft.waits_for_files else scheduled or at
-        owner, until, attempt, first = (self._owner, self._leased_until, 1, at) if leased else _FREE
+        due = _due(draft) or at
+        owner, until, attempt, first = (self.owner, self.leased_until, 1, at) if leased else _FREE
         for grp, destination in enumerate(draft.groups):
             self.deliveries.append(
                 {
@@ -229,6 +236,34 @@ class Rows:
             )
         if draft.waits_for_files:
             self.fetches.append((draft.team_id, draft.id, draft.at))
+
+
+def _add_seldom(row: Record, draft: Draft) -> None:
+    """The columns that most emails leave empty: what is not in the row is NULL."""
+    out = draft.outgoing
+    for column, texts in (
+        ("cc_list", out.cc_texts),
+        ("bcc_list", out.bcc_texts),
+        ("reply_to_list", out.reply_to_texts),
+    ):
+        if texts:
+            row[column] = texts
+    if out.tags:
+        row["tags"] = [tag._asdict() for tag in out.tags]
+    if out.headers:
+        row["headers"] = _json(out.headers).decode()
+    if draft.attachments:
+        row["attachments"] = len(draft.attachments)
+    if out.topic_id is not None:
+        row["topic_id"] = out.topic_id
+    if not draft.is_immediate:
+        row["scheduled_at"] = out.scheduled_at
+        row["due_at"] = _due(draft)
+
+
+def _due(draft: Draft) -> datetime | None:
+    """When the work is due, if not at once."""
+    return HELD if draft.waits_for_files else draft.outgoing.scheduled_at
 
 
 def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:

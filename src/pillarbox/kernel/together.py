@@ -21,6 +21,7 @@ import msgspec
 from pillarbox.kernel.db import Source
 
 _PLACE = re.compile(r"\$(\d+)")
+_WITH = "WITH "
 
 
 class Statement(NamedTuple):
@@ -34,7 +35,7 @@ async def together(source: Source, writes: Sequence[Statement], last: Statement)
     """Carry out all of it, or nothing, and return the rows of `last`.
 
     The statements see the same snapshot: none sees what another writes, and two of them must not change the
-    same row. Without a transaction around it this is one of its own.
+    same row. `last` may have parts of its own (WITH). Without a transaction around it this is one of its own.
     """
     sql = _whole(tuple([write.sql for write in writes]), last.sql)
     args = [arg for statement in (*writes, last) for arg in statement.args]
@@ -86,8 +87,11 @@ def _whole(writes: tuple[str, ...], last: str, *, renumber: bool = True) -> str:
     for number, sql in enumerate(writes):
         parts.append(f"w{number} AS ({_shifted(sql, used)})")
         used += _places(sql)
-    last = _shifted(last, used) if renumber else last
-    return f"WITH {', '.join(parts)} {last}" if parts else last
+    last = (_shifted(last, used) if renumber else last).lstrip()
+    if not parts:
+        return last
+    own = last.removeprefix(_WITH)
+    return f"{_WITH}{', '.join(parts)}{' ' if own is last else ', '}{own}"
 
 
 def _places(sql: str) -> int:
