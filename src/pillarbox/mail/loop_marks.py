@@ -14,12 +14,16 @@ import hmac
 import re
 from base64 import b32encode
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from pillarbox.mail.message_headers import Header
 
 FIELD = "X-Pillarbox-Loop"
 MOST_MARKS = 30
 """Of one mail that is submitted again; as many servers it has passed then."""
+
+REMEMBERED = 4096
+"""Marks that need not be made again: mail comes to the same addresses."""
 
 _BYTES = 15
 _COMMENT = re.compile(rb"\(mark((?:[ \t\r\n]+[a-z2-7]{24}){1,200})\)")
@@ -65,6 +69,7 @@ def carried(headers: Iterable[Header]) -> dict[str, None]:
     return found
 
 
+@lru_cache(REMEMBERED)
 def _mark(key: bytes, address: str) -> str:
     octets = address.lower().encode("utf-8", "replace")
     return b32encode(hmac.digest(key, b"loop 1" + octets, "sha256")[:_BYTES]).decode("ascii").lower()

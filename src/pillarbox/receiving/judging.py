@@ -1,5 +1,9 @@
 """Who a mail is from and whether it is wanted, as it came in. Never a reason not to store it: what cannot be
-found out is a temperror (INB-10)."""
+found out is a temperror (INB-10).
+
+Of a mail without a signature all of it follows from the envelope and From: what was found out for one is kept
+for a second, and counts for those that its sender brings after it.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,21 @@ from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.spam import Rspamd
 
 SECONDS: Final = 20.0
+KEPT: Final = 1.0
+MOST_KEPT: Final = 1000
+LONGEST_KEPT: Final = 1000
+"""Octets of a From; a mail with a longer one is judged by itself."""
+
+_Key = tuple[str, str, str, bytes]
+"""Client, its name, MAIL FROM, and the one From."""
 
 
 class Judgement(NamedTuple):
-    """What was found out about a mail."""
+    """What was found out about a mail; `field` says it to its reader."""
 
     authentication: Authentication
     spam_reason: str | None
+    field: bytes
 
     @property
     def spf(self) -> str:
@@ -51,15 +63,36 @@ class Judge:
         self._clock = clock
         self._hostname = hostname
         self._rspamd = rspamd
+        self._kept: dict[_Key, tuple[float, Judgement]] = {}
 
     async def judge(self, arrival: Arrival, message: Message, queue_id: str) -> Judgement:
         """The results, at the latest after `SECONDS` and rspamd's own time."""
-        authentication = await self._authenticated(arrival, message)
+        key = _key(arrival, message)
+        found = None if key is None else self._at_hand(key)
+        if found is None:
+            found = self._judgement(await self._authenticated(arrival, message))
+            if key is not None:
+                self._keep(key, found)
         if self._rspamd is not None:
             answered, reason = await self._rspamd.verdict(arrival, queue_id, message.raw)
             if answered:
-                return Judgement(authentication, reason)
-        return Judgement(authentication, spam.by_policy(authentication.dmarc))
+                return found._replace(spam_reason=reason)
+        return found
+
+    def _judgement(self, authentication: Authentication) -> Judgement:
+        reason = spam.by_policy(authentication.dmarc)
+        return Judgement(authentication, reason, authentication.field(self._hostname))
+
+    def _at_hand(self, key: _Key) -> Judgement | None:
+        kept = self._kept.get(key)
+        return kept[1] if kept is not None and self._clock.boottime() < kept[0] else None
+
+    def _keep(self, key: _Key, found: Judgement) -> None:
+        if "temperror" in (found.spf, found.dmarc):
+            return
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = self._clock.boottime() + KEPT, found
 
     async def _authenticated(self, arrival: Arrival, message: Message) -> Authentication:
         seconds = int(self._clock.now().timestamp())
@@ -83,3 +116,11 @@ class Judge:
         unasked = Spf("none", "mailfrom", domain, problem="the client is not known")
         verdict = await dmarc.evaluate(message.authors, None, signatures, self._lookup)
         return Authentication(unasked, signatures, verdict)
+
+
+def _key(arrival: Arrival, message: Message) -> _Key | None:
+    """What the results follow from; None where it is more than that."""
+    authors = message.named.get("from", ())
+    if len(authors) != 1 or len(authors[0].raw) > LONGEST_KEPT or "dkim-signature" in message.named:
+        return None
+    return arrival.client, arrival.helo, arrival.mail_from, authors[0].raw

@@ -187,7 +187,7 @@ class Receiving:
                 stamp.id,
                 stamp.at,
                 hostname,
-                judgement.authentication,
+                judgement.field,
                 self._marks.comment(recipients),
             )
             drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))

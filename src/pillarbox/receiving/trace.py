@@ -10,7 +10,6 @@ from ipaddress import ip_address
 from uuid import UUID
 
 from pillarbox.mail import headers
-from pillarbox.mail.authentication import Authentication
 from pillarbox.receiving.arrival import Arrival
 
 
@@ -20,11 +19,12 @@ def fields(
     id: UUID,
     at: datetime,
     hostname: str,
-    authentication: Authentication,
+    results: bytes,
     mark: str,
 ) -> bytes:
     """The fields, each with its CRLF. `recipients` are those that the reader of the message may know of,
-    `mark` is the comment by which we recognise the message when it comes to them again."""
+    `results` is the field that says what was found out, `mark` the comment by which we recognise the message
+    when it comes to them again."""
     named = "\r\n\t".join([f"<{address}>" for address in recipients])
     received = (
         f"Return-Path: <{_plain(arrival.mail_from)}>\r\n"
@@ -33,7 +33,7 @@ def fields(
         f"\t{mark}\r\n"
         f"\tfor {named}; {_date(at.replace(microsecond=0))}\r\n"
     )
-    return received.encode("utf-8", "replace") + authentication.field(hostname)
+    return received.encode("utf-8", "replace") + results
 
 
 def _plain(text: str) -> str:
