@@ -22,17 +22,18 @@ from pillarbox.metrics.wire import Piece
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of one process: ten answers of a month of fifty domains."""
-ENTRY = 1024
-"""What a piece takes beside its text."""
+ENTRY, ID = 1024, 128
+"""What a piece takes beside its text, and what an id or a version of its key and its state takes."""
 
 Key = tuple[object, ...]
 
 
 class Kept(NamedTuple):
-    """A piece, and the state of its days when it was made."""
+    """A piece, and the state of its days when it was made; `ids` are how many ids its key has."""
 
     state: State
     piece: Piece
+    ids: int = 0
 
 
 class Memory:
@@ -60,7 +61,7 @@ class Memory:
 
 
 def _weight(kept: Kept) -> int:
-    return ENTRY + len(kept.piece.text)
+    return ENTRY + len(kept.piece.text) + ID * (kept.ids + len(kept.state))
 
 
 async def answer(
@@ -75,10 +76,11 @@ async def answer(
     known = [None if one is None else one.state for one in kept]
     table, asked, states = await read.changed(pool, team_id, question, found, known)
     made = wire.pieces(question, found, table, asked)
+    ids = len(question.domains) + len(question.broadcasts)
     for at, piece in made.items():
         state = states[at]
         if state is not None:
-            memory.keep(keys[at], Kept(state, piece))
+            memory.keep(keys[at], Kept(state, piece, ids))
     return wire.assembled(
         question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
     )

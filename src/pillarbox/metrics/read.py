@@ -22,7 +22,7 @@ import asyncpg
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.problems import Invalid
-from pillarbox.metrics import queries
+from pillarbox.metrics import history, queries
 from pillarbox.metrics.cover import DAY as DAY_LEVEL
 from pillarbox.metrics.cover import FINE, HOUR, UNITS, Part, cover
 from pillarbox.metrics.periods import DAY, QUARTER, Period, periods
@@ -178,12 +178,12 @@ async def _by_history(db: TeamDb, question: Question, found: Sequence[Period]) -
     ids = _ids_between(start, until)
     emails: list[UUID] | None = list(question.emails)
     if not emails:
-        emails = await queries.emails_in(db, start, until, ids, MOST_ROWS)
+        emails = await history.emails_in(db, start, until, ids, MOST_ROWS)
         if emails is None:
             raise TooManyRows
     begins = [period.start for period in found]
     wanted = _wanted(question)._replace(emails=emails)
-    return of_rows(_rows(await queries.events(db, [(start, until)], ids, begins, wanted)))
+    return of_rows(_rows(await history.events(db, [(start, until)], ids, begins, wanted)))
 
 
 async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> Table:
@@ -192,7 +192,7 @@ async def _by_rollups(db: TeamDb, question: Question, found: Sequence[Period], m
         return table
     ids = _ids_between(made.stretches[0][0], made.stretches[-1][1])
     begins = [period.start for period in found]
-    edges = await queries.events(db, made.stretches, ids, begins, _wanted(question))
+    edges = await history.events(db, made.stretches, ids, begins, _wanted(question))
     return of_rows([*table.rows(), *_rows(edges)])
 
 
