@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from operator import add
 
 from msgspec import Raw
 
@@ -72,7 +73,10 @@ def shown(wanted: Sequence[str], counts: Sequence[Sequence[int]]) -> list[Sequen
 
     def count(name: str) -> Sequence[int]:
         if name not in known:
-            known[name] = list(map(sum, zip(*[known[part] for part in SUMS[name]], strict=True)))
+            total, *more = (known[part] for part in SUMS[name])
+            for part in more:
+                total = list(map(add, total, part))
+            known[name] = total
         return known[name]
 
     return [
@@ -85,6 +89,8 @@ def _percents(parts: Sequence[int], wholes: Sequence[int]) -> list[Raw]:
     """Each part of its whole times 100, rounded half up to two decimals from the exact fraction; 0.0 of
     nothing."""
     texts = _texts()
+    if not any(parts):
+        return [texts[0]] * len(parts)
     try:
         return [
             texts[(part * 20000 + whole) // (whole + whole)] if part and whole else texts[0]

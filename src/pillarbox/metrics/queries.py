@@ -3,8 +3,8 @@ meanwhile is counted exactly once.
 
 The counts of rollups come as one row for each period: arrays of the keys, and one text of all numbers, those
 of a key in the order of `definitions.COLUMNS`. A few long values cost a small part of what thousands of small
-ones cost on both sides of the connection. With them comes a row of period -1: the versions of the days between
-and these days (in seconds since 1970), and since when there are increments that are not folded yet.
+ones cost on both sides of the connection. With them comes a row of period -1: the versions of the days
+between and these days (in seconds since 1970), and since when there are increments that are not folded yet.
 """
 
 from __future__ import annotations
