@@ -161,6 +161,17 @@ SUMMED = """
      WHERE v.team_id = $1 AND v.day > $8 - interval '1 day' AND v.day < $9
 """
 
+# The last row of both, alone.
+STANDING = """
+    SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
+           array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
+           (SELECT extract(epoch FROM min(m.start))::bigint::text
+              FROM metric_increments m
+             WHERE m.team_id = $1 AND m.start >= $2 AND m.start < $3)
+      FROM rollup_versions v
+     WHERE v.team_id = $1 AND v.day > $2 - interval '1 day' AND v.day < $3
+"""
+
 # Whether rollups of one level ($2) that counted something are more than $9 rows of an answer, whatever
 # increments take back: one row's counts at most, or those of three. Only twice as many are looked at.
 MORE_THAN = """
@@ -282,6 +293,11 @@ async def summed(
             wanted.most,
         )
     )
+
+
+async def standing(db: TeamDb, start: datetime, end: datetime) -> Sums:
+    """Versions and waiting increments of [start, end), without any rows."""
+    return _sums(await db.source.fetch(STANDING, db.team_id, start, end))
 
 
 def _sums(records: Sequence[Record]) -> Sums:

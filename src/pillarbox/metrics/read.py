@@ -144,7 +144,10 @@ async def changed(
     db = TeamDb(pool, team_id)
     made = plan(question.range, set(), None)
     asked: Sequence[int] = [at for at, state in enumerate(known) if state is None]
-    table, sums = await _sums(db, question, found, made, asked)
+    if asked:
+        table, sums = await _sums(db, question, found, made, asked)
+    else:
+        table, sums = Table(), await queries.standing(db, made.lower, made.upper)
     states = _states(question, found, made, sums)
     if any(state is not None and state != now for state, now in zip(known, states, strict=True)):
         asked = range(len(found))
