@@ -98,6 +98,16 @@ async def test_a_signed_mail_is_judged_by_its_signature() -> None:
     assert (await bench.judges()).dkim == "none"
 
 
+async def test_mail_that_was_handed_in_is_judged_by_itself() -> None:
+    """DKIM-02: a signature behind a line that is no field is verified, and only where it stands."""
+    bench = Bench()
+    arrival = ARRIVAL._replace(client="")
+    hidden = ["From: ada@quay.example", "no field", "DKIM-Signature: v=1"]
+    assert (await bench.judges(arrival)).dkim == "none"
+    assert (await bench.judges(arrival, "ada@quay.example", *hidden)).dkim != "none"
+    assert (await bench.judges(arrival)).dkim == "none"
+
+
 async def test_what_could_not_be_found_out_is_asked_again() -> None:
     bench = Bench()
     bench.zone.fail("quay.example")

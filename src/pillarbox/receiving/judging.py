@@ -119,8 +119,11 @@ class Judge:
 
 
 def _key(arrival: Arrival, message: Message) -> _Key | None:
-    """What the results follow from; None where it is more than that."""
+    """What the results follow from; None where it is more than that. Mail that was handed in may have a
+    signature behind what ends the header for us."""
     authors = message.named.get("from", ())
-    if len(authors) != 1 or len(authors[0].raw) > LONGEST_KEPT or "dkim-signature" in message.named:
+    if not arrival.client or "dkim-signature" in message.named:
+        return None
+    if len(authors) != 1 or len(authors[0].raw) > LONGEST_KEPT:
         return None
     return arrival.client, arrival.helo, arrival.mail_from, authors[0].raw
