@@ -1,7 +1,8 @@
 """What earlier answers said of periods that are over, for as long as it holds.
 
 This is no cache that may be stale: with every question the versions of the days are read in the snapshot of
-its answer, and a piece serves only while all days that it was made of are in the same state.
+its answer, and a piece serves only while all days that it was made of are in the same state. So nothing may
+stand in a piece that can change beside the rollups.
 """
 
 from __future__ import annotations
