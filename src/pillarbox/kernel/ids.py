@@ -57,6 +57,12 @@ class Ids:
         self._last = micros
         return Stamp(uuid7(micros, self._random_bytes(8)), at)
 
+    def several(self, count: int) -> list[UUID]:
+        """New UUIDv7s of one moment, where their time is of no interest."""
+        first = max(round(self._clock.now().timestamp() * 1e6), self._last + 1)
+        self._last = first + count - 1
+        return [uuid7(micros, self._random_bytes(8)) for micros in range(first, first + count)]
+
     def token(self) -> str:
         """128 random bits in hexadecimal."""
         return self._random_bytes(16).hex()

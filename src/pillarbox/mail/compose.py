@@ -13,15 +13,16 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from pillarbox.mail import attachments, headers, transfer
 from pillarbox.mail.address import Mailbox
 from pillarbox.mail.attachments import Attachment
 from pillarbox.mail.files import Written
 from pillarbox.mail.headers import HeaderError
-from pillarbox.mail.transfer import Encoded
+from pillarbox.mail.transfer import Encoded, Encoding
 
 __all__ = ["Attachment", "Message", "compose", "compose_pieces", "needs_smtputf8", "new_message_id"]
 
@@ -47,8 +48,7 @@ class Message:
     attachments: Sequence[Attachment] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A MIME part: the fields that describe it, and its body in pieces.
 
     `plain` are the 7bit bodies in it, the only places where a boundary of ours could occur. Files are not
@@ -168,18 +168,22 @@ def _bodies(message: Message, boundaries: _Boundaries) -> Part:
 
 
 def _leaf(kind: str, encoded: Encoded) -> Part:
-    fields = [
+    return _part(_leaf_fields(kind, encoded.encoding), encoded)
+
+
+@cache
+def _leaf_fields(kind: str, encoding: Encoding) -> Sequence[bytes]:
+    return (
         f"Content-Type: {kind}; charset=utf-8\r\n".encode("ascii"),
-        f"Content-Transfer-Encoding: {encoded.encoding}\r\n".encode("ascii"),
-    ]
-    return _part(fields, encoded)
+        f"Content-Transfer-Encoding: {encoding}\r\n".encode("ascii"),
+    )
 
 
 def _attachment(attachment: Attachment) -> Part:
     return _part(*attachments.part(attachment, inline=attachment.cid is not None))
 
 
-def _part(fields: list[bytes], encoded: Encoded | Written) -> Part:
+def _part(fields: Sequence[bytes], encoded: Encoded | Written) -> Part:
     if isinstance(encoded, Written):
         return Part(fields, (encoded,))
     return Part(fields, (encoded.body,), (encoded.body,) if encoded.encoding == "7bit" else ())

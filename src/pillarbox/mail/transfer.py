@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import binascii
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 LONGEST_LINE = 998
 BASE64_COLUMNS = 76
@@ -13,8 +12,7 @@ _ASCII = bytes(range(128))
 Encoding = Literal["7bit", "quoted-printable", "base64"]
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A body fit for any SMTP server: ASCII, CRLF line ends only, no NUL, no line over 998 octets."""
 
     encoding: Encoding
@@ -67,8 +65,9 @@ def base64_lines(octets: bytes) -> bytes:
 
 def is_clean(octets: bytes) -> bool:
     """Whether there is no NUL, and no CR or LF but in CRLF (TRAP-08)."""
-    # Each CRLF holds two of the three octets in question; all three are counted in one pass.
-    return len(octets) - len(octets.translate(None, b"\r\n\0")) == 2 * octets.count(b"\r\n")
+    # Single octets are found much faster than pairs: without any CR, and then with one before each LF, a
+    # clean message is what it was.
+    return b"\0" not in octets and octets.replace(b"\r", b"").replace(b"\n", b"\r\n") == octets
 
 
 def _has_short_lines(octets: bytes) -> bool:

@@ -48,9 +48,10 @@ class Batch:
         self._known: dict[tuple[UUID, UUID, int], Fate] = {}
         self._emails: dict[tuple[UUID, UUID], Any] = {}
         self._counts: dict[_Counted, dict[str, int]] = {}
+        self._slots: dict[int, datetime] = {}
         self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
         self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
-        self.lines: list[queries.Row] = []
+        self._lines: list[queries.Row] = []
         self.published: list[Published] = []
         self.taken: list[Entry] = []
 
@@ -58,7 +59,7 @@ class Batch:
         self._line(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
         where = _Counted(
             opening.team_id,
-            slot(opening.at),
+            self._slot(opening.at),
             opening.domain_id,
             opening.domain_name,
             opening.broadcast_id,
@@ -108,7 +109,7 @@ class Batch:
             detail = msgspec.structs.replace(detail, repeated=True)
         self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
         where = _Counted(
-            entry.team_id, slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
+            entry.team_id, self._slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
         )
         for metric in moved.counts:
             self._count(where, metric, 1)
@@ -151,10 +152,9 @@ class Batch:
         position: int | None,
         detail: Detail | None,
     ) -> None:
-        self.lines.append(
+        self._lines.append(
             {
                 "team_id": team_id,
-                "id": self._ids.new(),
                 "email_id": email_id,
                 "at": at,
                 "kind": kind.value,
@@ -163,9 +163,22 @@ class Batch:
             }
         )
 
+    def _slot(self, at: datetime) -> datetime:
+        number = int(at.timestamp()) // SLOT
+        found = self._slots.get(number)
+        if found is None:
+            found = self._slots[number] = slot(at)
+        return found
+
     def _count(self, where: _Counted, metric: str, amount: int) -> None:
         counts = self._counts.setdefault(where, {})
         counts[metric] = counts.get(metric, 0) + amount
+
+    def lines(self) -> list[queries.Row]:
+        """The lines of history, with ids in their order."""
+        for line, made in zip(self._lines, self._ids.several(len(self._lines)), strict=True):
+            line["id"] = made
+        return self._lines
 
     def fate_rows(self) -> list[tuple[UUID, UUID, int, Fate]]:
         return [(*key, fate) for key, fate in self.fates.items()]

@@ -238,11 +238,13 @@ def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
     """The statements that store these where nothing has become of the emails yet."""
     heads, fates = [], []
     for first, belongs in sorted(rows):
-        key = {"team_id": first.team_id, "email_id": first.email_id}
         heads.append(
             {
-                **key,
-                **belongs._asdict(),
+                "team_id": first.team_id,
+                "email_id": first.email_id,
+                "domain_id": belongs.domain_id,
+                "domain_name": belongs.domain_name,
+                "broadcast_id": belongs.broadcast_id,
                 "last_event": first.last_event,
                 "last_event_at": first.last_event_at,
                 "email_sent_at": first.sent_at,
@@ -252,7 +254,8 @@ def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
         fate = first.fate
         fates.append(
             {
-                **key,
+                "team_id": first.team_id,
+                "email_id": first.email_id,
                 "position": first.position,
                 "state": fate.state.value,
                 "sent_at": fate.sent_at,

@@ -103,9 +103,9 @@ class Timeline:
             await queries.write(conn, batch.fate_rows(), batch.head_rows())
         await faults.point("timeline.events")
         wanted: Wanted = {}
-        if batch.lines:
-            wanted = await queries.append(conn, batch.lines, batch.increments())
-            self._told = self._told - {line["team_id"] for line in batch.lines} | wanted.keys()
+        if lines := batch.lines():
+            wanted = await queries.append(conn, lines, batch.increments())
+            self._told = self._told - {line["team_id"] for line in lines} | wanted.keys()
         if batch.published:
             await self.publish(conn, batch.published, wanted)
         return batch.taken
@@ -115,7 +115,7 @@ class Timeline:
         batch = Batch(self._ids)
         for opening in openings:
             batch.open(opening)
-        return Opened(queries.appends(batch.lines, batch.increments()), batch.published)
+        return Opened(queries.appends(batch.lines(), batch.increments()), batch.published)
 
     def settled(
         self, entries: Sequence[Entry], belongs: Mapping[tuple[UUID, UUID], Belongs]
@@ -134,7 +134,7 @@ class Timeline:
             first, steps = made
             rows.append((first, belongs[email]))
             batch.adopt(belongs[email]._asdict(), steps)
-        appends = queries.appends(batch.lines, batch.increments())
+        appends = queries.appends(batch.lines(), batch.increments())
         told = [event for event in batch.published if event.team_id in self._told]
         if told:
             appends.append(self._announcer.statement(told))
