@@ -49,37 +49,6 @@ async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
     assert store.commits == [["a"], ["b", "c", "d"]]
 
 
-async def test_those_who_return_are_waited_for_while_they_keep_coming() -> None:
-    store = Store()
-    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1, returns=lambda item: item != "x")
-
-    async def client(name: str, turns: int) -> None:
-        for _ in range(4):
-            await commits.submit(name)
-            for _ in range(turns):
-                await asyncio.sleep(0)
-
-    await asyncio.gather(*(client(name, turns) for turns, name in enumerate("abcde")))
-    assert [sorted(commit) for commit in store.commits] == [list("abcde")] * 4
-    await commits.submit("f")
-    await commits.submit("g")
-    assert store.commits[4:] == [["f"], ["g"]]
-
-
-async def test_who_does_not_return_is_not_waited_for() -> None:
-    store = Store()
-    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1, returns=lambda item: item != "x")
-
-    async def late() -> None:
-        for _ in range(5):
-            await asyncio.sleep(0)
-        await commits.submit("x")
-
-    await asyncio.gather(*(commits.submit("x") for _ in range(3)))
-    await asyncio.gather(commits.submit("x"), late())
-    assert store.commits == [["x"] * 3, ["x"], ["x"]]
-
-
 async def test_one_bad_row_never_fails_its_neighbours() -> None:
     store = Store("x")
     commits: GroupCommit[str, str] = GroupCommit(store.flush)

@@ -114,7 +114,6 @@ class Accept:
             kind=kind,
             flushers=1,
             weigh=lambda a: a.weight,
-            returns=_is_single_request,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
         )
 
@@ -252,11 +251,6 @@ class Accept:
             self._engine.take(items, room, item.weight)
         elif stored:
             self._wake()
-
-
-def _is_single_request(item: Acceptance) -> bool:
-    """Whether it came over HTTP with one email: programs send the next one on the same connection."""
-    return item.asked is not None and len(item.drafts) == 1
 
 
 def _refuse_reserved(outgoing: Outgoing) -> None:

@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import chain
 from typing import Generic, TypeVar
 
 from pillarbox.kernel import problems
@@ -28,12 +27,6 @@ COMMIT_ITEMS = Histogram(
     "pillarbox_commit_items", "How many callers shared a group commit.", SIZES, ("kind",)
 )
 
-COMPANY = 20
-"""So many callers make a commit cheap: a few more in it save little, and those who wait do no work."""
-QUIET_SECONDS = 0.001
-"""Nobody is waited for any longer once nobody has come for so long, nor longer than `AT_MOST` in all."""
-AT_MOST_SECONDS = 0.006
-
 Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
 
 
@@ -46,9 +39,7 @@ class GroupCommit(Generic[Item, Result]):
     given to every caller at once, without cutting the batch.
 
     `kind` is the label of its figures. Where nobody waits for the answers a flush may `linger` for so many
-    seconds, so that more share it; with one flusher only. `returns` says of an item that whoever brought it
-    may be back with the next one as soon as this is answered: the next flush waits for as many as there were,
-    up to `COMPANY`, while they keep coming. Who was alone the last time is not kept waiting.
+    seconds, so that more share it; with one flusher only.
 
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
     run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
@@ -65,7 +56,6 @@ class GroupCommit(Generic[Item, Result]):
         most_waiting: int = 256 * 1024 * 1024,
         flushers: int = 2,
         linger: float = 0.0,
-        returns: Callable[[Item], bool] | None = None,
         shared: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._flush = flush
@@ -76,9 +66,6 @@ class GroupCommit(Generic[Item, Result]):
         self._most_waiting = most_waiting
         self._flushers = flushers
         self._linger = linger
-        self._returns = returns
-        self._expected = 0
-        self._complete: asyncio.Future[None] | None = None
         self._shared = shared
         self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
         self._weight = 0
@@ -98,8 +85,6 @@ class GroupCommit(Generic[Item, Result]):
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, weight, answer))
         self._weight += weight
-        if self._complete is not None and len(self._waiting) >= self._expected:
-            _release(self._complete)
         if self._active < self._flushers:
             self._active += 1
             task = asyncio.create_task(self._run())
@@ -119,43 +104,15 @@ class GroupCommit(Generic[Item, Result]):
             while self._waiting:
                 if self._linger and len(self._waiting) < self._most_items:
                     await asyncio.sleep(self._linger)
-                if len(self._waiting) < self._expected:
-                    await self._company()
                 batch = self._gather()
                 try:
                     await self._commit([(item, answer) for item, _, answer in batch])
                 finally:
                     self._weight -= sum(weight for _, weight, _ in batch)
-                    self._expected = self._returning(batch)
         finally:
             # Counted down in the same breath as the last look at what waits: whoever comes after that
             # look starts a flusher of its own.
             self._active -= 1
-
-    def _returning(self, batch: Sequence[tuple[Item, int, asyncio.Future[Result]]]) -> int:
-        """How many may be there for the next flush: those who are answered now, and those who wait."""
-        found = 0
-        if self._returns is not None:
-            for item, _, _ in chain(batch, self._waiting):
-                found += self._returns(item)
-                if found == COMPANY:
-                    break
-        return found
-
-    async def _company(self) -> None:
-        """Return when as many wait as are expected, or nobody has come for a moment."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + AT_MOST_SECONDS
-        there = -1
-        try:
-            while there < len(self._waiting) < self._expected and loop.time() < until:
-                there = len(self._waiting)
-                self._complete = loop.create_future()
-                timer = loop.call_later(QUIET_SECONDS, _release, self._complete)
-                await self._complete
-                timer.cancel()
-        finally:
-            self._complete = None
 
     def _gather(self) -> list[tuple[Item, int, asyncio.Future[Result]]]:
         batch = [self._waiting.popleft()]
@@ -193,11 +150,6 @@ class GroupCommit(Generic[Item, Result]):
                     _fail(answer, result)
                 elif not answer.done():
                     answer.set_result(result)
-
-
-def _release(complete: asyncio.Future[None]) -> None:
-    if not complete.done():
-        complete.set_result(None)
 
 
 def _fail(answer: asyncio.Future[Result], failure: BaseException) -> None:
