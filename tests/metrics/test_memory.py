@@ -131,6 +131,17 @@ async def test_mending_and_forgetting_show(database_url: str, tmp_path: Path) ->
         assert days == {f"{FIRST.date() + timedelta(days=n)}" for n in (2, 3)}
 
 
+async def test_rollups_that_are_gone_at_once_are_not_remembered(database_url: str, tmp_path: Path) -> None:
+    """TRUNCATE tells nobody which days there were."""
+    async with room(database_url, tmp_path) as (pillarbox, team):
+        found = await history(pillarbox, team, 1)
+        await rollups.fold(pillarbox.pool, NOW)
+        await check(team, found)
+        await pillarbox.pool.execute("TRUNCATE rollups")
+        for asked in ASKED:
+            assert not any((await answer(team, asked))["totals"].values()), asked
+
+
 async def test_answers_beside_writers_and_folders_never_go_back(database_url: str, tmp_path: Path) -> None:
     """Each answer is of one snapshot: it has all that one before it had, and its rows are its totals."""
     async with room(database_url, tmp_path) as (pillarbox, team):

@@ -31,6 +31,12 @@ ONE_MORE = """
     INSERT INTO metric_increments (team_id, id, start, domain_id, domain_name, received)
     VALUES ($1, $2, $3, md5($4)::uuid, $4 || '.example', $5)
 """
+WAITING = """
+    INSERT INTO metric_increments (team_id, id, start, domain_id, domain_name, received)
+    SELECT $1, gen_random_uuid(), $2::timestamptz - hour * interval '1 hour', md5('d' || n)::uuid,
+           'd' || n || '.example', 1
+      FROM generate_series(1, $3::int) AS hour, generate_series(1, $4::int) AS n
+"""
 NOBODY, NEWS, TIDES = (f"00000000-0000-0000-0000-00000000000{n}" for n in (0, 5, 7))
 
 
@@ -85,3 +91,13 @@ async def test_far_too_many_are_refused_without_adding_up(database_url: str, tmp
     async with grown(database_url, tmp_path, [2], hours) as (_, team):
         assert await rows(team, hours) == TEXT
         assert await rows(team, hours, timezone="Asia/Kolkata") == TEXT
+
+
+async def test_all_that_waits_is_counted_however_many_periods_it_lies_in(
+    database_url: str, tmp_path: Path
+) -> None:
+    """As mending leaves it: few rows of each hour, and together more than any one hour may have."""
+    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+        team = await pillarbox.team()
+        await pillarbox.pool.execute(WAITING, team.id, END, 4, DOMAINS)
+        assert await rows(team) == 4 * DOMAINS

@@ -22,7 +22,8 @@ from pillarbox.timeline.rollups import NOBODY
 # $2 to $4: rollups, each of which is a period of its own; $5: beginnings of the periods, of which
 # `width_bucket` finds the one that an increment lies in; $6 and $7: from and to where increments count; $8
 # and $9: filters; $11: how many rows a period may have; $12: whether broadcasts are told apart. They are
-# not added up here: without $12 the rollups of several broadcasts are several rows.
+# not added up here: without $12 the rollups of several broadcasts are several rows. Increments are cut off
+# only where some period of theirs has too many rows.
 PLAIN = """
     SELECT p.period, g.domain_ids, g.domain_names, g.broadcast_ids, g.counts
       FROM unnest($2::smallint[], $3::timestamptz[], $4::integer[]) AS p (level, start, period)
@@ -66,7 +67,7 @@ PLAIN = """
                AND ($8::uuid[] IS NULL OR m.domain_id = ANY ($8::uuid[]))
                AND ($9::uuid[] IS NULL OR m.broadcast_id = ANY ($9::uuid[]))
              GROUP BY 1, 2, 3, 4
-             LIMIT $11) AS i
+             LIMIT $11 * cardinality($5::timestamptz[])) AS i
      GROUP BY 1
     UNION ALL
     SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),

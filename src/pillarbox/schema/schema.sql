@@ -348,6 +348,17 @@ CREATE TRIGGER rollups_updated AFTER UPDATE ON rollups
 CREATE TRIGGER rollups_deleted AFTER DELETE ON rollups
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION version_rollups();
 
+-- TRUNCATE removes rollups without saying which: no day has any then.
+CREATE FUNCTION forget_rollup_versions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM rollup_versions;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER rollups_truncated AFTER TRUNCATE ON rollups
+    FOR EACH STATEMENT EXECUTE FUNCTION forget_rollup_versions();
+
 -- Up to where retention has removed emails of a team. `metric_increments` still counts them, so what is
 -- older (`before`, a quarter hour's start, and `first_id`, the least id of that instant) has no history to
 -- be compared with.
