@@ -90,8 +90,8 @@ def _whole(writes: tuple[str, ...], last: str, *, renumber: bool = True) -> str:
     last = (_shifted(last, used) if renumber else last).lstrip()
     if not parts:
         return last
-    own = last.removeprefix(_WITH)
-    return f"{_WITH}{', '.join(parts)}{' ' if own is last else ', '}{own}"
+    joint = ", " if last.startswith(_WITH) else " "
+    return f"{_WITH}{', '.join(parts)}{joint}{last.removeprefix(_WITH)}"
 
 
 def _places(sql: str) -> int:

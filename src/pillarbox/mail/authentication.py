@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
 from dataclasses import dataclass
-from types import coroutine
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal
 
 from pillarbox.mail import authentication_results, dkim_verify, dmarc
 from pillarbox.mail import spf as spf_check
@@ -14,8 +12,6 @@ from pillarbox.mail.correspondents import Correspondents
 from pillarbox.mail.dkim_verify import Dkim
 from pillarbox.mail.dmarc import Dmarc
 from pillarbox.mail.spf import Lookup, Spf
-
-T = TypeVar("T")
 
 SECONDS: Final = 20.0
 
@@ -61,54 +57,23 @@ async def authenticate(
 
     `is_signed` false says that the mail is known to have no DKIM signature.
     """
-
-    async def results() -> Authentication:
-        sender = spf_check.check(
-            envelope.client_ip,
-            envelope.helo,
-            envelope.mail_from,
-            lookup,
-            receiver=receiver,
-            seconds=seconds,
-        )
-        if is_signed:
-            spf, dkim = await asyncio.gather(sender, dkim_verify.verify(raw, lookup, seconds=seconds))
-        else:
-            spf, dkim = await sender, ()
-        return Authentication(spf, dkim, await dmarc.evaluate(authors, spf, dkim, lookup))
-
     try:
-        return await _within(limit, results())
+        async with asyncio.timeout(limit):
+            sender = spf_check.check(
+                envelope.client_ip,
+                envelope.helo,
+                envelope.mail_from,
+                lookup,
+                receiver=receiver,
+                seconds=seconds,
+            )
+            if is_signed:
+                spf, dkim = await asyncio.gather(sender, dkim_verify.verify(raw, lookup, seconds=seconds))
+            else:
+                spf, dkim = await sender, ()
+            return Authentication(spf, dkim, await dmarc.evaluate(authors, spf, dkim, lookup))
     except TimeoutError:
         return _unknown(authors, envelope)
-
-
-async def _within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns, or TimeoutError. Where it has to wait for nothing there is no timer either: that
-    is nearly always so, and timers are not cheap."""
-    try:
-        awaited = work.send(None)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-    async with asyncio.timeout(seconds):
-        return await _rest(work, awaited)
-
-
-@coroutine
-def _rest(work: Coroutine[Any, Any, T], awaited: object) -> Generator[Any, Any, T]:
-    """Go on with a coroutine that was begun, and that waits for this."""
-    try:
-        while True:
-            try:
-                heard = yield awaited
-            except BaseException as thrown:
-                awaited = work.throw(thrown)
-            else:
-                awaited = work.send(heard)
-    except StopIteration as done:
-        value: T = done.value
-        return value
 
 
 def _unknown(authors: Correspondents, envelope: Envelope) -> Authentication:
