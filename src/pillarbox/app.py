@@ -44,6 +44,7 @@ from pillarbox.delivery.sealing import Sealer
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
 from pillarbox.domains import routes as domain_routes
+from pillarbox.domains import telling as domain_events
 from pillarbox.domains.asking import Asker
 from pillarbox.domains.checks import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
@@ -59,12 +60,12 @@ from pillarbox.domains.passes import Passes
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.sightings import Asks
 from pillarbox.domains.workshop import Workshop
+from pillarbox.emails import event_data as email_events
 from pillarbox.emails import routes as email_routes
 from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
-from pillarbox.emails.event_data import event_data
 from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.jobs import Orphans, email_rounds
@@ -93,6 +94,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Journal
 from pillarbox.kernel.maintenance import Maintenance
 from pillarbox.kernel.metering import Meter
+from pillarbox.kernel.openapi import ApiDocument
 from pillarbox.kernel.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.pipeline import Api, HttpSettings
 from pillarbox.kernel.pool_figures import watch
@@ -122,9 +124,9 @@ from pillarbox.mail.verp import VerpSigner
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.receiving import event_data as received_events
 from pillarbox.receiving import routes as received_routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
-from pillarbox.receiving.event_data import beside
 from pillarbox.receiving.files import ATTACHMENT as RECEIVED_ATTACHMENT
 from pillarbox.receiving.files import RAW as RECEIVED_RAW
 from pillarbox.receiving.files import ReceivedFiles
@@ -182,6 +184,8 @@ ROUTES: list[Route] = collect(
 CAPTURE_ROUTES: list[Route] = collect(capture_routes, capture_json_routes)
 """Only with the route `capture`."""
 
+WEBHOOKS = {**email_events.SHAPES, **received_events.SHAPES, **domain_events.SHAPES}
+"""The type of the data of each kind of event that something publishes."""
 
 CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
@@ -561,6 +565,7 @@ class House:
             self.maintenance,
             self.meter,
             Limits(self.settings.rate_limit, self.settings.most_domains),
+            ApiDocument(self.settings.public_url, WEBHOOKS),
         )
         services.add(self.journal, Journal)
         services.add(self.meter, Meter)
@@ -704,7 +709,7 @@ def timeline_of(clock: Clock, ids: Ids | None = None, publisher: Publisher | Non
 
 def event_bodies() -> Bodies:
     """Who makes the bodies of events that only refer to a row."""
-    return Bodies({"email": beside(event_data)})
+    return Bodies({"email": received_events.beside(email_events.event_data)})
 
 
 def endpoint_rules(settings: Settings) -> EndpointRules:

@@ -299,6 +299,14 @@ def test_a_route_without_access_does_not_import() -> None:
             return Reply({})
 
 
+def test_a_route_without_an_answer_type_cannot_be_declared() -> None:
+    with pytest.raises(TypeError, match="says what it answers"):
+
+        @route("GET", "/untyped", needs=Access.PUBLIC)
+        async def untyped(request: Request) -> Reply:
+            return Reply({})
+
+
 async def test_query_values_follow_the_list_and_scalar_rules(database_url: str) -> None:
     async with door(database_url, probe_routes) as api:
         team = await api.team()

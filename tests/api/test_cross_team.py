@@ -6,142 +6,29 @@ route stands in the tables below; a route that lacks an entry fails with a messa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 
+from kit.builders import (
+    BODIES,
+    BUILDERS,
+    MARK,
+    Made,
+    a_received_email,
+    an_email,
+    label,
+    made_for,
+)
 from kit.client import error
 from kit.dumps import rows_of
 from kit.mailroom import still
 from kit.world import Team, World
 from pillarbox.app import ROUTES
-from pillarbox.domains.claims import queries as claim_queries
-from pillarbox.domains.claims.policy import Status
-from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.kernel.paging import well_formed
 from pillarbox.kernel.routing import Access, Route
-from pillarbox.mail.smtp_intake import Content
-from pillarbox.receiving.arrival import Arrival, Fate, Recipient
-from pillarbox.webhooks.publish import Event
-
-MARK = "belongs-to-harbor"
-"""Stands in everything that the first team makes, so that it can be looked for in other teams' answers."""
-
-Made = dict[str, str]
-
-
-async def an_email(team: Team, made: Made) -> str:
-    """Scheduled, so that it can be moved and canceled; with an attachment."""
-    return await team.send(
-        subject=MARK,
-        scheduled_at="in 1 hour",
-        attachments=[{"content": "aGk=", "filename": f"{MARK}.txt"}],
-        tags=[{"name": "team", "value": MARK}],
-    )
-
-
-async def an_attachment(team: Team, made: Made) -> str:
-    listed = (await team.get(f"/emails/{made['email_id']}/attachments")).json()
-    return str(listed["data"][0]["id"])
-
-
-async def an_api_key(team: Team, made: Made) -> str:
-    return str((await team.post("/api-keys", {"name": MARK})).json()["id"])
-
-
-async def a_domain(team: Team, made: Made) -> str:
-    """One that the team has claimed from somebody, so that there is a claim to be seen as well."""
-    made_domain = (await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})).json()
-    now = team.world.clock.now()
-    claim = Claim(
-        id=team.world.app.house.ids.new(),
-        name=made_domain["name"],
-        domain_id=UUID(made_domain["id"]),
-        token=MARK,
-        options=Options("us-east-1", "send", None, False, False),
-        status=Status.COMPLETED,
-        blocked_reason=None,
-        failure_reason=None,
-        created_at=now,
-        expires_at=now,
-        checking_since=None,
-        blocked_since=None,
-    )
-    await claim_queries.insert(team.db, claim)
-    return str(made_domain["id"])
-
-
-async def a_webhook(team: Team, made: Made) -> str:
-    wanted = {"endpoint": f"https://{MARK}.example/in", "events": ["domain.updated"]}
-    return str((await team.post("/webhooks", wanted)).json()["id"])
-
-
-async def an_event(team: Team, made: Made) -> str:
-    """Of a domain, which the webhook that was made before is told of."""
-    house = team.world.app.house
-    event = Event(team.id, "domain.updated", house.ids.stamp().at, {"name": MARK})
-    async with team.db.transaction() as inner:
-        await house.publisher.publish(inner.connection, [event])
-    return str((await team.get(f"/webhooks/{made['webhook_id']}/events")).json()["data"][0]["id"])
-
-
-async def a_received_email(team: Team, made: Made) -> str:
-    """With an attachment."""
-    lines = (
-        f"From: {MARK}@quay.example",
-        f"Subject: {MARK}",
-        f"Content-Disposition: attachment; filename={MARK}.txt",
-        "Content-Type: text/x-mark",
-        "",
-        f"hi {uuid4()}",
-    )
-    raw = "\r\n".join(lines).encode()
-    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, f"{MARK}@harbor.example"),))
-    outcome = await team.world.app.house.receiving.take(arrival, Content(raw, None, len(raw)))
-    assert outcome.fate is Fate.STORED
-    return str(outcome.ids[0])
-
-
-async def a_received_attachment(team: Team, made: Made) -> str:
-    listed = (await team.get(f"/emails/receiving/{made['email_id']}/attachments")).json()
-    return str(listed["data"][0]["id"])
-
-
-async def a_log(team: Team, made: Made) -> str:
-    """The row of a write, which is there with the write."""
-    return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
-
-
-RECEIVED = "/emails/receiving"
-
-RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
-    "email_id": a_received_email,
-    "attachment_id": a_received_attachment,
-}
-"""The same for paths below `RECEIVED`, where the names mean other things."""
-
-BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
-    "email_id": an_email,
-    "attachment_id": an_attachment,
-    "api_key_id": an_api_key,
-    "domain_id": a_domain,
-    "webhook_id": a_webhook,
-    "event": an_event,
-    "log_id": a_log,
-}
-"""How to make the thing that a path parameter names; the parameters before it are made already."""
-
-BODIES: dict[tuple[str, str], Any] = {
-    ("PATCH", "/emails/{email_id}"): {"scheduled_at": "in 2 hours"},
-    ("POST", "/emails/{email_id}/share"): {"expires_in": "1h"},
-    ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
-    ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
-    ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
-}
-"""A valid body for each route with path parameters that declares one."""
 
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},
@@ -270,14 +157,6 @@ async def two_teams(pillarbox: World) -> tuple[Team, Team]:
     return await pillarbox.team("Harbor"), await pillarbox.team("Quay")
 
 
-async def made_for(team: Team, entry: Route) -> Made:
-    made: Made = {}
-    for name in entry.parameters:
-        builders = RECEIVED_BUILDERS if entry.path.startswith(RECEIVED) else BUILDERS
-        made[name] = await builders[name](team, made)
-    return made
-
-
 async def ask(team: Team, method: str, entry: Route, ids: Made) -> httpx.Response:
     body = BODIES.get((entry.method, entry.path), {})
     return await team.call(method, entry.path.format(**ids), body if entry.takes_body else None)
@@ -287,7 +166,3 @@ def seen(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
     """All that a client can see of an answer, but for what names the request itself."""
     headers = [(name, text) for name, text in answer.headers.items() if name not in ("x-request-id", "date")]
     return answer.status_code, answer.content, sorted(headers)
-
-
-def label(entry: Route) -> str:
-    return f"{entry.method} {entry.path}"

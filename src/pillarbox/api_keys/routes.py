@@ -11,7 +11,7 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse, reference
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
 
@@ -22,10 +22,10 @@ from pillarbox.kernel.routing import Access, route
     needs=Access.FULL,
     status=201,
     body=wire.NewApiKey,
-    reply=wire.CreatedApiKey,
+    problems=(404,),
     summary="Create an API key",
 )
-async def create(request: Request, db: TeamDb) -> Reply:
+async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
     wanted = parse(wire.NewApiKey, request.json())
     permission = Permission(wanted.permission)
     domain_id: UUID | None = None
@@ -41,11 +41,10 @@ async def create(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/api-keys",
     needs=Access.FULL,
-    reply=wire.ApiKeyList,
-    query=("limit", "after", "before"),
+    query=PAGING,
     summary="List API keys",
 )
-async def index(request: Request, db: TeamDb) -> Reply:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ApiKeyItem]]:
     page = Page.read(request.query, default=None)
     # The request that lists keys shows its own use (api-keys.md section 3).
     await request.use(LastUsed).flush()
@@ -57,10 +56,9 @@ async def index(request: Request, db: TeamDb) -> Reply:
     "/api-keys/{api_key_id}",
     needs=Access.FULL,
     body=wire.RenamedApiKey,
-    reply=wire.ApiKeyChanged,
     summary="Rename an API key",
 )
-async def rename(request: Request, db: TeamDb) -> Reply:
+async def rename(request: Request, db: TeamDb) -> Reply[wire.ApiKeyChanged]:
     wanted = parse(wire.RenamedApiKey, request.json())
     key_id = request.uuid("api_key_id")
     await keys.rename(db, key_id, wanted.name)
@@ -71,11 +69,10 @@ async def rename(request: Request, db: TeamDb) -> Reply:
     "DELETE",
     "/api-keys/{api_key_id}",
     needs=Access.FULL,
-    reply=wire.ApiKeyDeleted,
     transaction=False,
     summary="Delete an API key",
 )
-async def delete(request: Request, db: TeamDb) -> Reply:
+async def delete(request: Request, db: TeamDb) -> Reply[wire.ApiKeyDeleted]:
     key_id = request.uuid("api_key_id")
     async with db.transaction() as inner:
         await keys.delete(inner, key_id)

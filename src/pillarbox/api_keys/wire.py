@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from pillarbox.api_keys.queries import ListedKey
-from pillarbox.kernel.instants import database_style
+from pillarbox.kernel.instants import DatabaseTime, database_style
 
 Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
 PermissionName = Annotated[
@@ -42,14 +42,8 @@ class CreatedApiKey(Struct):
 class ApiKeyItem(Struct):
     id: UUID
     name: str
-    created_at: str
-    last_used_at: str | None
-
-
-class ApiKeyList(Struct):
-    object: Literal["list"]
-    has_more: bool
-    data: list[ApiKeyItem]
+    created_at: DatabaseTime
+    last_used_at: DatabaseTime | None
 
 
 class ApiKeyChanged(Struct):
@@ -60,7 +54,7 @@ class ApiKeyChanged(Struct):
 class ApiKeyDeleted(Struct):
     object: Literal["api_key"]
     id: UUID
-    deleted: bool
+    deleted: Literal[True]
 
 
 def item(key: ListedKey) -> ApiKeyItem:

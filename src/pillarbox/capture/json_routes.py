@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from pillarbox.capture import door, wire
 from pillarbox.capture.door import CaptureDoor
@@ -11,7 +14,7 @@ from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import Filters
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page
+from pillarbox.kernel.paging import PAGING, ListOf, Page
 from pillarbox.kernel.problems import InvalidParameter
 from pillarbox.kernel.query import Query
 from pillarbox.kernel.routing import Access, route
@@ -27,11 +30,17 @@ MOST_BYTES = 48 * 1024 * 1024
     "GET",
     "/capture.json",
     needs=Access.PUBLIC,
-    query=("limit", "after", "before"),
-    reply=wire.CapturedList,
+    query={
+        **PAGING,
+        "to": str,
+        "from": str,
+        "subject": str,
+        "wait": Annotated[int, Meta(ge=0, le=LONGEST_WAIT)],
+    },
+    problems=(403, 422),
     summary="List captured mail, or wait for one (route capture only)",
 )
-async def list_captured(request: Request) -> Reply:
+async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     """Mails by recipient (`to`), sender (`from`) and `subject`; `wait` seconds for the first that fits."""
     request.use(CaptureDoor).admit(request)
     page = Page.read(request.query)
@@ -40,17 +49,17 @@ async def list_captured(request: Request) -> Reply:
     shown, more = fitting(rows, page)
     reader, origin = request.use(Reader), door.origin(request)
     data = [wire.captured(row, await reader.message(row), origin) for row in shown]
-    return Reply(wire.CapturedList(has_more=more, data=data))
+    return Reply(ListOf(has_more=more, data=data))
 
 
 @route(
     "GET",
     "/capture.json/{captured_id}",
     needs=Access.PUBLIC,
-    reply=wire.Captured,
+    problems=(403, 404, 422),
     summary="Retrieve a captured mail (route capture only)",
 )
-async def retrieve_captured(request: Request) -> Reply:
+async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
     request.use(CaptureDoor).admit(request)
     reader = request.use(Reader)
     row = await reader.row(request.uuid("captured_id"))
@@ -61,10 +70,10 @@ async def retrieve_captured(request: Request) -> Reply:
     "DELETE",
     "/capture.json",
     needs=Access.PUBLIC,
-    reply=wire.Cleared,
+    problems=(403,),
     summary="Remove all captured mail (route capture only)",
 )
-async def clear_captured(request: Request) -> Reply:
+async def clear_captured(request: Request) -> Reply[wire.Cleared]:
     request.use(CaptureDoor).admit_change(request)
     return Reply(wire.Cleared(deleted=await request.use(Capture).clear()))
 

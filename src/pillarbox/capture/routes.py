@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode
 from uuid import UUID
 
 import asyncpg
+from msgspec import Struct
 
 from pillarbox.capture import door, queries
 from pillarbox.capture.door import CaptureDoor, ForeignPage, NoToken, Refused
@@ -23,8 +24,8 @@ from pillarbox.dashboard.links import links
 from pillarbox.emails import wire as email_wire
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import disposition
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, well_formed
+from pillarbox.kernel.http import Html, Octets, Reply, Request
+from pillarbox.kernel.paging import PAGING, Page, well_formed
 from pillarbox.kernel.problems import NotFound, Problem
 from pillarbox.kernel.routing import Access, route
 from pillarbox.timeline import history
@@ -40,7 +41,21 @@ LOCKED = {
     "referrer-policy": "no-referrer",
 }
 
-Shows = Callable[[Request], Coroutine[Any, Any, Reply]]
+Shown = TypeVar("Shown")
+Shows = Callable[[Request], Coroutine[Any, Any, Reply[Shown]]]
+
+PAGES = (403, 404, 422)
+"""Problems that a person sees as a page."""
+
+
+TOKEN = {"token": str}
+"""Of the printed link."""
+
+
+class ClearForm(Struct):
+    """The page's own form."""
+
+    form: str
 
 
 class Tab(NamedTuple):
@@ -51,21 +66,30 @@ class Tab(NamedTuple):
     amount: int | None = None
 
 
-def for_people(show: Shows) -> Shows:
-    """A page: lets in by the printed link, and answers a problem with a page."""
+def page_for_problems(show: Shows[Shown]) -> Shows[Shown]:
+    """Answers a problem with a page."""
 
     @wraps(show)
-    async def shown(request: Request) -> Reply:
+    async def shown(request: Request) -> Reply[Any]:
         try:
-            entered = enter(request)
-            return entered if entered is not None else await show(request)
+            return await show(request)
         except Problem as problem:
             return problem_page(problem)
 
     return shown
 
 
-def enter(request: Request) -> Reply | None:
+def for_people(show: Shows[Shown]) -> Shows[Shown]:
+    """A page: lets in by the printed link, and answers a problem with a page."""
+
+    @wraps(show)
+    async def shown(request: Request) -> Reply[Any]:
+        return enter(request) or await show(request)
+
+    return page_for_problems(shown)
+
+
+def enter(request: Request) -> Reply[Html] | None:
     """A redirect that takes the token out of the address, when it is there; raises Refused."""
     guard = request.use(CaptureDoor)
     token = request.query.last("token")
@@ -82,7 +106,7 @@ def enter(request: Request) -> Reply | None:
     return Reply.html("", 303, headers)
 
 
-def problem_page(problem: Problem) -> Reply:
+def problem_page(problem: Problem) -> Reply[Html]:
     """What a person sees instead of the contract's error body."""
     if isinstance(problem, NoToken):
         return pages.message_page(
@@ -100,9 +124,17 @@ def problem_page(problem: Problem) -> Reply:
     )
 
 
-@route("GET", "/capture", needs=Access.PUBLIC, summary="Read captured mail in a browser (route capture only)")
+@route(
+    "GET",
+    "/capture",
+    needs=Access.PUBLIC,
+    query={**PAGING, **TOKEN, "q": str},
+    also=(303,),
+    pages=PAGES,
+    summary="Read captured mail in a browser (route capture only)",
+)
 @for_people
-async def show_list(request: Request) -> Reply:
+async def show_list(request: Request) -> Reply[Html]:
     """The kept mails, newest first."""
     page = Page.read(request.query, ON_A_PAGE)
     search = (request.query.text("q") or "").strip()
@@ -125,9 +157,17 @@ async def show_list(request: Request) -> Reply:
     )
 
 
-@route("GET", "/capture/{mail}", needs=Access.PUBLIC, summary="Read one captured mail in a browser")
+@route(
+    "GET",
+    "/capture/{mail}",
+    needs=Access.PUBLIC,
+    query={**TOKEN, "view": str},
+    also=(303,),
+    pages=PAGES,
+    summary="Read one captured mail in a browser",
+)
 @for_people
-async def show_mail(request: Request) -> Reply:
+async def show_mail(request: Request) -> Reply[Html]:
     """One mail in the view that was asked for, or the best that it has."""
     row = await _row(request)
     reader = request.use(Reader)
@@ -154,9 +194,17 @@ async def show_mail(request: Request) -> Reply:
     )
 
 
-@route("GET", "/capture/{mail}/html", needs=Access.PUBLIC, summary="The HTML of a captured mail, for a frame")
+@route(
+    "GET",
+    "/capture/{mail}/html",
+    needs=Access.PUBLIC,
+    query=TOKEN,
+    also=(303,),
+    pages=PAGES,
+    summary="The HTML of a captured mail, for a frame",
+)
 @for_people
-async def show_html(request: Request) -> Reply:
+async def show_html(request: Request) -> Reply[Html]:
     """The document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
     row = await _row(request)
     message = await request.use(Reader).message(row)
@@ -168,10 +216,16 @@ async def show_html(request: Request) -> Reply:
 
 
 @route(
-    "GET", "/capture/{mail}/raw", needs=Access.PUBLIC, summary="Download a captured mail as it would go out"
+    "GET",
+    "/capture/{mail}/raw",
+    needs=Access.PUBLIC,
+    query=TOKEN,
+    also=(303,),
+    pages=PAGES,
+    summary="Download a captured mail as it would go out",
 )
 @for_people
-async def download_raw(request: Request) -> Reply:
+async def download_raw(request: Request) -> Reply[Octets]:
     """The message, octet for octet."""
     row = await _row(request)
     headers = {**LOCKED, "content-disposition": disposition(f"{row.email_id}.eml")}
@@ -179,13 +233,18 @@ async def download_raw(request: Request) -> Reply:
     return Reply.stream(stream, size=row.size, media="message/rfc822", headers=headers)
 
 
-@route("GET", "/capture/{mail}/parts/{number}", needs=Access.PUBLIC, summary="A file of a captured mail")
-async def show_part(request: Request) -> Reply:
+@route(
+    "GET",
+    "/capture/{mail}/parts/{number}",
+    needs=Access.PUBLIC,
+    query={"key": str},
+    pages=PAGES,
+    summary="A file of a captured mail",
+)
+@page_for_problems
+async def show_part(request: Request) -> Reply[Octets]:
     """An attachment as a download; a picture that the HTML shows, as itself."""
-    try:
-        return await _part_reply(request)
-    except Problem as problem:
-        return problem_page(problem)
+    return await _part_reply(request)
 
 
 @route(
@@ -193,11 +252,15 @@ async def show_part(request: Request) -> Reply:
     "/capture/clear",
     needs=Access.PUBLIC,
     multipart=True,
+    media="application/x-www-form-urlencoded",
+    body=ClearForm,
     limit=FORM_BYTES,
+    status=303,
+    pages=PAGES,
     summary="Remove all captured mail, from the page",
 )
 @for_people
-async def clear(request: Request) -> Reply:
+async def clear(request: Request) -> Reply[Html]:
     """Remove every mail; the page's own form alone may ask for it (UI-06)."""
     guard = request.use(CaptureDoor)
     guard.admit_change(request)
@@ -251,7 +314,7 @@ async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
     return [email_wire.event(line) for line in await history.events(db, row.email_id, MOST_EVENTS)]
 
 
-async def _part_reply(request: Request) -> Reply:
+async def _part_reply(request: Request) -> Reply[Octets]:
     guard = request.use(CaptureDoor)
     text, number = request.param("mail"), request.param("number")
     if not well_formed(text) or not number.isascii() or not number.isdigit() or len(number) > 4:
@@ -268,7 +331,7 @@ async def _part_reply(request: Request) -> Reply:
     return file_reply(part, content, as_picture=framed and part.is_picture)
 
 
-def file_reply(part: Part, content: bytes, *, as_picture: bool) -> Reply:
+def file_reply(part: Part, content: bytes, *, as_picture: bool) -> Reply[Octets]:
     """The bytes of a part: a picture for the frame, or a download that no browser opens."""
     if as_picture:
         return Reply(content, 200, dict(LOCKED), part.content_type)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
-from pillarbox.kernel.instants import database_style
+from pillarbox.kernel.instants import DatabaseTime, database_style
 
 
 class HeaderOut(Struct):
@@ -25,7 +25,7 @@ class AttachmentOut(Struct):
     number: int
     filename: str
     content_type: str
-    content_disposition: str
+    content_disposition: Literal["inline", "attachment"]
     content_id: str | None
     size: int
     url: str
@@ -37,7 +37,7 @@ class Captured(Struct):
 
     id: UUID
     email_id: UUID
-    created_at: str
+    created_at: DatabaseTime
     from_: str = msgspec.field(name="from")
     to: Sequence[str]
     subject: str
@@ -47,12 +47,6 @@ class Captured(Struct):
     text: str | None
     headers: list[HeaderOut]
     attachments: list[AttachmentOut]
-
-
-class CapturedList(Struct, kw_only=True):
-    object: Literal["list"] = "list"
-    has_more: bool
-    data: list[Captured]
 
 
 class Cleared(Struct, kw_only=True):

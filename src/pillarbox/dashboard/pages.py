@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from pillarbox.kernel.http import Reply
+from pillarbox.kernel.http import Html, Reply
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,11 +64,13 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(**values)
 
 
-def page(template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Reply:
+def page(
+    template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
+) -> Reply[Html]:
     """A page as an answer."""
     return Reply.html(render(template, **values), status, {**HEADERS, **(headers or {})})
 
 
-def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply:
+def message_page(title: str, text: str, *, status: int, link: tuple[str, str] | None = None) -> Reply[Html]:
     """A page that says one thing; `link` is an address and its text."""
     return page("message.html", status=status, title=title, text=text, link=link)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.names import relative
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.status import RecordKey, state_of
+from pillarbox.domains.status import RECORD_STATES, RecordKey, state_of
+from pillarbox.kernel.schemas import one_of
 
 MX_PRIORITY = 10
+
+RecordStatus = Annotated[str, one_of(RECORD_STATES)]
 
 
 class Record(Struct):
     """One record to publish; the keys stand in the order of the contract."""
 
-    record: str
+    record: Literal["SPF", "DKIM", "Receiving", "Tracking", "TrackingCAA"]
     name: str
-    type: str
+    type: Literal["MX", "TXT", "CNAME", "CAA"]
     ttl: Literal["Auto"]
-    status: str
+    status: RecordStatus
     value: str
     priority: int | UnsetType = UNSET
 

@@ -14,7 +14,7 @@ from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
@@ -26,11 +26,10 @@ from pillarbox.kernel.routing import Access, route
     needs=Access.FULL,
     status=201,
     body=wire.NewDomain,
-    reply=wire.CreatedDomain,
     transaction=False,
     summary="Add a domain",
 )
-async def create(request: Request, db: TeamDb) -> Reply:
+async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
     wanted = parse(wire.NewDomain, request.json())
     shop = request.use(Workshop)
     domain, key = await prepared(db, wanted, shop)
@@ -46,18 +45,17 @@ async def create(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/domains",
     needs=Access.FULL,
-    reply=wire.DomainList,
-    query=("limit", "after", "before"),
+    query=PAGING,
     summary="List domains",
 )
-async def index(request: Request, db: TeamDb) -> Reply:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DomainItem]]:
     page = Page.read(request.query, default=None)
     proof = await proof_needed(db, request.use(Installation))
     return Reply(envelope(await queries.page(db, page), page, lambda found: wire.item(found, proof=proof)))
 
 
-@route("GET", "/domains/{domain_id}", needs=Access.FULL, reply=wire.FullDomain, summary="Retrieve a domain")
-async def show(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/domains/{domain_id}", needs=Access.FULL, summary="Retrieve a domain")
+async def show(request: Request, db: TeamDb) -> Reply[wire.FullDomain]:
     domain = await queries.get(db, request.uuid("domain_id"))
     if domain is None:
         raise NotFound("Domain")
@@ -70,11 +68,10 @@ async def show(request: Request, db: TeamDb) -> Reply:
     "/domains/{domain_id}",
     needs=Access.FULL,
     body=wire.ChangedDomain,
-    reply=wire.DomainChanged,
     transaction=False,
     summary="Change a domain's settings",
 )
-async def update(request: Request, db: TeamDb) -> Reply:
+async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     wanted = parse(wire.ChangedDomain, request.json())
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
@@ -88,11 +85,10 @@ async def update(request: Request, db: TeamDb) -> Reply:
     "DELETE",
     "/domains/{domain_id}",
     needs=Access.FULL,
-    reply=wire.DomainDeleted,
     transaction=False,
     summary="Delete a domain",
 )
-async def remove(request: Request, db: TeamDb) -> Reply:
+async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
         await delete(inner, domain_id, request.use(Workshop))
@@ -107,10 +103,9 @@ async def remove(request: Request, db: TeamDb) -> Reply:
     "POST",
     "/domains/{domain_id}/verify",
     needs=Access.FULL,
-    reply=wire.DomainChanged,
     summary="Look for a domain's records now",
 )
-async def verify(request: Request, db: TeamDb) -> Reply:
+async def verify(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     domain_id = request.uuid("domain_id")
     await checks.begin(db, domain_id, request.use(Workshop))
     return Reply(wire.DomainChanged("domain", domain_id))

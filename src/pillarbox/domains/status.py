@@ -38,6 +38,9 @@ class State(Enum):
     PARTIALLY_FAILED = "partially_failed"
 
 
+PARTIAL = frozenset({State.PARTIALLY_VERIFIED, State.PARTIALLY_FAILED})
+RECORD_STATES = tuple(state for state in State if state not in PARTIAL)
+
 States = Mapping[str, Mapping[str, Any]]
 
 SENDING_RECORDS = (RecordKey.SPF_MX, RecordKey.SPF_TXT, RecordKey.DKIM)

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, Literal
+from uuid import UUID
 
-import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.records import Record, records_of
-from pillarbox.domains.wire import status_of
+from pillarbox.domains.records import Record, RecordStatus, records_of
+from pillarbox.domains.wire import DomainStatus, status_of
 from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.instants import IsoTime, iso_style
 from pillarbox.webhooks.publish import Event
 
 CREATED: Final = "domain.created"
 UPDATED: Final = "domain.updated"
 DELETED: Final = "domain.deleted"
 
-EVENT_NAMES: Final = {"Receiving": "Receiving MX"}
-"""Records that events call otherwise than the API does."""
+
+class ToldRecord(Struct):
+    """As the API shows it, but for one name."""
+
+    record: Literal["SPF", "DKIM", "Receiving MX", "Tracking", "TrackingCAA"]
+    name: str
+    type: Literal["MX", "TXT", "CNAME", "CAA"]
+    ttl: Literal["Auto"]
+    status: RecordStatus
+    value: str
+    priority: int | UnsetType = UNSET
+
+
+class DomainData(Struct):
+    """The data of a domain event."""
+
+    id: UUID
+    name: str
+    status: DomainStatus
+    created_at: IsoTime
+    region: str
+    records: list[ToldRecord]
+
+
+SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
+"""The type of the data, by the kind of event."""
 
 
 async def tell(db: TeamDb, shop: Workshop, kind: str, domain: Domain) -> None:
@@ -30,19 +55,18 @@ async def tell(db: TeamDb, shop: Workshop, kind: str, domain: Domain) -> None:
     await shop.publisher.publish(db.connection, [Event(db.team_id, kind, shop.ids.stamp().at, data)])
 
 
-def event_data(domain: Domain, here: Installation, *, proof: bool) -> dict[str, object]:
+def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData:
     """The `data` of a domain event, its keys in the order of the contract."""
-    return {
-        "id": str(domain.id),
-        "name": domain.name,
-        "status": status_of(domain, proof=proof),
-        "created_at": iso_style(domain.created_at),
-        "region": domain.region,
-        "records": [_record(record) for record in records_of(domain, here, proof=proof)],
-    }
+    return DomainData(
+        id=domain.id,
+        name=domain.name,
+        status=status_of(domain, proof=proof),
+        created_at=iso_style(domain.created_at),
+        region=domain.region,
+        records=[_record(record) for record in records_of(domain, here, proof=proof)],
+    )
 
 
-def _record(record: Record) -> dict[str, object]:
-    shown: dict[str, object] = msgspec.to_builtins(record)
-    shown["record"] = EVENT_NAMES.get(record.record, record.record)
-    return shown
+def _record(found: Record) -> ToldRecord:
+    name: Any = "Receiving MX" if found.record == "Receiving" else found.record
+    return ToldRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)

@@ -8,10 +8,12 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pillarbox.domains.installation import Installation
+from pillarbox.domains.names import LONGEST_INPUT
 from pillarbox.domains.queries import Domain
 from pillarbox.domains.records import Record, records_of
 from pillarbox.domains.status import State, domain_state
-from pillarbox.kernel.instants import database_style
+from pillarbox.kernel.instants import DatabaseTime, database_style
+from pillarbox.kernel.schemas import one_of
 
 Switch = Literal["enabled", "disabled"]
 Region = Annotated[
@@ -27,13 +29,17 @@ Label = Annotated[
 ]
 
 
+Name = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_INPUT})]
+DomainStatus = Annotated[str, one_of(state for state in State if state is not State.TEMPORARY_FAILURE)]
+
+
 class WantedCapabilities(Struct):
     sending: Switch = "enabled"
     receiving: Switch = "disabled"
 
 
 class NewDomain(Struct):
-    name: str
+    name: Name
     region: Region = "us-east-1"
     custom_return_path: Label = "send"
     capabilities: WantedCapabilities | None = None
@@ -64,7 +70,7 @@ class DomainChanged(Struct):
 class DomainDeleted(Struct):
     object: Literal["domain"]
     id: UUID
-    deleted: bool
+    deleted: Literal[True]
 
 
 class Capabilities(Struct):
@@ -75,8 +81,8 @@ class Capabilities(Struct):
 class CreatedDomain(Struct):
     id: UUID
     name: str
-    created_at: str
-    status: str
+    created_at: DatabaseTime
+    status: DomainStatus
     capabilities: Capabilities
     records: list[Record]
     region: str
@@ -88,8 +94,8 @@ class CreatedDomain(Struct):
 class DomainItem(Struct):
     id: UUID
     name: str
-    status: str
-    created_at: str
+    status: DomainStatus
+    created_at: DatabaseTime
     region: str
     open_tracking: bool
     click_tracking: bool
@@ -97,18 +103,12 @@ class DomainItem(Struct):
     capabilities: Capabilities
 
 
-class DomainList(Struct):
-    object: Literal["list"]
-    has_more: bool
-    data: list[DomainItem]
-
-
 class FullDomain(Struct):
     object: Literal["domain"]
     id: UUID
     name: str
-    status: str
-    created_at: str
+    status: DomainStatus
+    created_at: DatabaseTime
     region: str
     open_tracking: bool
     click_tracking: bool

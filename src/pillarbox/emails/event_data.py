@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import msgspec
@@ -12,9 +12,12 @@ from msgspec import UNSET, Struct, UnsetType
 from pillarbox.emails import queries
 from pillarbox.emails.queries import ToldEmail
 from pillarbox.kernel.db import Connection, TeamDb
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.instants import IsoTime, iso_style
+from pillarbox.kernel.schemas import shown_as
+from pillarbox.mail.replies import BounceType, SubType
 from pillarbox.timeline.rules import Detail
 from pillarbox.webhooks.bodies import Subject
+from pillarbox.webhooks.kinds import KINDS
 
 BOUNCED: Final = {
     "Permanent": "The recipient's mail server permanently rejected the message.",
@@ -39,14 +42,14 @@ class HeaderData(Struct, frozen=True):
 class BounceData(Struct, frozen=True):
     diagnostic_code: list[str] = msgspec.field(name="diagnosticCode")
     message: str
-    sub_type: str = msgspec.field(name="subType")
-    type: str
+    sub_type: Annotated[str, shown_as(SubType)] = msgspec.field(name="subType")
+    type: Annotated[str, shown_as(BounceType)]
 
 
 class ClickData(Struct, frozen=True, rename="camel"):
     ip_address: str
     link: str
-    timestamp: str
+    timestamp: IsoTime
     user_agent: str
 
 
@@ -65,7 +68,7 @@ class EmailData(Struct, frozen=True, kw_only=True):
     """What is not known, or not there, is left out; nothing is null."""
 
     broadcast_id: UUID | UnsetType = UNSET
-    created_at: str | UnsetType = UNSET
+    created_at: IsoTime | UnsetType = UNSET
     email_id: UUID
     message_id: str | UnsetType = UNSET
     from_: str | UnsetType = msgspec.field(name="from", default=UNSET)
@@ -78,6 +81,9 @@ class EmailData(Struct, frozen=True, kw_only=True):
     failed: FailedData | UnsetType = UNSET
     suppressed: SuppressedData | UnsetType = UNSET
 
+
+SHAPES: Final = {kind: EmailData for kind in KINDS if kind.startswith("email.") and kind != "email.received"}
+"""The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
 _detail = msgspec.json.Decoder(Detail).decode

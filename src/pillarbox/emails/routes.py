@@ -12,12 +12,13 @@ from pillarbox.delivery import queue
 from pillarbox.emails import parse, queries, share, wire
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.shared_page import OtherMail
+from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, ascending, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, envelope
 from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotFound, Problem
 from pillarbox.kernel.routing import Access, route
 from pillarbox.timeline import history
@@ -25,9 +26,7 @@ from pillarbox.timeline.record import Timeline
 from pillarbox.usage import counting
 
 MIB = 1024 * 1024
-MOST_IN_BATCH = 100
 MOST_EVENTS = 1000
-STRICT, PERMISSIVE = "strict", "permissive"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,10 +45,10 @@ class OnlyScheduled(Invalid):
     idempotent=True,
     transaction=False,
     body=wire.SendEmail,
-    reply=wire.EmailId,
+    problems=(404,),
     summary="Send an email",
 )
-async def send(request: Request, db: TeamDb) -> Reply:
+async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
     outgoing = parse.outgoing(request.json(), request.at)
     checked = await accept.check(request.known, outgoing)
@@ -77,11 +76,12 @@ def validation_mode(request: Request) -> str:
     salt=validation_mode,
     transaction=False,
     array=True,
-    body=list[wire.SendEmail],
-    reply=wire.BatchOut,
+    body=wire.Batch,
+    headers={"x-batch-validation": wire.Validation},
+    problems=(404,),
     summary="Send up to 100 emails",
 )
-async def send_batch(request: Request, db: TeamDb) -> Reply:
+async def send_batch(request: Request, db: TeamDb) -> Reply[wire.BatchOut]:
     mode = validation_mode(request)
     if mode not in (STRICT, PERMISSIVE):
         raise Invalid("Invalid `x-batch-validation` header. Use `strict` or `permissive`.")
@@ -146,17 +146,16 @@ def _ascii(found: UUID) -> bytes:
     "GET",
     "/emails",
     needs=Access.FULL,
-    query=("limit", "after", "before"),
-    reply=wire.ListItem,
+    query=PAGING,
     summary="List sent emails",
 )
-async def list_emails(request: Request, db: TeamDb) -> Reply:
+async def list_emails(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
     page = Page.read(request.query)
     return Reply(envelope(await queries.page(db, page), page, wire.listed))
 
 
-@route("GET", "/emails/{email_id}", needs=Access.FULL, reply=wire.Email, summary="Retrieve a sent email")
-async def retrieve(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/emails/{email_id}", needs=Access.FULL, summary="Retrieve a sent email")
+async def retrieve(request: Request, db: TeamDb) -> Reply[wire.Email]:
     found = await queries.get(db, request.uuid("email_id"))
     if found is None:
         raise NotFound("Email")
@@ -168,10 +167,9 @@ async def retrieve(request: Request, db: TeamDb) -> Reply:
     "/emails/{email_id}",
     needs=Access.FULL,
     body=wire.Reschedule,
-    reply=wire.EmailRef,
     summary="Reschedule an email",
 )
-async def reschedule(request: Request, db: TeamDb) -> Reply:
+async def reschedule(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     email_id = request.uuid("email_id")
     wanted = request.json().get("scheduled_at")
     if wanted is None or wanted == "":
@@ -187,8 +185,8 @@ async def reschedule(request: Request, db: TeamDb) -> Reply:
     return Reply(_ref(email_id))
 
 
-@route("POST", "/emails/{email_id}/cancel", needs=Access.FULL, reply=wire.EmailRef, summary="Cancel an email")
-async def cancel(request: Request, db: TeamDb) -> Reply:
+@route("POST", "/emails/{email_id}/cancel", needs=Access.FULL, summary="Cancel an email")
+async def cancel(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     email_id = request.uuid("email_id")
     await queue.lock(db, email_id)
     now = request.use(Clock).now()  # type: ignore[type-abstract]
@@ -205,10 +203,9 @@ async def cancel(request: Request, db: TeamDb) -> Reply:
     "/emails/{email_id}/share",
     needs=Access.FULL,
     body=wire.ShareIn,
-    reply=wire.SharedLink,
     summary="Share an email by a link",
 )
-async def share_email(request: Request, db: TeamDb) -> Reply:
+async def share_email(request: Request, db: TeamDb) -> Reply[wire.SharedLink]:
     email_id = request.uuid("email_id")
     ttl = share.lifetime(request.json().get("expires_in"))
     others = request.use(OtherMail)  # type: ignore[type-abstract]
@@ -222,32 +219,31 @@ async def share_email(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/emails/{email_id}/attachments",
     needs=Access.FULL,
-    query=("limit", "after", "before"),
-    reply=wire.AttachmentItem,
+    query=PAGING,
     summary="List the attachments of a sent email",
 )
-async def list_attachments(request: Request, db: TeamDb) -> Reply:
+async def list_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
     page = Page.read(request.query, default=None)
     email_id = request.uuid("email_id")
     await _must_exist(db, email_id)
     rows = await queries.attachments(db, email_id)
     kept, more = ascending(rows, page)
-    return Reply({"object": "list", "has_more": more, "data": [_linked(request, db, row) for row in kept]})
+    items = [_linked(wire.AttachmentItem, request, db, row) for row in kept]
+    return Reply(ListOf(has_more=more, data=items))
 
 
 @route(
     "GET",
     "/emails/{email_id}/attachments/{attachment_id}",
     needs=Access.FULL,
-    reply=wire.AttachmentItem,
     summary="Retrieve an attachment of a sent email",
 )
-async def retrieve_attachment(request: Request, db: TeamDb) -> Reply:
+async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
     wanted = request.uuid("attachment_id")
     await _must_exist(db, request.uuid("email_id"))
     for row in await queries.attachments(db, request.uuid("email_id")):
         if row.id == wanted:
-            return Reply({"object": "attachment", **_linked(request, db, row)})
+            return Reply(_linked(wire.Attachment, request, db, row))
     raise NotFound("Attachment")
 
 
@@ -255,15 +251,14 @@ async def retrieve_attachment(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/emails/{email_id}/events",
     needs=Access.FULL,
-    reply=wire.Event,
     summary="List what became of a sent email, step by step",
 )
-async def list_events(request: Request, db: TeamDb) -> Reply:
+async def list_events(request: Request, db: TeamDb) -> Reply[ListOf[wire.Event]]:
     email_id = request.uuid("email_id")
     await _must_exist(db, email_id)
     rows = await history.events(db, email_id, MOST_EVENTS + 1)
     kept = [wire.event(row) for row in rows[:MOST_EVENTS]]
-    return Reply({"object": "list", "has_more": len(rows) > MOST_EVENTS, "data": kept})
+    return Reply(ListOf(has_more=len(rows) > MOST_EVENTS, data=kept))
 
 
 async def _must_exist(db: TeamDb, email_id: UUID) -> queries.StoredEmail:
@@ -273,10 +268,10 @@ async def _must_exist(db: TeamDb, email_id: UUID) -> queries.StoredEmail:
     return found
 
 
-def _ref(email_id: UUID) -> dict[str, str]:
-    return {"object": "email", "id": str(email_id)}
+def _ref(email_id: UUID) -> wire.EmailRef:
+    return wire.EmailRef("email", email_id)
 
 
-def _linked(request: Request, db: TeamDb, row: queries.StoredAttachment) -> dict[str, Any]:
+def _linked(kind: type[wire.A], request: Request, db: TeamDb, row: queries.StoredAttachment) -> wire.A:
     url, ends = request.use(Files).link("attachment", db.team_id, row.id)
-    return wire.attachment(row, url, ends)
+    return wire.attachment(kind, row, url, ends)

@@ -21,7 +21,7 @@ from pillarbox.emails import queries
 from pillarbox.emails.share import Sharing
 from pillarbox.kernel.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http import Html, Reply, Request
 from pillarbox.kernel.problems import InvalidParameter
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.tokens import TokenExpired, TokenInvalid
@@ -49,13 +49,13 @@ class SharedEmail:
 class SharedScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
-    def email(self, shared: SharedEmail) -> Reply:
+    def email(self, shared: SharedEmail) -> Reply[Html]:
         """The email. May take a while: it is called in a thread."""
         ...
 
-    def expired(self) -> Reply: ...
+    def expired(self) -> Reply[Html]: ...
 
-    def unknown(self) -> Reply: ...
+    def unknown(self) -> Reply[Html]: ...
 
 
 class OtherMail(Protocol):
@@ -68,8 +68,15 @@ class OtherMail(Protocol):
         ...
 
 
-@route("GET", "/shared", needs=Access.PUBLIC, summary="Show a shared email to whoever has its link")
-async def show(request: Request) -> Reply:
+@route(
+    "GET",
+    "/shared",
+    needs=Access.PUBLIC,
+    query={"token": str},
+    pages=(404, 410),
+    summary="Show a shared email to whoever has its link",
+)
+async def show(request: Request) -> Reply[Html]:
     """The page behind a share link."""
     screens = request.use(SharedScreens)  # type: ignore[type-abstract]
     try:

@@ -3,65 +3,110 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from pillarbox.emails import enclosures
+from pillarbox.emails.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
 from pillarbox.emails.queries import ListedEmail, StoredAttachment, StoredEmail
-from pillarbox.kernel.instants import database_style, iso_style
+from pillarbox.emails.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.kernel.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.kernel.schemas import one_of, shown_as
+from pillarbox.mail.headers import LONGEST_VALUE
+from pillarbox.mail.replies import BounceType, SubType
 from pillarbox.timeline.history import Line
-from pillarbox.timeline.rules import Detail
+from pillarbox.timeline.rules import Detail, Kind
 
 NULL = Raw(b"null")
 
+MOST_IN_BATCH = 100
+STRICT, PERMISSIVE = "strict", "permissive"
+
+
+Addresses = str | Annotated[list[str], Meta(max_length=MOST_RECIPIENTS)]
+Mailboxes = Annotated[Raw, shown_as(list[str])]
+SomeMailboxes = Annotated[Raw, shown_as(list[str] | None)]
+State = Annotated[str, shown_as(Kind)]
+TagPart = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,256}$")]
+
 
 class TagIn(Struct):
-    name: str
-    value: str
+    name: TagPart
+    value: TagPart
+
+
+class Buffer(Struct):
+    """Bytes as older Node clients write them."""
+
+    type: Literal["Buffer"]
+    data: list[Annotated[int, Meta(ge=0, le=255)]]
+
+
+NAME = {"type": "string", "maxLength": enclosures.MOST_NAME}
+Filename = Annotated[Any, Meta(extra_json_schema={"anyOf": [NAME, {"const": False}, {"type": "null"}]})]
+"""False is the same as absent."""
 
 
 class AttachmentIn(Struct):
-    """`content` is base64 text, an array of bytes, or a Node buffer; `path` is fetched later."""
+    """`content` or `path` must be there; where both are, `content` counts. `path` is fetched later.
+    `inline_content_id` is another name of `content_id`."""
 
-    content: str | list[int] | dict[str, Any] | None = None
-    path: str | None = None
-    filename: str | None = None
+    content: str | list[Annotated[int, Meta(ge=0, le=255)]] | Buffer | None = None
+    path: Annotated[str, Meta(max_length=enclosures.MOST_URL)] | None = None
+    filename: Filename = None
     content_type: str | None = None
-    content_id: str | None = None
+    content_id: Annotated[str, Meta(max_length=enclosures.MOST_CID)] | None = None
+    inline_content_id: Annotated[str, Meta(max_length=enclosures.MOST_CID)] | None = None
 
 
 class TemplateIn(Struct):
     id: str
-    variables: dict[str, str | float] | None = None
+    variables: Annotated[Any, Meta(extra_json_schema={"type": ["object", "null"]})] = None
 
 
-class SendEmail(Struct):
-    """The send request, for the OpenAPI document; `parse.outgoing` is what reads it."""
+class BatchedEmail(Struct, kw_only=True):
+    """An email of a batch. `from`, `subject` and one of `html` and `text` may only lack with `template`."""
 
-    from_: str = msgspec.field(name="from")
-    to: str | list[str]
-    subject: str
-    cc: str | list[str] | None = None
-    bcc: str | list[str] | None = None
-    reply_to: str | list[str] | None = None
-    html: str | None = None
-    text: str | None = None
-    headers: dict[str, str] | None = None
-    attachments: list[AttachmentIn] | None = None
-    tags: list[TagIn] | None = None
-    scheduled_at: str | None = None
+    from_: str | None = msgspec.field(name="from", default=None)
+    to: (
+        Annotated[str, Meta(min_length=1)]
+        | Annotated[list[str], Meta(min_length=1, max_length=MOST_RECIPIENTS)]
+    )
+    subject: Annotated[str, Meta(max_length=MOST_SUBJECT)] | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    reply_to: Addresses | None = None
+    html: Annotated[str, Meta(max_length=MOST_BODY)] | None = None
+    text: Annotated[str, Meta(max_length=MOST_BODY)] | None = None
+    headers: (
+        Annotated[dict[str, Annotated[str, Meta(max_length=LONGEST_VALUE)]], Meta(max_length=MOST_HEADERS)]
+        | None
+    ) = None
+    tags: Annotated[list[TagIn], Meta(max_length=MOST_TAGS)] | None = None
+    scheduled_at: Annotated[str, Meta(max_length=LONGEST_SCHEDULE)] | None = None
     topic_id: UUID | None = None
     template: TemplateIn | None = None
 
 
+class SendEmail(BatchedEmail, kw_only=True):
+    """An email. `from`, `subject` and one of `html` and `text` may only lack with `template`."""
+
+    attachments: Annotated[list[AttachmentIn], Meta(max_length=enclosures.MOST)] | None = None
+
+
+Batch = Annotated[list[BatchedEmail], Meta(min_length=1, max_length=MOST_IN_BATCH)]
+Validation = Annotated[str, one_of((STRICT, PERMISSIVE))]
+
+
 class Reschedule(Struct):
-    scheduled_at: str
+    scheduled_at: Annotated[str, Meta(max_length=LONGEST_SCHEDULE)]
 
 
 class ShareIn(Struct):
-    expires_in: str | None = None
+    expires_in: Annotated[str, Meta(examples=["10m", "2 hours", "1h 30m"])] | None = None
 
 
 class EmailId(Struct):
@@ -69,8 +114,8 @@ class EmailId(Struct):
 
 
 class EmailRef(Struct):
+    object: Literal["email"]
     id: UUID
-    object: Literal["email"] = "email"
 
 
 class BatchError(Struct):
@@ -79,6 +124,8 @@ class BatchError(Struct):
 
 
 class BatchOut(Struct):
+    """`errors` is there with the validation mode `permissive`."""
+
     data: list[EmailId]
     errors: list[BatchError] | UnsetType = UNSET
 
@@ -86,67 +133,86 @@ class BatchOut(Struct):
 class ListItem(Struct):
     id: UUID
     message_id: str
-    to: Raw
+    to: Mailboxes
     from_: str = msgspec.field(name="from")
-    created_at: str
+    created_at: DatabaseTime
     subject: str
-    bcc: Raw
-    cc: Raw
-    reply_to: Raw
-    last_event: str
-    scheduled_at: str | None
+    bcc: SomeMailboxes
+    cc: SomeMailboxes
+    reply_to: SomeMailboxes
+    last_event: State
+    scheduled_at: DatabaseTime | None
+
+
+class Tag(Struct):
+    name: str
+    value: str
 
 
 class Email(Struct):
-    object: str
+    object: Literal["email"]
     id: UUID
     message_id: str
-    to: Raw
+    to: Mailboxes
     from_: str = msgspec.field(name="from")
-    created_at: str
+    created_at: DatabaseTime
     subject: str
     html: str | None
     text: str | None
-    bcc: Raw
-    cc: Raw
-    reply_to: Raw
-    last_event: str
-    scheduled_at: str | None
-    tags: Raw
+    bcc: SomeMailboxes
+    cc: SomeMailboxes
+    reply_to: SomeMailboxes
+    last_event: State
+    scheduled_at: DatabaseTime | None
+    tags: Annotated[Raw, shown_as(list[Tag])]
     topic_id: UUID | None
 
 
-class AttachmentItem(Struct):
+class AttachmentItem(Struct, kw_only=True):
+    """An attachment with its link. `content_id` is left out where there is none."""
+
     id: UUID
     filename: str
     size: int
     content_type: str
-    content_disposition: str
-    download_url: str
-    expires_at: str
+    content_disposition: Literal["inline", "attachment"]
     content_id: str | UnsetType = UNSET
+    download_url: str
+    expires_at: IsoTime
+
+
+class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+    """One attachment by itself."""
+
+
+class EventBounce(Struct):
+    type: Annotated[str, shown_as(BounceType)]
+    sub_type: Annotated[str, shown_as(SubType)] = msgspec.field(name="subType")
 
 
 class Event(Struct):
     """One step of an email's history (an extension of ours)."""
 
     id: UUID
-    created_at: str
-    event: str
+    created_at: DatabaseTime
+    event: State
     recipient: str | None
     host: str | None
     reply: str | None
     reason: str | None
-    next_attempt_at: str | None
+    next_attempt_at: DatabaseTime | None
     attempt: int | None
-    bounce: dict[str, str] | None
+    bounce: EventBounce | None
     uncertain: bool
 
 
 class SharedLink(Struct):
-    object: str
+    object: Literal["email"]
     id: UUID
     url: str
+
+
+A = TypeVar("A", bound=AttachmentItem)
 
 
 def listed(row: ListedEmail) -> ListItem:
@@ -186,18 +252,18 @@ def email(row: StoredEmail) -> Email:
     )
 
 
-def attachment(row: StoredAttachment, url: str, expires_at: datetime) -> dict[str, Any]:
-    """In the contract's order; `content_id` is left out where there is none."""
-    shape: dict[str, Any] = {
-        "id": row.id,
-        "filename": row.filename,
-        "size": row.size,
-        "content_type": row.content_type,
-        "content_disposition": "inline" if row.cid else "attachment",
-    }
-    if row.cid:
-        shape["content_id"] = row.cid
-    return {**shape, "download_url": url, "expires_at": iso_style(expires_at)}
+def attachment(kind: type[A], row: StoredAttachment, url: str, expires_at: datetime) -> A:
+    """As one of a list, or by itself."""
+    return kind(
+        id=row.id,
+        filename=row.filename,
+        size=row.size,
+        content_type=row.content_type,
+        content_disposition="inline" if row.cid else "attachment",
+        content_id=row.cid or UNSET,
+        download_url=url,
+        expires_at=iso_style(expires_at),
+    )
 
 
 def event(row: Line) -> Event:
@@ -213,7 +279,7 @@ def event(row: Line) -> Event:
         detail.reason or detail.suppressed,
         _time(detail.next_attempt_at),
         detail.attempt,
-        {"type": bounce.type, "subType": bounce.sub_type} if bounce else None,
+        EventBounce(bounce.type, bounce.sub_type) if bounce else None,
         detail.uncertain,
     )
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http import Octets, Reply, Request
 from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.problems import Forbidden, MethodNotAllowed, NotFound, Problem
 from pillarbox.kernel.routing import Access, route
@@ -103,8 +103,16 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-@route("GET", "/files/{token}", needs=Access.PUBLIC, summary="Download a file by its signed link")
-async def download(request: Request) -> Reply:
+@route(
+    "GET",
+    "/files/{token}",
+    needs=Access.PUBLIC,
+    also=(206,),
+    problems=(403, 404, 416),
+    headers={"range": str},
+    summary="Download a file by its signed link",
+)
+async def download(request: Request) -> Reply[Octets]:
     """The bytes behind a signed link."""
     if request.method not in {"GET", "HEAD"}:
         raise MethodNotAllowed("Use GET or HEAD.")

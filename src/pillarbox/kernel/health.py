@@ -9,6 +9,7 @@ supervisor watches.
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import asyncpg
 import msgspec
@@ -25,11 +26,11 @@ PATIENCE_SECONDS = 3.0
 class Health(msgspec.Struct):
     """Nothing else is in the body."""
 
-    status: str
+    status: Literal["ok"]
 
 
-@route("GET", "/health", needs=Access.PUBLIC, reply=Health, summary="Tell whether the service works")
-async def health(request: Request) -> Reply:
+@route("GET", "/health", needs=Access.PUBLIC, summary="Tell whether the service works")
+async def health(request: Request) -> Reply[Health]:
     pool = request.use(asyncpg.Pool)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,13 @@ from pillarbox.kernel.ratelimit import Taken
 from pillarbox.kernel.services import Services
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Body = TypeVarWithDefault("Body", default=Any)
+else:
+    Body = TypeVar("Body")
 
 JSON = "application/json; charset=utf-8"
 HTML = "text/html; charset=utf-8"
@@ -136,10 +143,19 @@ class Request:
         return client_address(peer[0] if peer else "", forwarded, self._trusted)
 
 
+class Html:
+    """The answer type of a route that answers with an HTML page."""
+
+
+class Octets:
+    """The answer type of a route that answers with the bytes of a file, whatever its media type."""
+
+
 @dataclass(slots=True)
-class Reply:
+class Reply(Generic[Body]):
     """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes.
 
+    A handler says in its annotation what it answers: `Reply[wire.Email]`. Bytes are taken on trust.
     Without `status` the route's own is used. `headers` are added to those that every answer carries
     and replace them where the name (lower case) is the same.
     """
@@ -149,17 +165,27 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     media: str = JSON
 
-    @classmethod
-    def html(cls, page: str, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
-        """A page for people."""
-        return cls(page.encode(), status, headers or {}, HTML)
+    if TYPE_CHECKING:
+        # The field is `Any` because encoding turns it into bytes; who makes a reply is held to its type.
+        def __init__(
+            self,
+            body: Body | bytes | AsyncIterator[bytes],
+            status: int | None = None,
+            headers: dict[str, str] = ...,
+            media: str = JSON,
+        ) -> None: ...
 
-    @classmethod
+    @staticmethod
+    def html(page: str, status: int = 200, headers: dict[str, str] | None = None) -> Reply[Html]:
+        """A page for people."""
+        return Reply(page.encode(), status, headers or {}, HTML)
+
+    @staticmethod
     def stream(
-        cls, parts: AsyncIterator[bytes], *, size: int, media: str, headers: dict[str, str], status: int = 200
-    ) -> Reply:
+        parts: AsyncIterator[bytes], *, size: int, media: str, headers: dict[str, str], status: int = 200
+    ) -> Reply[Octets]:
         """`size` bytes that are not held in memory at once."""
-        return cls(parts, status, {**headers, "content-length": str(size)}, media)
+        return Reply(parts, status, {**headers, "content-length": str(size)}, media)
 
     @property
     def streamed(self) -> bool:

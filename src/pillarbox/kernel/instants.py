@@ -8,6 +8,20 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Annotated
+
+from msgspec import Meta
+
+DatabaseTime = Annotated[
+    str,
+    Meta(pattern=r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00$", examples=["2026-10-03 08:00:00.000000+00"]),
+]
+"""An instant in an answer, in the style of the database."""
+
+IsoTime = Annotated[
+    str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", examples=["2026-10-03T08:00:00.000Z"])
+]
+"""An instant in an answer, by ISO 8601."""
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST = 40

@@ -19,18 +19,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 from uuid import UUID
+
+from msgspec import Meta, Struct
 
 from pillarbox.kernel.problems import Invalid, InvalidParameter
 from pillarbox.kernel.query import Query
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 MOST = 100
 DEFAULT = 20
 NEWEST = UUID(int=2**128 - 1)
 LIMIT_REASON = "Use an integer from 1 to 100."
+
+PAGING = {"limit": Annotated[int, Meta(ge=1, le=MOST)], "after": UUID, "before": UUID}
+"""The query parameters of a list whose cursors are UUIDs."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
@@ -80,13 +86,26 @@ class Page:
         return upper, self.before, None if self.limit is None else self.limit + 1
 
 
-def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], Any]) -> dict[str, Any]:
+class ListOf(Struct, Generic[T], kw_only=True):
+    """One page of a list."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[T]
+
+
+def paging(cursor: Any) -> dict[str, Any]:
+    """The query parameters of a list whose cursors are of another type."""
+    return {**PAGING, "after": cursor, "before": cursor}
+
+
+def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], S]) -> ListOf[S]:
     """The list envelope, newest first, from the rows that the pattern above fetched."""
     more = page.limit is not None and len(rows) > page.limit
     kept = list(rows[: page.limit] if more else rows)
     if page.before:
         kept.reverse()
-    return {"object": "list", "has_more": more, "data": [shape(row) for row in kept]}
+    return ListOf(has_more=more, data=[shape(row) for row in kept])
 
 
 class HasId(Protocol):

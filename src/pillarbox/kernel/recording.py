@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.journal import Answered, Asked, Journal
 from pillarbox.kernel.routing import Route
+
+T = TypeVar("T")
 
 
 def asked_of(request: Request, route: Route) -> Asked:
@@ -27,7 +31,7 @@ def answered_by(asked: Asked, reply: Reply) -> Answered:
     return Answered(asked, reply.status or asked.status, reply.body if sent else None)
 
 
-async def recorded(request: Request, db: TeamDb, reply: Reply) -> Reply:
+async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
     """The reply, whose log row is committed with the transaction that `db` is in: for handlers that commit
     by themselves. To be called last in it; should the commit fail, the failure gets a row instead."""
     if request.asked is not None:

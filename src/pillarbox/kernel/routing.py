@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
 from pillarbox.kernel.auth import Access
@@ -45,7 +45,11 @@ class UnknownRoute(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One endpoint. `body` and `reply` are the types that the OpenAPI document shows."""
+    """One endpoint, with all that the OpenAPI document says about it.
+
+    `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
+    those that follow from the rest, and `pages` those of errors that it answers as a page.
+    """
 
     method: str
     path: str
@@ -61,7 +65,13 @@ class Route:
     salt: Callable[[Request], str] | None = None
     transaction: bool = False
     intake: Intake = Intake.JSON
-    query: tuple[str, ...] = ()
+    media: str = "application/json"
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    path_types: Mapping[str, Any] = field(default_factory=dict)
+    also: tuple[int, ...] = ()
+    problems: tuple[int, ...] = ()
+    pages: tuple[int, ...] = ()
     logged: bool = True
     parameters: tuple[str, ...] = field(init=False)
     uuids: tuple[str, ...] = field(init=False)
@@ -87,7 +97,6 @@ def route(
     summary: str = "",
     status: int = 200,
     body: Any = None,
-    reply: Any = None,
     limit: int = MIB,
     aliases: Iterable[str] = (),
     idempotent: bool = False,
@@ -95,10 +104,21 @@ def route(
     transaction: bool | None = None,
     array: bool = False,
     multipart: bool = False,
-    query: Iterable[str] = (),
+    media: str | None = None,
+    query: Mapping[str, Any] | None = None,
+    headers: Mapping[str, Any] | None = None,
+    path_types: Mapping[str, Any] | None = None,
+    also: Iterable[int] = (),
+    problems: Iterable[int] = (),
+    pages: Iterable[int] = (),
     logged: bool = True,
 ) -> Callable[[H], H]:
-    """Mark a function as the handler of an endpoint; it fails at import without `needs`.
+    """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
+    annotation does not say what it answers (`-> Reply[wire.Email]`).
+
+    `query`, `headers` and `path_types` give the types of parameters, `media` that of a body that is not JSON;
+    `also` further statuses of success, `problems` statuses of errors that only the handler knows of, `pages`
+    those of errors that are answered as a page.
 
     A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
@@ -118,7 +138,7 @@ def route(
             summary=summary or (handler.__doc__ or "").strip().split("\n")[0],
             status=status,
             body=body,
-            reply=reply,
+            reply=_answer_of(handler),
             limit=limit,
             aliases=tuple(aliases),
             idempotent=idempotent,
@@ -126,13 +146,29 @@ def route(
             transaction=needs is not Access.PUBLIC
             and (method in WRITES if transaction is None else transaction),
             intake=intake,
-            query=tuple(query),
+            media=media or ("multipart/form-data" if multipart else "application/json"),
+            query=query or {},
+            headers=headers or {},
+            path_types=path_types or {},
+            also=tuple(also),
+            problems=tuple(problems),
+            pages=tuple(pages),
             logged=logged,
         )
         handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
         return handler
 
     return mark
+
+
+def _answer_of(handler: Handler) -> Any:
+    """The `Email` of a handler's `-> Reply[Email]`."""
+    made = get_type_hints(handler, include_extras=True).get("return")
+    if get_origin(made) is not Reply:
+        raise TypeError(
+            f"{handler.__qualname__}: a handler says what it answers, as in `-> Reply[wire.Email]`"
+        )
+    return get_args(made)[0]
 
 
 def collect(*modules: ModuleType) -> list[Route]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.logs import queries, reading, wire
@@ -15,20 +15,19 @@ from pillarbox.logs.policy import LogPolicy
     "GET",
     "/logs",
     needs=Access.FULL,
-    query=("limit", "after", "before"),
-    reply=wire.ListItem,
+    query=PAGING,
     logged=False,
     summary="List requests",
 )
-async def index(request: Request, db: TeamDb) -> Reply:
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
     page = Page.read(request.query)
     policy = request.use(LogPolicy)
     oldest = policy.oldest(policy.days_of(request.known), request.at)
     return Reply(envelope(await queries.page(db, page, oldest), page, wire.listed))
 
 
-@route("GET", "/logs/{log_id}", needs=Access.FULL, reply=wire.Log, logged=False, summary="Retrieve a request")
-async def show(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/logs/{log_id}", needs=Access.FULL, logged=False, summary="Retrieve a request")
+async def show(request: Request, db: TeamDb) -> Reply[wire.Log]:
     policy = request.use(LogPolicy)
     oldest = policy.oldest(policy.days_of(request.known), request.at)
     found = await queries.get(db, request.uuid("log_id"), oldest)

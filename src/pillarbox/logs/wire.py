@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
-from pillarbox.kernel.instants import database_style
+from pillarbox.kernel.instants import DatabaseTime, database_style
 from pillarbox.logs.queries import ListedLog, StoredLog
 
 NULL = Raw(b"null")
 
+Body = Annotated[
+    Raw,
+    Meta(extra_json_schema={"description": "A body as JSON, without secrets; null where there was none."}),
+]
+
 
 class ListItem(Struct):
     id: UUID
-    created_at: str
+    created_at: DatabaseTime
     endpoint: str
     method: str
     response_status: int
@@ -22,15 +28,15 @@ class ListItem(Struct):
 
 
 class Log(Struct):
-    object: str
+    object: Literal["log"]
     id: UUID
-    created_at: str
+    created_at: DatabaseTime
     endpoint: str
     method: str
     response_status: int
     user_agent: str | None
-    request_body: Raw
-    response_body: Raw
+    request_body: Body
+    response_body: Body
 
 
 def listed(row: ListedLog) -> ListItem:

@@ -12,7 +12,17 @@ from pillarbox.metrics.policy import MetricsPolicy
 
 SCALARS = ("start_date", "end_date", "timezone", "granularity")
 LISTS = ("metrics", "dimensions", "domain_id", "email_id", "broadcast_id")
-PARAMETERS = (*SCALARS, *LISTS)
+PARAMETERS = {
+    "start_date": str,
+    "end_date": str,
+    "timezone": str,
+    "granularity": wire.Granularity,
+    "metrics": list[wire.Metric],
+    "dimensions": list[wire.Dimension],
+    "domain_id": wire.SomeIds,
+    "email_id": wire.SomeIds,
+    "broadcast_id": wire.SomeIds,
+}
 
 
 @route(
@@ -20,10 +30,9 @@ PARAMETERS = (*SCALARS, *LISTS)
     "/emails/metrics",
     needs=Access.FULL,
     query=PARAMETERS,
-    reply=wire.Metrics,
     summary="Count what became of emails",
 )
-async def metrics(request: Request, db: TeamDb) -> Reply:
+async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
     policy = request.use(MetricsPolicy)
     if request.asked is not None:
         request.asked.is_open = True

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from pillarbox.kernel.http import encode
-from pillarbox.kernel.instants import iso_style
-from pillarbox.metrics.definitions import shown
-from pillarbox.metrics.periods import Period
-from pillarbox.metrics.question import DIMENSIONS, Question
+from pillarbox.kernel.instants import IsoTime, iso_style
+from pillarbox.kernel.schemas import one_of, shown_as
+from pillarbox.metrics.definitions import METRICS, RATES, shown
+from pillarbox.metrics.periods import GRANULARITIES, Period
+from pillarbox.metrics.question import DIMENSIONS, MOST_IDS, Question
 from pillarbox.metrics.read import MOST_ROWS, TooManyRows
 from pillarbox.metrics.table import NOTHING, Counts, Table, filled
 from pillarbox.timeline.rollups import NOBODY
@@ -22,17 +25,44 @@ NO_ID = str(NOBODY)
 SHAPES = 64
 
 
+Granularity = Annotated[str, one_of(GRANULARITIES)]
+Metric = Annotated[str, one_of(METRICS)]
+Dimension = Annotated[str, one_of(DIMENSIONS)]
+SomeIds = Annotated[list[UUID], Meta(max_length=MOST_IDS)]
+
+COUNTS: list[tuple[str, Any, Any]] = [
+    (name, (float if name in RATES else int) | UnsetType, UNSET) for name in METRICS
+]
+"""Each metric, where it was asked for."""
+
+Totals = msgspec.defstruct("Totals", COUNTS, module=__name__)
+MetricsRow = msgspec.defstruct(
+    "MetricsRow",
+    [
+        ("period", str | UnsetType, UNSET),
+        ("domain_id", UUID | UnsetType | None, UNSET),
+        ("domain_name", str | UnsetType, UNSET),
+        ("email_id", UUID | UnsetType, UNSET),
+        ("broadcast_id", UUID | UnsetType, UNSET),
+        ("broadcast_name", str | UnsetType, UNSET),
+        *COUNTS,
+    ],
+    module=__name__,
+)
+"""All that a row may have; what it has, `_struct` makes of the question."""
+
+
 class Metrics(msgspec.Struct):
     """Totals over the range, and rows for each combination of the dimensions."""
 
-    object: str
-    start_date: str
-    end_date: str
-    metrics: list[str]
-    dimensions: list[str]
-    granularity: str
-    totals: dict[str, Any]
-    data: list[dict[str, Any]]
+    object: Literal["metrics"]
+    start_date: IsoTime
+    end_date: IsoTime
+    metrics: list[Metric]
+    dimensions: list[Dimension]
+    granularity: Granularity
+    totals: Annotated[dict[str, Any], shown_as(Totals)]
+    data: Annotated[list[dict[str, Any]], shown_as(list[MetricsRow])]
 
 
 END = b"]}"

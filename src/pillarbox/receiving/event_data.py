@@ -13,6 +13,8 @@ from pillarbox.receiving import queries, wire
 from pillarbox.webhooks.bodies import DataOf, Subject
 
 KIND: Final = "email.received"
+SHAPES: Final = {KIND: wire.Told}
+"""The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -26,7 +28,7 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject
     return [
         _encode(wire.told(emails[subject.id], parts.get(subject.id, [])))
         if subject.id in emails
-        else _encode({"email_id": subject.id})
+        else _encode(wire.Told(email_id=subject.id))
         for subject in subjects
     ]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import Page, ascending, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, envelope
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.receiving import files, queries, wire
@@ -20,11 +20,10 @@ from pillarbox.usage import counting
     "GET",
     "/emails/receiving",
     needs=Access.FULL,
-    query=("limit", "after", "before"),
-    reply=wire.ListItem,
+    query=PAGING,
     summary="List received emails",
 )
-async def list_received(request: Request, db: TeamDb) -> Reply:
+async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
     page = Page.read(request.query, default=None)
     return Reply(envelope(await queries.page(db, page), page, wire.listed))
 
@@ -33,11 +32,10 @@ async def list_received(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/emails/receiving/{email_id}",
     needs=Access.FULL,
-    query=("html_format",),
-    reply=wire.Email,
+    query={"html_format": HtmlFormat},
     summary="Retrieve a received email",
 )
-async def retrieve_received(request: Request, db: TeamDb) -> Reply:
+async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Email]:
     wanted = cast(HtmlFormat, request.query.choice("html_format", DATA_URI, CID) or DATA_URI)
     found = await _opened(request, db)
     source = await queries.source(db, found.id)
@@ -55,31 +53,30 @@ async def retrieve_received(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/emails/receiving/{email_id}/attachments",
     needs=Access.FULL,
-    query=("limit", "after", "before"),
-    reply=wire.AttachmentItem,
+    query=PAGING,
     summary="List the attachments of a received email",
 )
-async def list_received_attachments(request: Request, db: TeamDb) -> Reply:
+async def list_received_attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
     page = Page.read(request.query, default=None)
     found = await _opened(request, db)
     kept, more = ascending(await queries.parts(db, found.id), page)
-    return Reply({"object": "list", "has_more": more, "data": [_linked(request, db, part) for part in kept]})
+    items = [_linked(wire.AttachmentItem, request, db, part) for part in kept]
+    return Reply(ListOf(has_more=more, data=items))
 
 
 @route(
     "GET",
     "/emails/receiving/{email_id}/attachments/{attachment_id}",
     needs=Access.FULL,
-    reply=wire.AttachmentItem,
     summary="Retrieve an attachment of a received email",
 )
-async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply:
+async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
     wanted = request.uuid("attachment_id")
     found = await _opened(request, db)
     part = await queries.part(db, wanted)
     if part is None or part.email_id != found.id:
         raise NotFound("Attachment")
-    return Reply({"object": "attachment", **_linked(request, db, part)})
+    return Reply(_linked(wire.Attachment, request, db, part))
 
 
 async def _opened(request: Request, db: TeamDb) -> StoredEmail:
@@ -92,6 +89,6 @@ async def _opened(request: Request, db: TeamDb) -> StoredEmail:
     return found
 
 
-def _linked(request: Request, db: TeamDb, part: Part) -> dict[str, Any]:
+def _linked(kind: type[wire.A], request: Request, db: TeamDb, part: Part) -> wire.A:
     url, ends = request.use(Files).link(files.ATTACHMENT, db.team_id, part.id)
-    return wire.attachment(part, url, ends)
+    return wire.attachment(kind, part, url, ends)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.instants import IsoTime, iso_style
+from pillarbox.kernel.schemas import shown_as
 from pillarbox.receiving.queries import ListedEmail, Part, StoredEmail, ToldEmail, ToldPart
+from pillarbox.receiving.reading import HtmlFormat
 from pillarbox.receiving.rows import Parsed
 
 NONE = Raw(b"[]")
+
+Texts = Annotated[Raw, shown_as(list[str])]
 
 
 class Embedded(Struct):
@@ -29,38 +33,38 @@ class Embedded(Struct):
 
 class RawLink(Struct):
     download_url: str
-    expires_at: str
+    expires_at: IsoTime
 
 
 class ListItem(Struct):
     id: UUID
-    to: Raw
+    to: Texts
     from_: str = msgspec.field(name="from")
-    created_at: str
+    created_at: IsoTime
     subject: str
-    bcc: Raw
-    cc: Raw
-    reply_to: Raw
-    received_for: Raw
+    bcc: Texts
+    cc: Texts
+    reply_to: Texts
+    received_for: Texts
     message_id: str
     attachments: list[Embedded]
 
 
 class Email(Struct):
-    object: str
+    object: Literal["email"]
     id: UUID
-    to: Raw
+    to: Texts
     from_: str = msgspec.field(name="from")
-    created_at: str
+    created_at: IsoTime
     subject: str
     html: str | None
-    html_format: str
+    html_format: HtmlFormat
     text: str | None
     headers: dict[str, str]
-    bcc: Raw
-    cc: Raw
-    reply_to: Raw
-    received_for: Raw
+    bcc: Texts
+    cc: Texts
+    reply_to: Texts
+    received_for: Texts
     message_id: str
     raw: RawLink | None
     attachments: list[Embedded]
@@ -73,10 +77,17 @@ class AttachmentItem(Struct, kw_only=True):
     filename: str | UnsetType = UNSET
     size: int
     content_type: str
-    content_disposition: str
+    content_disposition: Literal["inline", "attachment"]
     content_id: str | UnsetType = UNSET
     download_url: str
-    expires_at: str
+    expires_at: IsoTime
+
+
+class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+    """One attachment by itself."""
+
+
+A = TypeVar("A", bound=AttachmentItem)
 
 
 class ToldAttachment(Struct):
@@ -87,19 +98,19 @@ class ToldAttachment(Struct):
     content_id: str | None
 
 
-class Told(Struct):
-    """The data of `email.received`."""
+class Told(Struct, kw_only=True):
+    """The data of `email.received`; of mail that retention has removed, only its id."""
 
     email_id: UUID
-    created_at: str
-    from_: str = msgspec.field(name="from")
-    to: Raw
-    bcc: Raw
-    cc: Raw
-    received_for: Raw
-    message_id: str
-    subject: str
-    attachments: list[ToldAttachment]
+    created_at: IsoTime | UnsetType = UNSET
+    from_: str | UnsetType = msgspec.field(name="from", default=UNSET)
+    to: Texts | UnsetType = UNSET
+    bcc: Texts | UnsetType = UNSET
+    cc: Texts | UnsetType = UNSET
+    received_for: Texts | UnsetType = UNSET
+    message_id: str | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    attachments: list[ToldAttachment] | UnsetType = UNSET
 
 
 _embedded = msgspec.json.Decoder(list[Embedded]).decode
@@ -125,7 +136,7 @@ def email(
     row: StoredEmail,
     parsed: Parsed,
     html: str | None,
-    html_format: str,
+    html_format: HtmlFormat,
     raw: tuple[str, datetime] | None,
     parts: list[Part],
 ) -> Email:
@@ -150,31 +161,34 @@ def email(
     )
 
 
-def attachment(part: Part, url: str, expires_at: datetime) -> dict[str, Any]:
-    """In the contract's order (4.1)."""
-    shape: dict[str, Any] = {"id": part.id}
-    if part.filename is not None:
-        shape["filename"] = part.filename
-    shape["size"] = part.size
-    shape["content_type"] = part.content_type
-    shape["content_disposition"] = "inline" if part.inline else "attachment"
-    if part.content_id is not None:
-        shape["content_id"] = part.content_id
-    return {**shape, "download_url": url, "expires_at": iso_style(expires_at)}
+def attachment(kind: type[A], part: Part, url: str, expires_at: datetime) -> A:
+    """As one of a list, or by itself (4.1)."""
+    return kind(
+        id=part.id,
+        filename=UNSET if part.filename is None else part.filename,
+        size=part.size,
+        content_type=part.content_type,
+        content_disposition="inline" if part.inline else "attachment",
+        content_id=UNSET if part.content_id is None else part.content_id,
+        download_url=url,
+        expires_at=iso_style(expires_at),
+    )
 
 
 def told(row: ToldEmail, parts: list[ToldPart]) -> Told:
     return Told(
-        row.id,
-        iso_style(row.created_at),
-        row.sender,
-        _raw(row.to_list),
-        _raw(row.bcc_list),
-        _raw(row.cc_list),
-        _raw(row.received_for),
-        row.message_id,
-        row.subject,
-        [ToldAttachment(p.id, p.filename, p.content_type, p.disposition, p.content_id) for p in parts],
+        email_id=row.id,
+        created_at=iso_style(row.created_at),
+        from_=row.sender,
+        to=_raw(row.to_list),
+        bcc=_raw(row.bcc_list),
+        cc=_raw(row.cc_list),
+        received_for=_raw(row.received_for),
+        message_id=row.message_id,
+        subject=row.subject,
+        attachments=[
+            ToldAttachment(p.id, p.filename, p.content_type, p.disposition, p.content_id) for p in parts
+        ],
     )
 
 

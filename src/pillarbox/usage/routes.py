@@ -11,10 +11,8 @@ from pillarbox.usage.meter import UsageMeter
 from pillarbox.usage.wire import Limits
 
 
-@route(
-    "GET", "/usage", needs=Access.ANY, reply=wire.Usage, summary="Show what is used, and how much may be used"
-)
-async def usage(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/usage", needs=Access.ANY, summary="Show what is used, and how much may be used")
+async def usage(request: Request, db: TeamDb) -> Reply[wire.Usage]:
     limits = request.use(Limits)
     own = request.known.rate_limit
     used = await request.use(UsageMeter).read(db.source, db.team_id)

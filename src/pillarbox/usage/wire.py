@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.instants import IsoTime, iso_style
 from pillarbox.usage.queries import Domains, Used
 from pillarbox.usage.windows import next_day, next_month
 
@@ -21,7 +21,7 @@ class Emails(Struct):
     limit: int | None
     sent: int
     received: int
-    resets_at: str
+    resets_at: IsoTime
 
 
 class EmailWindows(Struct):
@@ -37,13 +37,13 @@ class Counted(Struct):
 class Credits(Struct):
     used: int
     limit: int | None
-    next_increase_at: str | None
+    next_increase_at: IsoTime | None
 
 
 class Runs(Struct):
     used: int
     limit: int
-    resets_at: str
+    resets_at: IsoTime
 
 
 class RateLimit(Struct):
@@ -52,7 +52,7 @@ class RateLimit(Struct):
 
 
 class Usage(Struct):
-    object: str
+    object: Literal["usage"]
     emails: EmailWindows
     contacts: Counted
     segments: Counted

@@ -30,7 +30,7 @@ class Event(NamedTuple):
     team_id: UUID
     kind: str
     at: datetime
-    data: dict[str, object]
+    data: object
 
 
 class Reference(NamedTuple):

@@ -8,7 +8,7 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope, paging
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.secrets import KeyRing
@@ -16,7 +16,7 @@ from pillarbox.webhooks import queries, signing_secrets, wire
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.log import DeliveryLog, webhook_of
 
-LISTED = ("limit", "after", "before")
+EVENT = {"event": wire.EventId}
 
 
 @route(
@@ -25,10 +25,9 @@ LISTED = ("limit", "after", "before")
     needs=Access.FULL,
     status=201,
     body=wire.NewWebhook,
-    reply=wire.WebhookSecret,
     summary="Create a webhook",
 )
-async def create(request: Request, db: TeamDb) -> Reply:
+async def create(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     wanted = parse(wire.NewWebhook, request.json())
     endpoint = request.use(EndpointRules).check(wanted.endpoint)
     kinds = wire.kinds_of(wanted.events)
@@ -39,16 +38,14 @@ async def create(request: Request, db: TeamDb) -> Reply:
     return Reply(wire.WebhookSecret("webhook", stamp.id, secret))
 
 
-@route("GET", "/webhooks", needs=Access.FULL, reply=wire.WebhookList, query=LISTED, summary="List webhooks")
-async def index(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/webhooks", needs=Access.FULL, query=PAGING, summary="List webhooks")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.WebhookItem]]:
     page = Page.read(request.query, default=None)
     return Reply(envelope(await queries.page(db, page), page, wire.item))
 
 
-@route(
-    "GET", "/webhooks/{webhook_id}", needs=Access.FULL, reply=wire.FullWebhook, summary="Retrieve a webhook"
-)
-async def show(request: Request, db: TeamDb) -> Reply:
+@route("GET", "/webhooks/{webhook_id}", needs=Access.FULL, summary="Retrieve a webhook")
+async def show(request: Request, db: TeamDb) -> Reply[wire.FullWebhook]:
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     return Reply(wire.full(webhook, signing_secrets.shown(request.use(KeyRing), webhook.id, webhook.sealed)))
 
@@ -58,10 +55,9 @@ async def show(request: Request, db: TeamDb) -> Reply:
     "/webhooks/{webhook_id}",
     needs=Access.FULL,
     body=wire.ChangedWebhook,
-    reply=wire.WebhookRef,
     summary="Update a webhook",
 )
-async def update(request: Request, db: TeamDb) -> Reply:
+async def update(request: Request, db: TeamDb) -> Reply[wire.WebhookRef]:
     change = parse(wire.ChangedWebhook, request.json())
     wire.refuse_empty(change)
     endpoint = None if change.endpoint is UNSET else request.use(EndpointRules).check(change.endpoint)
@@ -78,10 +74,9 @@ async def update(request: Request, db: TeamDb) -> Reply:
     "DELETE",
     "/webhooks/{webhook_id}",
     needs=Access.FULL,
-    reply=wire.DeletedWebhook,
     summary="Delete a webhook",
 )
-async def remove(request: Request, db: TeamDb) -> Reply:
+async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedWebhook]:
     webhook_id = request.uuid("webhook_id")
     stamp = request.use(Ids).stamp()
     if not await queries.delete(db, webhook_id, stamp):
@@ -93,10 +88,9 @@ async def remove(request: Request, db: TeamDb) -> Reply:
     "POST",
     "/webhooks/{webhook_id}/signing-secret/rotate",
     needs=Access.FULL,
-    reply=wire.WebhookSecret,
     summary="Rotate the signing secret of a webhook",
 )
-async def rotate(request: Request, db: TeamDb) -> Reply:
+async def rotate(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     webhook_id = request.uuid("webhook_id")
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), webhook_id, secret)
@@ -109,11 +103,10 @@ async def rotate(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/webhooks/{webhook_id}/events",
     needs=Access.FULL,
-    reply=wire.EventList,
-    query=LISTED,
+    query=paging(wire.EventId),
     summary="List the events of a webhook",
 )
-async def events(request: Request, db: TeamDb) -> Reply:
+async def events(request: Request, db: TeamDb) -> Reply[ListOf[wire.EventItem]]:
     page = Page.read(request.query, cursor=wire.event_id)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await queries.logged_events(db, webhook.id, page, request.use(DeliveryLog).oldest)
@@ -124,10 +117,10 @@ async def events(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/webhooks/{webhook_id}/events/{event}",
     needs=Access.FULL,
-    reply=wire.FullEvent,
+    path_types=EVENT,
     summary="Retrieve an event of a webhook",
 )
-async def event(request: Request, db: TeamDb) -> Reply:
+async def event(request: Request, db: TeamDb) -> Reply[wire.FullEvent]:
     log = request.use(DeliveryLog)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await log.event(db, webhook, wire.event_id(request.param("event")))
@@ -138,10 +131,10 @@ async def event(request: Request, db: TeamDb) -> Reply:
     "POST",
     "/webhooks/{webhook_id}/events/{event}/replay",
     needs=Access.FULL,
-    reply=wire.EventRef,
+    path_types=EVENT,
     summary="Send an event of a webhook once more",
 )
-async def replay(request: Request, db: TeamDb) -> Reply:
+async def replay(request: Request, db: TeamDb) -> Reply[wire.EventRef]:
     log = request.use(DeliveryLog)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     found = await log.event(db, webhook, wire.event_id(request.param("event")))
@@ -153,11 +146,11 @@ async def replay(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/webhooks/{webhook_id}/events/{event}/attempts",
     needs=Access.FULL,
-    reply=wire.AttemptList,
-    query=LISTED,
+    path_types=EVENT,
+    query=paging(wire.AttemptId),
     summary="List the attempts of an event",
 )
-async def attempts(request: Request, db: TeamDb) -> Reply:
+async def attempts(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttemptItem]]:
     page = Page.read(request.query, cursor=wire.attempt_id)
     webhook = await webhook_of(db, request.uuid("webhook_id"))
     event_id = wire.event_id(request.param("event"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from pillarbox.kernel.ids import tagged, untagged
-from pillarbox.kernel.instants import database_style, iso_style
+from pillarbox.kernel.ids import TAG_DIGITS, tagged, untagged
+from pillarbox.kernel.instants import DatabaseTime, IsoTime, database_style, iso_style
 from pillarbox.kernel.problems import Invalid, InvalidField
+from pillarbox.kernel.schemas import one_of, shown_as
+from pillarbox.webhooks.endpoints import LONGEST
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.queries import Attempt, LoggedEvent, Webhook
 
@@ -18,16 +20,22 @@ ATTEMPT = "atmpt_"
 SHOWN = 100
 
 Status = Literal["enabled", "disabled"]
+DeliveryStatus = Annotated[str, one_of(("pending", "attempting", "success", "failed"))]
+Kind = Annotated[str, one_of(KINDS)]
+Url = Annotated[str, Meta(extra_json_schema={"format": "uri", "maxLength": LONGEST})]
+WantedKinds = Annotated[list[str], shown_as(list[Kind]), Meta(extra_json_schema={"minItems": 1})]
+EventId = Annotated[str, Meta(pattern=f"^{EVENT}[0-9A-Za-z]{{{TAG_DIGITS}}}$")]
+AttemptId = Annotated[str, Meta(pattern=f"^{ATTEMPT}[0-9A-Za-z]{{{TAG_DIGITS}}}$")]
 
 
 class NewWebhook(Struct):
-    endpoint: str
-    events: list[str]
+    endpoint: Url
+    events: WantedKinds
 
 
 class ChangedWebhook(Struct):
-    endpoint: str | UnsetType = UNSET
-    events: list[str] | UnsetType = UNSET
+    endpoint: Url | UnsetType = UNSET
+    events: WantedKinds | UnsetType = UNSET
     status: Status | UnsetType = UNSET
 
 
@@ -45,25 +53,19 @@ class WebhookSecret(Struct):
 class FullWebhook(Struct):
     object: Literal["webhook"]
     id: UUID
-    created_at: str
-    status: str
+    created_at: DatabaseTime
+    status: Annotated[str, shown_as(Status)]
     endpoint: str
-    events: list[str]
+    events: list[Kind]
     signing_secret: str
 
 
 class WebhookItem(Struct):
     id: UUID
     endpoint: str
-    created_at: str
-    status: str
-    events: list[str]
-
-
-class WebhookList(Struct):
-    object: Literal["list"]
-    has_more: bool
-    data: list[WebhookItem]
+    created_at: DatabaseTime
+    status: Annotated[str, shown_as(Status)]
+    events: list[Kind]
 
 
 class DeletedWebhook(Struct):
@@ -73,44 +75,42 @@ class DeletedWebhook(Struct):
 
 
 class EventItem(Struct):
-    id: str
-    type: str
-    created_at: str
-    status: str
+    id: EventId
+    type: Kind
+    created_at: IsoTime
+    status: DeliveryStatus
 
 
-class EventList(Struct):
-    object: Literal["list"]
-    has_more: bool
-    data: list[EventItem]
+class Payload(Struct):
+    """What was sent."""
+
+    type: Kind
+    created_at: IsoTime
+    data: Annotated[Any, Meta(extra_json_schema={"type": "object", "additionalProperties": True})]
 
 
 class FullEvent(Struct):
     object: Literal["webhook_event"]
-    id: str
-    type: str
-    created_at: str
-    status: str
-    next_attempt_at: str | None
-    payload: Raw
+    id: EventId
+    type: Kind
+    created_at: IsoTime
+    status: DeliveryStatus
+    next_attempt_at: IsoTime | None
+    payload: Annotated[Raw, shown_as(Payload)]
 
 
 class EventRef(Struct):
     object: Literal["webhook_event"]
-    id: str
+    id: EventId
 
 
 class AttemptItem(Struct):
-    id: str
+    """`http_status_code` 0: there was no answer, and `response` says why."""
+
+    id: AttemptId
     http_status_code: int
     response: str
-    sent_at: str
-
-
-class AttemptList(Struct):
-    object: Literal["list"]
-    has_more: bool
-    data: list[AttemptItem]
+    sent_at: IsoTime
 
 
 def kinds_of(events: list[str]) -> list[str]:

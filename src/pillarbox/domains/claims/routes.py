@@ -32,11 +32,11 @@ class ClaimOver(Invalid):
     needs=Access.FULL,
     status=201,
     body=wire.NewClaim,
-    reply=wire.ShownClaim,
+    also=(200,),
     transaction=False,
     summary="Claim a domain that another team has verified",
 )
-async def create(request: Request, db: TeamDb) -> Reply:
+async def create(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     wanted = parse(wire.NewClaim, request.json())
     shop = request.use(Workshop)
     ready = await prepared(db, wanted, shop)
@@ -52,10 +52,9 @@ async def create(request: Request, db: TeamDb) -> Reply:
     "GET",
     "/domains/{domain_id}/claim",
     needs=Access.FULL,
-    reply=wire.ShownClaim,
     summary="Retrieve the claim of a domain",
 )
-async def show(request: Request, db: TeamDb) -> Reply:
+async def show(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     return Reply(wire.shown(await claim_of(db, request.uuid("domain_id"))))
 
 
@@ -63,10 +62,9 @@ async def show(request: Request, db: TeamDb) -> Reply:
     "POST",
     "/domains/{domain_id}/claim/verify",
     needs=Access.FULL,
-    reply=wire.ShownClaim,
     summary="Look for the proof of a claim now",
 )
-async def verify(request: Request, db: TeamDb) -> Reply:
+async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     claim = await claim_of(db, request.uuid("domain_id"))
     ids = request.use(Ids)
     now = ids.stamp().at

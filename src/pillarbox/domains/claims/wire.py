@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
+from pillarbox.domains.claims.policy import Block, Failure, Status
 from pillarbox.domains.claims.queries import Claim, Options
-from pillarbox.domains.wire import Label, Region
-from pillarbox.kernel.instants import database_style
+from pillarbox.domains.wire import Label, Name, Region
+from pillarbox.kernel.instants import DatabaseTime, database_style
+from pillarbox.kernel.schemas import one_of
 
 
 class NewClaim(Struct):
-    name: str
+    name: Name
     region: Region = "us-east-1"
     custom_return_path: Label = "send"
     open_tracking: bool = False
@@ -34,14 +36,14 @@ class ShownClaim(Struct):
     object: Literal["domain_claim"]
     id: UUID
     name: str
-    status: str
+    status: Annotated[str, one_of(Status)]
     domain_id: UUID | None
     region: str | None
     record: Proof
-    blocked_reason: str | None
-    failure_reason: str | None
-    created_at: str
-    expires_at: str
+    blocked_reason: Annotated[str, one_of(Block)] | None
+    failure_reason: Annotated[str, one_of(Failure)] | None
+    created_at: DatabaseTime
+    expires_at: DatabaseTime
 
 
 def options_of(wanted: NewClaim) -> Options:
