@@ -142,12 +142,12 @@ def test_every_route_has_what_the_matrix_needs() -> None:
     for entry in MATRIX:
         for name in entry.parameters:
             assert name in BUILDERS, (
-                f"{label(entry)}: add to BUILDERS in {Path(__file__).name} a function that makes, "
+                f"{label(entry)}: add to BUILDERS in kit/builders.py a function that makes, "
                 f"for a team, what `{name}` names"
             )
         if entry.body is not None:
             key = (entry.method, entry.path)
-            assert key in BODIES, f"{label(entry)}: add a valid body to BODIES in {Path(__file__).name}"
+            assert key in BODIES, f"{label(entry)}: add a valid body to BODIES in kit/builders.py"
 
 
 # How the matrix asks ------------------------------------------------------------------------------

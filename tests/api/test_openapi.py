@@ -6,6 +6,7 @@ from typing import Any
 
 from kit import probe_routes
 from kit.client import door
+from kit.described import Description
 from pillarbox.kernel.routing import Access
 
 
@@ -41,7 +42,7 @@ async def test_every_reference_leads_somewhere(database_url: str) -> None:
         document = (await anyone.get("/openapi.json")).json()
         schemas = document["components"]["schemas"]
         for reference in references(document):
-            assert reference.removeprefix("#/components/schemas/") in schemas
+            assert Description(document).resolved({"$ref": reference})
         assert list(schemas["Error"]["properties"]) == ["statusCode", "message", "name"]
         create = document["paths"]["/api-keys"]["post"]
         assert create["responses"]["201"]["content"]["application/json"]["schema"] == {

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from kit.hooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.claims.policy import Status
@@ -17,7 +18,6 @@ from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.kernel.routing import Route
 from pillarbox.mail.smtp_intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
-from pillarbox.webhooks.publish import Event
 
 MARK = "belongs-to-harbor"
 """Stands in everything that the first team makes, so that it can be looked for in other teams' answers."""
@@ -67,16 +67,16 @@ async def a_domain(team: Team, made: Made) -> str:
 
 
 async def a_webhook(team: Team, made: Made) -> str:
-    wanted = {"endpoint": f"https://{MARK}.example/in", "events": ["domain.updated"]}
-    return str((await team.post("/webhooks", wanted)).json()["id"])
+    """One that was told of a domain, in vain so far."""
+    made_hook = await hook(team, endpoint=f"https://{MARK}.example/in")
+    await publish(team, name=MARK)
+    [event] = await made_hook.events()
+    await made_hook.attempt(event["id"], 503, MARK)
+    return made_hook.id
 
 
 async def an_event(team: Team, made: Made) -> str:
-    """Of a domain, which the webhook that was made before is told of."""
-    house = team.world.app.house
-    event = Event(team.id, "domain.updated", house.ids.stamp().at, {"name": MARK})
-    async with team.db.transaction() as inner:
-        await house.publisher.publish(inner.connection, [event])
+    """Of a domain, which the webhook that was made before was told of."""
     return str((await team.get(f"/webhooks/{made['webhook_id']}/events")).json()["data"][0]["id"])
 
 

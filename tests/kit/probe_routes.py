@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 
 import asyncpg
 import msgspec
@@ -14,6 +14,8 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import JSON, Reply, Request
 from pillarbox.kernel.idempotency import AlreadyAnswered
 from pillarbox.kernel.routing import Access, route
+
+Anything = Annotated[Any, msgspec.Meta(description="Whatever the test wants.")]
 
 
 class Gate:
@@ -32,27 +34,27 @@ class Count:
 
 
 @route("POST", "/probe", needs=Access.FULL, limit=64 * 1024 * 1024, transaction=False)
-async def echo(request: Request, db: TeamDb) -> Reply[Any]:
+async def echo(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"keys": sorted(request.json())})
 
 
 @route("POST", "/probe/small", needs=Access.FULL, limit=1000)
-async def small(request: Request, db: TeamDb) -> Reply[Any]:
+async def small(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"keys": sorted(request.json())})
 
 
 @route("POST", "/probe/large", needs=Access.FULL, transaction=False)
-async def large(request: Request, db: TeamDb) -> Reply[Any]:
+async def large(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"text": "x" * request.json().get("size", 0)})
 
 
 @route("POST", "/probe/array", needs=Access.FULL, array=True)
-async def array(request: Request, db: TeamDb) -> Reply[Any]:
+async def array(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"items": len(request.json())})
 
 
 @route("POST", "/probe/once", needs=Access.SENDING, idempotent=True, aliases=["/probe/again"])
-async def once(request: Request, db: TeamDb) -> Reply[Any]:
+async def once(request: Request, db: TeamDb) -> Reply[Anything]:
     request.use(Count).effects += 1
     body = msgspec.json.encode({"effect": request.use(Count).effects})
     wanted = request.idempotency
@@ -72,7 +74,7 @@ async def once(request: Request, db: TeamDb) -> Reply[Any]:
 
 
 @route("POST", "/probe/slow", needs=Access.SENDING, idempotent=True, transaction=False)
-async def slow(request: Request, db: TeamDb) -> Reply[Any]:
+async def slow(request: Request, db: TeamDb) -> Reply[Anything]:
     gate = request.use(Gate)
     gate.entered.set()
     await gate.open.wait()
@@ -80,45 +82,45 @@ async def slow(request: Request, db: TeamDb) -> Reply[Any]:
 
 
 @route("GET", "/probe/{probe_id}/{name}", needs=Access.ANY)
-async def named(request: Request, db: TeamDb) -> Reply[Any]:
+async def named(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"id": request.param("probe_id"), "name": request.param("name")})
 
 
 @route("GET", "/probe/list", needs=Access.ANY)
-async def listed(request: Request, db: TeamDb) -> Reply[Any]:
+async def listed(request: Request, db: TeamDb) -> Reply[Anything]:
     return Reply({"object": "list", "items": request.query.items("a"), "b": request.query.last("b")})
 
 
 @route("POST", "/probe/fail", needs=Access.FULL)
-async def fail(request: Request, db: TeamDb) -> Reply[Any]:
+async def fail(request: Request, db: TeamDb) -> Reply[Anything]:
     raise RuntimeError("secret detail")
 
 
 @route("POST", "/probe/store", needs=Access.FULL)
-async def store(request: Request, db: TeamDb) -> Reply[Any]:
+async def store(request: Request, db: TeamDb) -> Reply[Anything]:
     await db.value("SELECT $1::uuid, $2::text::smallint", str(request.json()["number"]))
     return Reply({})
 
 
 @route("POST", "/probe/lock", needs=Access.FULL)
-async def lock(request: Request, db: TeamDb) -> Reply[Any]:
+async def lock(request: Request, db: TeamDb) -> Reply[Anything]:
     await db.source.execute("SET LOCAL lock_timeout = '50ms'")
     await db.value("SELECT id FROM teams WHERE id = $1 FOR UPDATE")
     return Reply({})
 
 
 @route("GET", "/page", needs=Access.PUBLIC)
-async def page(request: Request) -> Reply[Any]:
+async def page(request: Request) -> Reply[Anything]:
     return Reply.html("<p>Hello</p>", headers={"cache-control": "private"})
 
 
 @route("GET", "/part", needs=Access.PUBLIC)
-async def part(request: Request) -> Reply[Any]:
+async def part(request: Request) -> Reply[Anything]:
     return Reply(b"ell", 206, {"content-range": "bytes 1-3/5"}, "application/octet-stream")
 
 
 @route("GET", "/stream", needs=Access.PUBLIC)
-async def stream(request: Request) -> Reply[Any]:
+async def stream(request: Request) -> Reply[Anything]:
     async def parts() -> AsyncIterator[bytes]:
         for piece in (b"one", b"two"):
             yield piece
@@ -127,5 +129,5 @@ async def stream(request: Request) -> Reply[Any]:
 
 
 @route("GET", "/who", needs=Access.PUBLIC)
-async def who(request: Request) -> Reply[Any]:
+async def who(request: Request) -> Reply[Anything]:
     return Reply({"client": request.client})

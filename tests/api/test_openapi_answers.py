@@ -1,0 +1,124 @@
+"""What `/openapi.json` describes is what is answered: every route of the table, asked for real.
+
+The routes come from the table and what they need from `kit.builders` and `kit.seeded`, so a new slice is held
+by this as soon as it has a route.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from kit.builders import BODIES, label, made_for
+from kit.described import Description
+from kit.mailroom import still
+from kit.seeded import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seeded
+from kit.world import Team, World
+from pillarbox.app import CAPTURE_ROUTES, ROUTES, WEBHOOKS
+from pillarbox.kernel.openapi import document
+from pillarbox.kernel.routing import Access, Route
+
+TABLE = [*ROUTES, *CAPTURE_ROUTES]
+
+
+async def test_every_answer_is_as_the_document_describes_it(database_url: str, tmp_path: Path) -> None:
+    """Status, media type, headers, every field, no field besides, and the fields in their order."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await seeded(pillarbox)
+        await rival(pillarbox, POSTED["/domains/claim"]["name"])
+        description = Description((await team.get("/openapi.json")).json())
+        found: dict[str, Any] = {}
+        for entry in TABLE:
+            for answer in await answers(pillarbox, team, entry):
+                assert answer.status_code in (entry.status, *entry.also), f"{label(entry)}: {answer.text}"
+                if faults := description.faults(entry.method, entry.path, answer):
+                    found[label(entry)] = faults
+                if "limit" in entry.query and not entry.path.startswith("/capture"):
+                    assert answer.json()["data"], f"{label(entry)}: an empty list says little"
+        assert found == {}
+
+
+async def test_webhooks_are_as_the_document_describes_them(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await seeded(pillarbox)
+        description = Description((await team.get("/openapi.json")).json())
+        seen = set()
+        [*_, first] = (await team.get("/webhooks")).json()["data"]
+        path = f"/webhooks/{first['id']}/events"
+        for item in (await team.get(f"{path}?limit=100")).json()["data"]:
+            payload = (await team.get(f"{path}/{item['id']}")).json()["payload"]
+            seen.add(payload["type"])
+            said = description.document["webhooks"][payload["type"]]["post"]["requestBody"]
+            schema = said["content"]["application/json"]["schema"]
+            assert description.errors(schema, payload) == []
+            assert description.disorder(schema, payload, payload["type"]) == []
+        assert seen == {"email.sent", "email.bounced", "email.received", "domain.created"}
+
+
+def test_every_field_of_an_answer_says_what_it_holds() -> None:
+    """No answer, and no field of one, may be anything."""
+    made = document(TABLE, events=WEBHOOKS)
+    empty = [
+        f"{name}.{field}"
+        for name, schema in made["components"]["schemas"].items()
+        for field, shown in schema.get("properties", {}).items()
+        if not shown
+    ]
+    assert empty == []
+    for entry in TABLE:
+        assert entry.reply is not Any, label(entry)
+
+
+# How the routes are asked -------------------------------------------------------------------------
+
+
+async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Response]:
+    """What the route says to requests that are right."""
+    if entry.path.startswith("/capture"):
+        return await captured(pillarbox, team, entry)
+    if entry.needs is Access.PUBLIC:
+        return [await pillarbox.client(None).get(await public_path(team, entry))]
+    ids = await made_for(team, entry)
+    body = BODIES.get((entry.method, entry.path)) or POSTED.get(entry.path, {})
+    headers = HEADERS.get(entry.path, {})
+    paths = [entry.path.format(**ids) + query for query in QUERIES.get(entry.path, ("",))]
+    times = 1 + len(entry.also)
+    return [
+        await team.http.request(entry.method, path, json=body if entry.takes_body else None, headers=headers)
+        for path in paths
+        for _ in range(times)
+    ]
+
+
+async def public_path(team: Team, entry: Route) -> str:
+    if entry.path == "/files/{token}":
+        email = await team.send(attachments=[{"content": "aGk=", "filename": "hi.txt"}])
+        [item] = (await team.get(f"/emails/{email}/attachments")).json()["data"]
+        return httpx.URL(item["download_url"]).path
+    if entry.path == "/shared":
+        shared = (await team.post(f"/emails/{await team.send()}/share")).json()
+        return str(httpx.URL(shared["url"]).raw_path.decode())
+    assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
+    return entry.path
+
+
+async def captured(pillarbox: World, team: Team, entry: Route) -> list[httpx.Response]:
+    client = pillarbox.client(CAPTURE_TOKEN)
+    page = await client.get("/capture")
+    if entry.method == "POST":
+        form = page.text.partition('name="form" value="')[2].partition('"')[0]
+        headers = {"origin": pillarbox.url}
+        return [await client.request(entry.method, entry.path, data={"form": form}, headers=headers)]
+    await team.send(subject="Captured", attachments=[{"content": "aGk=", "filename": "hi.txt"}])
+    await pillarbox.turn()
+    mails = (await client.get("/capture.json?subject=Captured")).json()["data"]
+    values = {"mail": mails[0]["id"], "captured_id": mails[0]["id"], "number": "1"}
+    if mails[0]["attachments"]:
+        values["number"] = str(mails[0]["attachments"][0]["number"])
+    path = entry.path.format(**values)
+    found = [await client.request(entry.method, path)]
+    if 303 in entry.also:
+        found.append(await pillarbox.client(None).get(f"{path}?token={CAPTURE_TOKEN}"))
+    return found

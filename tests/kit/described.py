@@ -1,0 +1,98 @@
+"""The OpenAPI document as a judge of answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import jsonschema_rs
+
+
+class Description:
+    """What `/openapi.json` says, and whether an answer is so."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        self._validators: dict[str, jsonschema_rs.Validator] = {}
+
+    def operation(self, method: str, path: str) -> dict[str, Any]:
+        """What the document says of a route, by the pattern of its path."""
+        found: dict[str, Any] = self.document["paths"][path][method.lower()]
+        return found
+
+    def response(self, method: str, path: str, status: int) -> dict[str, Any]:
+        """What the document says of one status of a route."""
+        return self.resolved(self.operation(method, path)["responses"][str(status)])
+
+    def resolved(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The value that a `$ref` leads to."""
+        while "$ref" in value:
+            found: Any = self.document
+            for part in value["$ref"].removeprefix("#/").split("/"):
+                found = found[part]
+            value = found
+        return value
+
+    def faults(self, method: str, path: str, answer: httpx.Response) -> list[str]:
+        """How an answer differs from the document: status, media type, headers, body, order of the keys."""
+        responses = self.operation(method, path)["responses"]
+        if str(answer.status_code) not in responses:
+            return [f"{answer.status_code} is not documented"]
+        said = self.response(method, path, answer.status_code)
+        media = answer.headers["content-type"].partition(";")[0]
+        shown = said["content"].get(media, said["content"].get("*/*"))
+        if shown is None:
+            return [f"{media} is not documented"]
+        faults = self._header_faults(said["headers"], answer)
+        if media == "application/json" and shown:
+            body = answer.json()
+            faults += [str(error) for error in self.errors(shown["schema"], body)]
+            faults += self.disorder(shown["schema"], body, "$")
+        return faults
+
+    def _header_faults(self, said: dict[str, Any], answer: httpx.Response) -> list[str]:
+        headers = {name: self.resolved(header) for name, header in said.items()}
+        lacking = [
+            name for name, one in headers.items() if one.get("required") and name not in answer.headers
+        ]
+        known = {*headers, *STANDING}
+        return [f"header {name} is missing" for name in lacking] + [
+            f"header {name} is not documented" for name in answer.headers if name not in known
+        ]
+
+    def errors(self, schema: dict[str, Any], body: Any) -> list[str]:
+        """Why a body is not what a schema says; formats count."""
+        name = repr(schema)
+        if name not in self._validators:
+            whole = {**schema, "components": self.document["components"]}
+            self._validators[name] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        return [
+            f"{error.instance_path}: {error.message}" for error in self._validators[name].iter_errors(body)
+        ]
+
+    def disorder(self, schema: dict[str, Any], body: Any, where: str) -> list[str]:
+        """Where the keys of an object stand in another order than in the document."""
+        schema = self.resolved(schema)
+        for choice in schema.get("anyOf", ()):
+            if not self.errors(choice, body):
+                return self.disorder(choice, body, where)
+        if isinstance(body, list) and "items" in schema:
+            return [fault for item in body for fault in self.disorder(schema["items"], item, f"{where}[]")]
+        if not isinstance(body, dict) or "properties" not in schema:
+            return []
+        order = [name for name in schema["properties"] if name in body]
+        faults = [] if order == [*body] else [f"{where}: {[*body]} instead of {order}"]
+        for name in order:
+            faults += self.disorder(schema["properties"][name], body[name], f"{where}.{name}")
+        return faults
+
+
+STANDING = frozenset(
+    (
+        *("content-type", "content-length", "server", "cache-control", "x-content-type-options"),
+        *("date", "connection", "transfer-encoding", "accept-ranges", "content-disposition"),
+        *("cross-origin-opener-policy", "cross-origin-resource-policy"),
+        *("content-security-policy", "referrer-policy", "x-robots-tag", "x-frame-options", "set-cookie"),
+    )
+)
+"""Headers that every answer may carry, or that belong to pages and files."""

@@ -1,0 +1,62 @@
+"""A team that has some of everything, for tests that read everything."""
+
+from __future__ import annotations
+
+from kit.builders import BUILDERS, Made, a_received_email
+from kit.mailroom import fetched
+from kit.world import Team, World, mail
+from pillarbox.domains import trust
+
+CAPTURE_TOKEN = "capture-token"
+"""As `kit.world` sets it."""
+
+
+async def seeded(pillarbox: World) -> Team:
+    """Sent, bounced, scheduled and received mail, domains, keys, webhooks with events, and a log."""
+    team = await pillarbox.team("Seeded")
+    await team.post("/webhooks", {"endpoint": "https://hooks.harbor.example/in", "events": KINDS})
+    made: Made = {}
+    for name, build in BUILDERS.items():
+        made[name] = await build(team, made)
+    await a_received_email(team, {})
+    await team.domain("full.example")
+    for wanted in ({"receiving": "enabled"}, {"sending": "disabled", "receiving": "enabled"}):
+        name = f"d{len(wanted)}.example"
+        await team.post("/domains", {"name": name, "capabilities": wanted, "tracking_subdomain": "links"})
+    inline = {"content": "aGk=", "filename": "plan.png", "content_id": "plan"}
+    await team.send(
+        attachments=[inline], cc="cy@quay.example", bcc=["bo@quay.example"], reply_to="a@quay.example"
+    )
+    await team.send(to=["bounced@pillarbox.test", "delivered@pillarbox.test"], text="", tags=[TAG])
+    await team.send(to="suppressed@pillarbox.test")
+    await pillarbox.turn()
+    await fetched(pillarbox)
+    return team
+
+
+async def rival(pillarbox: World, name: str) -> None:
+    """Another team that has verified a domain of this name."""
+    other = await pillarbox.team("Rival")
+    await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.house.workshop)
+
+
+KINDS = ["email.sent", "email.bounced", "email.received", "domain.created"]
+TAG = {"name": "kind", "value": "berth"}
+
+POSTED = {
+    "/emails": mail(tags=[TAG]),
+    "/emails/batch": [mail(), mail(to=["no address"])],
+    "/api-keys": {"name": "Described"},
+    "/domains": {"name": "described.example", "tracking_subdomain": "links"},
+    "/domains/claim": {"name": "claimed.example"},
+    "/webhooks": {"endpoint": "https://hooks.harbor.example/in", "events": ["email.sent"]},
+}
+"""A valid body for each route that makes something and has no parameters in its path."""
+
+HEADERS = {"/emails/batch": {"x-batch-validation": "permissive"}}
+
+QUERIES = {
+    "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
+    "/emails/receiving/{email_id}": ("", "?html_format=cid"),
+}
+"""Questions whose answers differ."""
