@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, get_origin
 
 import msgspec
 
@@ -163,12 +163,20 @@ def _parameters(entry: Route, schemas: Schemas) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": _path_schema(entry, name, schemas)}
         for name in entry.parameters
     ]
-    for place, types in (("query", entry.query), ("header", entry.headers)):
-        found += [
-            {"name": name, "in": place, "required": False, "schema": schemas.request(kind)}
-            for name, kind in types.items()
-        ]
+    found += [_query_parameter(name, kind, schemas.request(kind)) for name, kind in entry.query.items()]
+    found += [
+        {"name": name, "in": "header", "required": False, "schema": schemas.request(kind)}
+        for name, kind in entry.headers.items()
+    ]
     return [*found, IDEMPOTENCY_KEY] if entry.idempotent else found
+
+
+def _query_parameter(name: str, kind: Any, schema: Schema) -> dict[str, Any]:
+    """An empty value is as none, but for numbers and words that are read as such (conventions section 2)."""
+    shown = {"name": name, "in": "query", "required": False, "schema": schema}
+    if schema.get("type") == "integer" or get_origin(kind) is Literal:
+        return shown
+    return {**shown, "allowEmptyValue": True}
 
 
 def _path_schema(entry: Route, name: str, schemas: Schemas) -> Schema:

@@ -1,0 +1,128 @@
+"""Requests that schemathesis makes up from `/openapi.json`, valid and invalid ones, and whether the answers
+are such as the document says: their status, media type, headers and every field; and never a 5xx.
+
+A small number for each route runs always; `--slow` makes many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from kit.builders import label, made_for
+from kit.mailroom import still
+from kit.seeded import CAPTURE_TOKEN, seeded
+from kit.world import Team, World
+from pillarbox.app import CAPTURE_ROUTES, ROUTES
+from pillarbox.kernel.routing import Access, Route
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+MODES = {
+    GenerationMode.POSITIVE: CHECKS,
+    GenerationMode.NEGATIVE: [*CHECKS, negative_data_rejection],
+}
+PROFILE = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+FEW, MANY = 2, 200
+
+
+async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        wrong = await sweep(pillarbox, FEW)
+        assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
+
+
+@pytest.mark.slow
+async def test_many_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        wrong = await sweep(pillarbox, MANY)
+        assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
+
+
+async def sweep(pillarbox: World, examples: int) -> dict[str, str]:
+    """What was wrong, by route. What deletes comes last."""
+    team = await seeded(pillarbox)
+    schema = schemathesis.openapi.from_dict((await team.get("/openapi.json")).json())
+    schema.config.update(base_url=pillarbox.url)
+    wrong: dict[str, str] = {}
+    for entry in sorted([*ROUTES, *CAPTURE_ROUTES], key=lambda one: one.method == "DELETE"):
+        ids = [{}, await ids_of(pillarbox, team, entry)] if entry.parameters else [{}]
+        for known in ids:
+            operation = schema[entry.path][entry.method]
+            fault = await asyncio.to_thread(tried, operation, known, token_of(team, entry), examples)
+            if fault:
+                wrong[label(entry)] = fault
+    return wrong
+
+
+def token_of(team: Team, entry: Route) -> str | None:
+    if entry.path.startswith("/capture"):
+        return CAPTURE_TOKEN
+    return None if entry.needs is Access.PUBLIC else team.token
+
+
+async def ids_of(pillarbox: World, team: Team, entry: Route) -> dict[str, str]:
+    """The parameters of the path, of things that exist."""
+    if entry.path.startswith("/capture"):
+        found = await pillarbox.client(CAPTURE_TOKEN).get("/capture.json")
+        mail = found.json()["data"][0]["id"] if found.json()["data"] else str(team.id)
+        return {name: "1" if name == "number" else mail for name in entry.parameters}
+    if entry.needs is Access.PUBLIC:
+        return dict.fromkeys(entry.parameters, "x")
+    return await made_for(team, entry)
+
+
+def tried(operation: Any, known: dict[str, str], token: str | None, examples: int) -> str:
+    """What schemathesis has to say against the operation; "" for nothing."""
+    fixed = {
+        "path_parameters": known or None,
+        "headers": {} if token is None else {"authorization": f"Bearer {token}"},
+        "query": {"wait": 0} if operation.path == "/capture.json" else None,
+    }
+    session = requests.Session()
+    for mode, checks in MODES.items():
+        made = operation.as_strategy(generation_mode=mode, **fixed)
+        try:
+            given(case=made)(settings(PROFILE, max_examples=examples)(asked(session, checks)))()
+        except Unsatisfiable:
+            continue  # nothing in it can be invalid
+        except (Exception, FailureGroup) as wrong:
+            return f"{mode.value}: {type(wrong).__name__}: {wrong}"
+    return ""
+
+
+def asked(session: requests.Session, checks: list[Any]) -> Callable[[Any], None]:
+    def ask(case: Any) -> None:
+        case.call_and_validate(session=session, checks=checks)
+
+    return ask
