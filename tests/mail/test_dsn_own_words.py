@@ -222,6 +222,15 @@ def test_hostile_texts_of_a_megabyte_cost_little(piece: str, kind: str) -> None:
     assert time.process_time() - began < 4
 
 
+def test_many_recipients_with_a_long_text_and_its_subject_cost_little() -> None:
+    group = "Final-Recipient: rfc822; r{}@quay.test\nAction: failed\nStatus: 5.0.0\n"
+    status = "--b\nContent-Type: message/delivery-status\n\n" + "\n".join(map(group.format, range(200)))
+    enclosed = f"\n--b\nContent-Type: message/rfc822\n\nSubject: {'a' * 900}b\n\nx\n"
+    began = time.process_time()
+    assert suppresses(mail("user unknown " + "a" * 60_000, more=status + enclosed))
+    assert time.process_time() - began < 4
+
+
 def test_a_thousand_parts_and_as_long_subjects_cost_little() -> None:
     more = "--b\nContent-Type: message/rfc822\n\nSubject: " + "x" * 900 + "\n\nx\n"
     text = "<ann@quay.test>: user unknown " + "x" * 60_000

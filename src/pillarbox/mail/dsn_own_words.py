@@ -108,10 +108,10 @@ def subjects(message: Message) -> list[str]:
 
 
 def without(words: str, subjects: Sequence[str]) -> str:
-    """The words without these subjects, wherever they stand."""
-    words = " ".join(words.split())
+    """The words in lower case and without these subjects, wherever they stand."""
+    words = " ".join(words.lower().split())
     for subject in subjects:
-        words = re.sub(re.escape(subject), " ", words, flags=re.IGNORECASE)
+        words = words.replace(subject.lower(), " ")
     return words
 
 

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 LONGEST_READ: Final = 64 * 1024
 MOST_RECIPIENTS: Final = 200
+MOST_WORDS: Final = 4096
+"""Characters about one recipient that are kept; a reply keeps half of them."""
 
 _WORD = r"[^\s<>()\[\]\",;:'|/=]"
 _ADDRESS = rf"{_WORD}{{1,64}}@[^\s<>()\[\]\",;:'|/=]{{1,255}}"
@@ -128,9 +130,13 @@ def _said(recipient: str | None, block: str) -> Said:
     reply = _REPLY.search(words)
     if reply is None:
         status = _STATUS.search(words)
-        return Said(recipient, None, status[1] if status else None, " ".join(words.split()))
+        return Said(recipient, None, status[1] if status else None, _kept(words))
     # What follows a blank line behind the reply is the reporter's, not the server's; so is a status
     # before it.
-    spoken = " ".join(_BLANK_LINE.split(words[reply.start() :], 1)[0].split())
+    spoken = _kept(_BLANK_LINE.split(words[reply.start() :], 1)[0])
     status = _STATUS.search(spoken)
     return Said(recipient, int(reply[1]), reply[2] or (status[1] if status else None), spoken)
+
+
+def _kept(words: str) -> str:
+    return " ".join(words.split())[:MOST_WORDS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from pillarbox.mail.replies import (
@@ -119,6 +119,7 @@ def says_little(reply: Reply) -> bool:
     return len(_STATUS.sub("", _CODE.sub("", reply.text)).strip(" :;-.")) < 4
 
 
+@lru_cache(maxsize=64)
 def verdict(action: str, reply: Reply) -> Verdict:
     """The verdict for an action of RFC 3464: final for `failed`, whatever class its code has."""
     if action == "failed":
