@@ -280,7 +280,7 @@ class House:
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
-        self.return_path = self._return_paths()
+        self.return_path = self._return_paths(seams)
         self.last_used = LastUsed(pool, seams.clock)
         self.credentials = KeyCredentials(pool, seams.clock, self.last_used)
         self.idempotency = IdempotencyRows(pool, seams.clock)
@@ -384,7 +384,7 @@ class House:
         token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
         return f"{token}@{item.parcel.return_path}"
 
-    def _return_paths(self) -> ReturnPath:
+    def _return_paths(self, seams: Seams) -> ReturnPath:
         return ReturnPath(
             pool=self.pool,
             clock=self.clock,
@@ -393,6 +393,7 @@ class House:
             ids=self.ids,
             publisher=self.publisher,
             windows=Windows(self.runtime.shared_memory, self.clock),
+            lookup=seams.resolver,
             simulators=self.simulators,
         )
 

@@ -14,6 +14,8 @@ from pillarbox.receiving.bounce_mail import BounceMail
 from pillarbox.receiving.return_path import Taken
 
 FEEDBACK = "fbl@mx.pillar.example"
+QUAY_SERVER = "192.0.2.7"
+"""The host that brings reports; it sends mail of quay.example by that domain's SPF record."""
 NO_SUCH_USER = "550 5.1.1 <x>: no such user here"
 
 
@@ -71,13 +73,24 @@ async def token_of(pillarbox: World, email: str, address: str = "") -> str:
     return pillarbox.app.house.verp.token(row["number"], UUID(email), row["grp"])
 
 
-async def came_back(pillarbox: World, token: str, raw: bytes, *, seconds: float = 60) -> Taken:
+async def came_back(
+    pillarbox: World,
+    token: str,
+    raw: bytes,
+    *,
+    seconds: float = 60,
+    sender: str = "",
+    client: str = QUAY_SERVER,
+) -> Taken:
     """What the receiving side hands over when this comes to a return path, or with "" to the feedback
     address; some time after what was before."""
+    pillarbox.zone.remove("quay.example", "TXT")
+    pillarbox.zone.add("quay.example", "TXT", f'"v=spf1 ip4:{QUAY_SERVER} -all"')
     clock = clock_of(pillarbox)
     clock.advance(seconds)
     to = f"{token}@send.harbor.example" if token else FEEDBACK
-    return await pillarbox.app.house.return_path.take(BounceMail(token, to, "", raw, clock.now()))
+    mail = BounceMail(token, to, sender, raw, clock.now(), client, "mail.quay.example")
+    return await pillarbox.app.house.return_path.take(mail)
 
 
 def _lines(text: str) -> bytes:

@@ -113,8 +113,9 @@ class Team:
 class World:
     """One process of Pillarbox inside the test."""
 
-    def __init__(self, app: App, url: str) -> None:
+    def __init__(self, app: App, url: str, zone: Zone) -> None:
         self.app = app
+        self.zone = zone
         self.url = url
         self.pool: asyncpg.Pool = app.house.pool
         self.clock: Clock = app.house.clock
@@ -199,7 +200,7 @@ async def world(
     if started:
         await app.start()
     server, serving = await _serve(app, listener)
-    made = World(app, f"http://127.0.0.1:{port}")
+    made = World(app, f"http://127.0.0.1:{port}", known)
     try:
         yield made
     finally:

@@ -37,11 +37,14 @@ BY_DECISION_23 = {
     "lhost-exim-37": (False, "it is the sender's domain that does not exist"),
     "lhost-outlook-08": (False, "mailbox unavailable alone leaves a doubt"),
     "lhost-postfix-30": (False, "5.4.1 access denied is a policy"),
+    "lhost-sendmail-14": (False, "a person forwards a bounce: all of it is quoted"),
+    "lhost-x5-01": (False, "only the subject says why, and subjects may be those of our mail"),
 }
 """Where the decision classes a reason differently from the label: whether it is Permanent, and why."""
 
 NO_REPORTS = {
     "lhost-fml-02": "a mailing list answers a person",
+    "lhost-sendmail-14": "a person forwards a bounce to another",
     "lhost-postfix-75": "a server tells its postmaster of a broken session",
 }
 """Labelled messages that say nothing about a recipient of ours."""

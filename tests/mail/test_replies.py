@@ -266,6 +266,60 @@ delay 451 Requested action aborted: local error in processing
 delay 452 Too many recipients received this hour
 delay 499 nobody knows
 later 550 5.7.1 Greylisted, please try again later
+gone 550 5.4.4 Invalid domain
+unclear 550 Invalid domain
+gone 550 Invalid final delivery userid
+gone 550 5.1.1 Invalid final delivery userid: ann
+gone 550 5.1.1 <ann@example.test>: Recipient address rejected: User unknown; see our policy at https://example.test/policy
+gone 550 5.1.1 no such user here. Questions about spam: https://example.test/spam
+policy 550 reverse DNS not found
+policy 550 5.1.1 reverse DNS for 192.0.2.1 does not exist
+policy 550 no reverse hostname found for 192.0.2.1
+policy 550 sender domain does not exist
+policy 550 5.1.1 sender domain does not exist
+policy 550 5.1.2 sending domain not found
+policy 550 sender address unknown
+policy 550 sender address rejected: user unknown
+policy 550 Unknown senders are rejected: no such user in the list of allowed senders
+policy 550 You are not on our list of allowed senders: unknown user
+policy 550 DKIM key not found
+policy 550 5.1.1 DKIM public key for domain not found
+policy 550 SPF record of the domain does not exist
+policy 550 DMARC: policy domain not found
+policy 550 5.1.1 Relay access denied
+policy 550 5.1.2 We do not relay: domain not found
+policy 550 5.1.1 relaying prohibited, unknown user
+policy 550 Unknown host out.harbor.test [192.0.2.1]
+policy 550 client host name does not exist
+policy 550 connection from unknown host
+policy 550 EHLO domain does not exist
+policy 550 HELO name unknown
+policy 550 MAIL FROM domain not found
+policy 550 Reply-To address does not exist
+policy 550 From: address does not exist
+policy 550 Your user account is disabled
+policy 550 5.2.1 user account disabled for sending
+policy 550 5.1.1 Outgoing mail of this user account is disabled
+policy 550 5.1.1 user account is not authorized to send
+policy 550 5.7.1 user account disabled
+policy 550 Authentication failed: user unknown
+policy 550 5.1.1 Login failed, no such user
+policy 550 certificate not found: unknown account
+policy 550 5.1.1 Access denied
+policy 550 5.1.1 Administrative prohibition
+policy 550 5.2.1 Delivery restricted by the recipient
+content 550 5.1.1 Message rejected due to content restrictions
+content 550 5.2.1 Message contains a virus
+large 552 5.2.1 Message too large
+full 550 5.1.1 mailbox full
+full 550 5.2.1 mailbox is over quota and inactive
+full 552 User mailbox exceeds allowed size
+full 550 5.0.0 Mailbox size exceeds the allowed limit
+later 550 5.1.1 Temporary lookup failure
+later 550 5.2.1 Mailbox temporarily disabled
+later 550 5.1.1 undeliverable address: connect to mx.example.test[192.0.2.1]:25: Connection timed out
+later 550 5.1.1 undeliverable address: mail for example.test loops back to myself
+policy 550 5.1.1 undeliverable address: host mx.example.test[192.0.2.1] said: 554 5.7.1 blocked
 delay 451 4.4.3 DNS failure
 delay 441 4.4.1 No answer from host
 """
@@ -301,6 +355,10 @@ file 552 5.7.0 Our system detected an illegal attachment on your message.
 file 550 5.7.1 attached file blocked: .zip
 file 550 File type not allowed
 file 554 banned file extension
+file 550 attachments are not allowed
+file 550 Message rejected: forbidden attachment
+unclear 550 The original message is attached below
+unclear 554 Transaction failed. It's attached below.
 policy 550 5.7.1 Message rejected due to DMARC policy
 policy 550 5.7.1 Delivery not authorized, message refused
 policy 554 5.7.1 rejected by policy

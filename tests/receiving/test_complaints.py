@@ -78,6 +78,21 @@ async def test_whom_a_complaint_is_from(
         assert found == ([complains] if complains else [])
 
 
+async def test_one_recipient_cannot_complain_another_onto_the_list(database_url: str, tmp_path: Path) -> None:
+    """Decision 21: the complaint is recorded, but and suppresses nobody whom it may not be from."""
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        email = await team.send(to=["ada@quay.example", "bob@quay.example"])
+        await pillarbox.turn()
+        raw = complaint(
+            "Feedback-Type: abuse\nOriginal-Rcpt-To: <bob@quay.example>",
+            enclosed(await token_of(pillarbox, email)),
+        )
+        assert await came_back(pillarbox, "", raw, sender="ada@quay.example") is Taken.RECORDED
+        assert await suppressed(team) == []
+        assert (await team.kinds(email)).count("complained") == 1
+
+
 async def test_a_complaint_may_come_to_the_return_path_itself(database_url: str, tmp_path: Path) -> None:
     """BNC-05: everything in it is blacked out; its own address says which mail it was."""
     async with still(database_url, tmp_path) as pillarbox:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pillarbox.mail import dsn, dsn_fields, message_headers, verp
+from pillarbox.mail import dsn_fields, dsn_own_words, message_headers, verp
 from pillarbox.mail.dsn_fields import Group
 from pillarbox.mail.message import Message
 from pillarbox.mail.mime_parts import Part
@@ -56,7 +56,7 @@ def read(message: Message) -> FeedbackReport | None:
     """The report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     part = next((part for part in leaves if part.content_type == REPORT_TYPE), None)
-    original = next((part for part in leaves if part.content_type in dsn.ORIGINAL_TYPES), None)
+    original = next((part for part in leaves if part.content_type in dsn_own_words.ORIGINAL_TYPES), None)
     if part is not None:
         fields = Group()
         for group in dsn_fields.groups(message.content(part)):

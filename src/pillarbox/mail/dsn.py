@@ -20,21 +20,21 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from pillarbox.mail import dsn_fields, dsn_texts, dsn_verdicts, html_text, message_headers, mime_parts
+from pillarbox.mail import (
+    dsn_fields,
+    dsn_own_words,
+    dsn_texts,
+    dsn_verdicts,
+    message_headers,
+    mime_parts,
+)
 from pillarbox.mail.dsn_fields import Group
+from pillarbox.mail.dsn_own_words import ORIGINAL_TYPES, STATUS_TYPES
 from pillarbox.mail.dsn_texts import Said
 from pillarbox.mail.message import Message
 from pillarbox.mail.mime_parts import Part
 from pillarbox.mail.replies import Verdict
 from pillarbox.mail.smtp_reply import Reply, plain_text
-
-STATUS_TYPES: Final = ("message/delivery-status", "message/global-delivery-status")
-ORIGINAL_TYPES: Final = (
-    *("message/rfc822", "message/global", "text/rfc822-headers", "text/rfc822-header"),
-    "message/global-headers",
-)
-OTHER_REPORTS: Final = ("disposition-notification", "feedback-report")
-LONGEST_TEXT: Final = 64 * 1024
 
 
 class Action(StrEnum):
@@ -84,37 +84,52 @@ def read(message: Message) -> DeliveryReport | None:
     """The report that this message is, or None when it is none."""
     leaves = list(message.root.leaves())
     status = next((part for part in leaves if part.content_type in STATUS_TYPES), None)
-    text = _text(message)
+    text = dsn_own_words.text(message)
     if status is not None:
         found = dsn_fields.groups(message.content(status))
     elif "final-recipient:" in text.lower():
         found = dsn_fields.groups(text.encode())
     else:
         found = []
+    subjects = cache(lambda: dsn_own_words.subjects(message))
     words = cache(lambda: dsn_texts.said(text))
-    recipients = [_of_group(group, words) for group in found if group.is_recipient]
+    groups = [group for group in found if group.is_recipient]
+    recipients = [_of_group(group, words, subjects, is_alone=len(groups) == 1) for group in groups]
     if not recipients:
         if not _reads_like_a_bounce(message, text, is_report=status is not None):
             return None
-        recipients = _of_text(message, text)
+        recipients = _of_text(message, text, subjects)
     about = next((group for group in found if not group.is_recipient), Group())
     return DeliveryReport(
         tuple(recipients),
         about.host("reporting-mta"),
         about.get("original-envelope-id") or None,
-        _original_id(message, leaves, text),
+        _original_id(message, leaves),
         bool(found),
     )
 
 
-def _of_group(group: Group, words: Callable[[], list[Said]]) -> RecipientReport:
+def _of_group(
+    group: Group, words: Callable[[], list[Said]], subjects: Callable[[], list[str]], *, is_alone: bool
+) -> RecipientReport:
     """What one group says; `words` are those written for people, which may say why."""
     action = _action(group)
     final = group.address("final-recipient")
     said = dsn_verdicts.reply_of(group.diagnostic, group.status)
+    verdict = dsn_verdicts.verdict(action.value, said)
     if action is Action.FAILED and dsn_verdicts.says_little(said):
         known = [address for address in (final, group.address("original-recipient")) if address]
-        said = _with_words(said, words(), known)
+        written = _about(words(), known, is_alone=is_alone)
+        if written is not None:
+            fields = said
+            said = _with_words(fields, written)
+            verdict = _without_subjects(
+                lambda text: dsn_verdicts.verdict(
+                    action.value, _with_words(fields, written._replace(text=text))
+                ),
+                written.text,
+                subjects,
+            )
     return RecipientReport(
         action,
         group.address("original-recipient") or final,
@@ -122,20 +137,35 @@ def _of_group(group: Group, words: Callable[[], list[Said]]) -> RecipientReport:
         group.status or said.enhanced,
         said,
         group.host("remote-mta"),
-        dsn_verdicts.verdict(action.value, said),
+        verdict,
     )
 
 
-def _with_words(reply: Reply, found: Sequence[Said], known: Sequence[str]) -> Reply:
+def _about(found: Sequence[Said], known: Sequence[str], *, is_alone: bool) -> Said | None:
+    """The words about this recipient. Those about another address are his only where there is no doubt."""
     keys = {address.lower() for address in known}
     about_it = [said for said in found if said.recipient is None or said.recipient.lower() in keys]
-    words = next((said for said in about_it or found[:1] if said.text), None)
-    if words is None:
-        return reply
-    spoken_reply = dsn_verdicts.reply_of(words.text, words.status)
+    if not about_it and is_alone and len(found) == 1:
+        about_it = [*found]
+    return next((said for said in about_it if said.text), None)
+
+
+def _with_words(reply: Reply, words: Said) -> Reply:
     if words.code is None:
         return replace(reply, text=plain_text(f"{reply.text} {words.text}".strip().encode()))
-    return spoken_reply
+    return dsn_verdicts.reply_of(words.text, words.status)
+
+
+def _without_subjects(
+    judged: Callable[[str], Verdict], words: str, subjects: Callable[[], list[str]]
+) -> Verdict:
+    """The verdict for these words. Reporters put the subject of our mail into their own sentences: what
+    suppresses must do so without it."""
+    verdict = judged(words)
+    if not verdict.suppresses or not subjects():
+        return verdict
+    other = judged(dsn_own_words.without(words, subjects()))
+    return verdict if other.suppresses else other
 
 
 def _action(group: Group) -> Action:
@@ -147,31 +177,25 @@ def _action(group: Group) -> Action:
         return {"2": Action.DELIVERED, "4": Action.DELAYED}.get(first, Action.FAILED)
 
 
-def _of_text(message: Message, text: str) -> list[RecipientReport]:
+def _of_text(message: Message, text: str, subjects: Callable[[], list[str]]) -> list[RecipientReport]:
     known = dsn_texts.ADDRESS.findall(message.first("x-failed-recipients") or "")
-    is_delay = bool(_DELAY.search(message.subject) or _DELAY.search(dsn_texts.without_original(text)))
+    is_delay = bool(_DELAY.search(message.subject) or _DELAY.search(text))
     action = Action.DELAYED if is_delay else Action.FAILED
-    reports = []
-    for said in dsn_texts.said_in_json(text) or dsn_texts.said(text, known):
-        words = said.text if said.code or said.status else f"{said.text} {message.subject}"
-        reply = dsn_verdicts.reply_of(words, said.status, said.code or (450 if is_delay else None))
-        verdict = dsn_verdicts.verdict(action.value, reply)
-        reports.append(
-            RecipientReport(action, said.recipient, said.recipient, reply.enhanced, reply, None, verdict)
-        )
-    return reports
+    return [
+        _of_words(said, action, subjects)
+        for said in dsn_texts.said_in_json(text) or dsn_texts.said(text, known)
+    ]
 
 
-def _text(message: Message) -> str:
-    """What is written for people: the text, else that of the html, else a text part that came as a file."""
-    if message.text is not None and message.text.strip():
-        return message.text[:LONGEST_TEXT]
-    if message.html is not None:
-        return html_text.text_of(message.html)[:LONGEST_TEXT]
-    for attachment in message.attachments:
-        if attachment.content_type == "text/plain":
-            return message.content(attachment).decode("utf-8", "replace")[:LONGEST_TEXT]
-    return ""
+def _of_words(said: Said, action: Action, subjects: Callable[[], list[str]]) -> RecipientReport:
+    code = said.code or (450 if action is Action.DELAYED else None)
+    reply = dsn_verdicts.reply_of(said.text, said.status, code)
+    verdict = _without_subjects(
+        lambda text: dsn_verdicts.verdict(action.value, dsn_verdicts.reply_of(text, said.status, code)),
+        said.text,
+        subjects,
+    )
+    return RecipientReport(action, said.recipient, said.recipient, reply.enhanced, reply, None, verdict)
 
 
 _DAEMON: Final = re.compile(
@@ -236,20 +260,20 @@ def _reads_like_a_bounce(message: Message, text: str, *, is_report: bool) -> boo
     signs = [
         bool(_DAEMON.search(message.author)),
         bool(_SUBJECT.search(message.subject)),
-        bool(_BODY.search(dsn_texts.without_original(text))),
+        bool(_BODY.search(text)),
         message.first("return-path") == "<>",
     ]
     return sum(signs) >= 2
 
 
-def _original_id(message: Message, leaves: Sequence[Part], text: str) -> str | None:
+def _original_id(message: Message, leaves: Sequence[Part]) -> str | None:
     """The Message-ID of the mail that the report is about, where a copy of it or its header is enclosed."""
     for part in leaves:
         if part.content_type in ORIGINAL_TYPES:
             head = message_headers.split_message(mime_parts.content(message.raw, part)).fields
             named = message_headers.first_of_each(head)
             return message_headers.message_id(named.get("message-id", b"").decode("utf-8", "replace"))
-    found = _ID_LINE.search(text)
+    found = _ID_LINE.search((message.text or "")[: dsn_own_words.LONGEST_TEXT])
     return found[1] if found else None
 
 

@@ -1,19 +1,21 @@
 """Bounces written for people: which recipients a free text speaks of, and what it says about each.
 
 Mail servers have written these texts for forty years and none of them reads like another. What nearly
-all have in common: a line that begins with the address (or ends a sentence with it), behind it what the
-remote server said, and then the original message behind a line that announces it.
+all have in common: a line that begins with the address (or ends a sentence with it), and behind it what the
+remote server said. They are given without the original mail (`dsn_own_words`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 LONGEST_READ: Final = 64 * 1024
 MOST_RECIPIENTS: Final = 200
+MOST_WORDS: Final = 4096
+"""Characters about one recipient that are kept; a reply keeps half of them."""
 
 _WORD = r"[^\s<>()\[\]\",;:'|/=]"
 _ADDRESS = rf"{_WORD}{{1,64}}@[^\s<>()\[\]\",;:'|/=]{{1,255}}"
@@ -29,18 +31,6 @@ _IN_SENTENCE = re.compile(
     rf"(?:mail |message |email )?(?:to|for|is|was)?[ \t]*:?[ \t]*<?({_ADDRESS})>?",
     re.IGNORECASE,
 )
-_ORIGINAL = re.compile(
-    r"^[ \t>*#=_-]{0,60}(?:"
-    r"(?:this is |below (?:is |this line is )|included is |here is )?"
-    r"(?:a |the )?copy of (?:the |your )?(?:original )?message|"
-    r"(?:the )?(?:header of the )?original message (?:is )?follow|message headers follow|"
-    r"original message(?: headers?)?[ :\-]|unsent message (?:follows|below)|original mail info|"
-    r"undelivered message follow|the header of the original message|returned message follow|"
-    r"below this line is (?:a copy|the original)|message header follow|forwarded message|"
-    r"(?:return-path|received|x-received|dkim-signature|arc-seal|x-originating-ip): ?"
-    r")",
-    re.IGNORECASE | re.MULTILINE,
-)
 _SENT_BY = re.compile(r"(?:message|mail) (?:was )?(?:sent by|from|that)\s*:?\s*<?\s*\Z", re.IGNORECASE)
 _REPLY = re.compile(
     r"(?:(?<![0-9.:\[(/@-])|(?<= :))([45][0-9][0-9])[ \t]*[-:]?[ \t]*(?:#?([45]\.[0-9]{1,3}\.[0-9]{1,3})\b)?"
@@ -48,6 +38,9 @@ _REPLY = re.compile(
 )
 _STATUS = re.compile(r"(?<![0-9.])([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])")
 _REMOTE_SAID = re.compile(r"^<<<[ \t]+([45][0-9][0-9].*)$", re.MULTILINE)
+_REASONS_FIRST = re.compile(
+    r"^[ \t]*-{2,}[ \t]*failure reasons?[ \t]*-{2,}[ \t]*$", re.IGNORECASE | re.MULTILINE
+)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -68,19 +61,32 @@ def said(text: str, known: Sequence[str] = ()) -> list[Said]:
 
     At least one entry comes back, for nobody in particular if need be.
     """
-    text = without_original(text[:LONGEST_READ])
+    text = text[:LONGEST_READ]
     places = _places(text)
     if not places:
         named = _named(text) or list(known[:MOST_RECIPIENTS])
         return [_said(recipient, text) for recipient in named] or [_said(None, text)]
     found: dict[str, Said] = {}
-    ends = [start for _, start, _ in places[1:]] + [len(text)]
-    for (recipient, start, after), end in zip(places, ends, strict=True):
-        spoken = _said(recipient, text[after:end] if text[after:end].strip() else text[start:])
+    for recipient, block in _blocks(text, places):
+        spoken = _said(recipient, block)
         kept = found.get(recipient.lower())
         if kept is None or (kept.code is None and kept.status is None):
             found[recipient.lower()] = spoken
     return list(found.values())
+
+
+def _blocks(text: str, places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, str]]:
+    """Each recipient with the words about him: behind his address, but with Lotus Notes before it."""
+    heading = _REASONS_FIRST.search(text, 0, places[0][1])
+    if heading is not None:
+        begin = heading.end()
+        for recipient, start, after in places:
+            yield recipient, text[begin:start]
+            begin = after
+        return
+    ends = [start for _, start, _ in places[1:]] + [len(text)]
+    for (recipient, start, after), end in zip(places, ends, strict=True):
+        yield recipient, text[after:end] if text[after:end].strip() else text[start:]
 
 
 def said_in_json(text: str) -> list[Said]:
@@ -96,12 +102,6 @@ def said_in_json(text: str) -> list[Said]:
         ]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return []
-
-
-def without_original(text: str) -> str:
-    """The text up to the copy of the original message."""
-    found = _ORIGINAL.search(text)
-    return text[: found.start()] if found and text[: found.start()].strip() else text
 
 
 def _places(text: str) -> list[tuple[str, int, int]]:
@@ -128,10 +128,15 @@ def _said(recipient: str | None, block: str) -> Said:
     remote = _REMOTE_SAID.search(block)
     words = remote[1] if remote else block
     reply = _REPLY.search(words)
-    status = _STATUS.search(words)
-    # What follows a blank line behind the reply is the reporter's, not the server's.
-    spoken = " ".join((_BLANK_LINE.split(words[reply.start() :], 1)[0] if reply else words).split())
     if reply is None:
-        return Said(recipient, None, status[1] if status else None, spoken)
-    enhanced = reply[2] or (status[1] if status else None)
-    return Said(recipient, int(reply[1]), enhanced, spoken)
+        status = _STATUS.search(words)
+        return Said(recipient, None, status[1] if status else None, _kept(words))
+    # What follows a blank line behind the reply is the reporter's, not the server's; so is a status
+    # before it.
+    spoken = _kept(_BLANK_LINE.split(words[reply.start() :], 1)[0])
+    status = _STATUS.search(spoken)
+    return Said(recipient, int(reply[1]), reply[2] or (status[1] if status else None), spoken)
+
+
+def _kept(words: str) -> str:
+    return " ".join(words.split())[:MOST_WORDS]

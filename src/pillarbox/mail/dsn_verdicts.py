@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from pillarbox.mail.replies import (
@@ -30,10 +30,11 @@ _LEADING_CODE = re.compile(r"[ :,;]*[245][0-9][0-9](?:[ -]+#?[245]\.[0-9]{1,3}\.
 _GENERIC = re.compile(r"[245]\.0\.0")
 _DEFAULT_CODE: Final = {"2": 250, "4": 450, "5": 550}
 
-_TRY_AGAIN_TEXT: Final = r"host not found, try again|name service error.{0,120}try again"
+_TRY_AGAIN_TEXT: Final = r"not found,? try again|name service error.{0,120}try again"
 _TIME_IS_OVER_TEXT: Final = "|".join(
     (
-        r"message expired|delivery time expired|retry time ?out exceeded|in the queue too long",
+        r"(?:message|envelope|delivery|mail|queue) (?:has |lifetime )?expired|"
+        r"delivery time expired|retry time ?out exceeded|in the queue too long",
         r"failing for a long time|unable to deliver message after multiple retries",
     )
 )
@@ -49,13 +50,18 @@ _EXPIRED_TEXT: Final = "|".join(
 )
 _NO_MAILBOX_TEXT: Final = "|".join(
     (
-        r"not listed in (?:the )?(?:domino|public name)|recipient name is not recogni[sz]ed",
+        r"not listed in (?:the )?(?:domino|public name)|no matches found in (?:the )?domino|"
+        r"recipient name is not recogni[sz]ed",
+        r"répertorié dans l'annuaire|se encuentra en el directorio|im domino.?verzeichnis nicht|"
+        r"nicht im (?:domino.?)?(?:verzeichnis|adressbuch)|"
+        r"ディレクトリ(?:ー)?に?(?:は)?(?:見つかり|存在し)ません|(?:ディレクトリ(?:ー)?|アドレス帳)の?リストにありません",
         r"unknown recipient\b",
         r"no valid recipients|invalid user address|email address wasn.t found at",
     )
 )
 _NO_MAIL_TEXT: Final = "|".join(
     (
+        r"dns (?:lookup )?(?:failure|error)\b.{0,60}\bhost .{1,100} not found|"
         r"indicated no smtp service|host does not accept mail|\bnullmx\b|no mx record found for domain",
         r"couldn't find (?:any host (?:by that name|named)|a mail exchanger or ip address)",
         r"illegal host/domain name|because the domain is not reachable|host or domain name not found",
@@ -113,6 +119,7 @@ def says_little(reply: Reply) -> bool:
     return len(_STATUS.sub("", _CODE.sub("", reply.text)).strip(" :;-.")) < 4
 
 
+@lru_cache(maxsize=64)
 def verdict(action: str, reply: Reply) -> Verdict:
     """The verdict for an action of RFC 3464: final for `failed`, whatever class its code has."""
     if action == "failed":

@@ -9,6 +9,7 @@ leave their alternative text. Lines are never wrapped. Scripts, styles, the head
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -46,18 +47,19 @@ _HIDING = re.compile(
 )
 
 
-def text_of(html: str) -> str:
-    """The text of the document, without blank lines at its ends and never with two in a row."""
+def text_of(html: str, *, quotations: bool = True) -> str:
+    """The text of the document, without blank lines at its ends and never with two in a row; on demand
+    without what stands in `<blockquote>`."""
     tree = LexborHTMLParser(html if html_limits.is_harmless(html) else html_limits.tame(html))
     body = tree.body
     if body is None:
         return ""
     text = _Text()
-    _walk(body, text)
+    _walk(body, text, html_limits.UNREAD if quotations else html_limits.UNREAD | {"blockquote"})
     return text.written()
 
 
-def _walk(body: LexborNode, text: _Text) -> None:
+def _walk(body: LexborNode, text: _Text, unread: Collection[str]) -> None:
     """Tell `text` of every visible node below `body` in document order; without recursion."""
     open_elements: list[tuple[LexborNode, str]] = []
     node = body.child
@@ -73,7 +75,7 @@ def _walk(body: LexborNode, text: _Text) -> None:
         elif node.is_element_node:
             tag = node.tag or ""
             attributes = node.attributes
-            if tag not in html_limits.UNREAD and not _is_hidden(attributes):
+            if tag not in unread and not _is_hidden(attributes):
                 text.enter(tag, attributes)
                 open_elements.append((node, tag))
                 node = node.child

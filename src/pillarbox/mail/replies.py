@@ -22,17 +22,24 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
+from . import quoted_replies
 from .reply_texts import (
     ATTACHMENT,
+    AUTHENTICATION,
     BAD_ADDRESS,
     BAD_DOMAIN,
     BLOCKED,
     CONTENT,
     GREYLISTED,
     INBOX_RATE,
+    INVALID_DOMAIN,
+    MAILBOX_EXCEEDS,
     MAILBOX_FULL,
+    OUT_OF_ORDER,
     POLICY,
+    RELAYING,
     SENDER,
+    SENDER_OTHERWISE,
     SLOW_DOWN,
     STOPPED,
     TOO_LARGE,
@@ -159,6 +166,7 @@ _BEFORE_RCPT = _BEFORE_MAIL | {Stage.MAIL}
 # At MAIL a server knows no recipient yet: nothing it says there makes an address bad.
 _ABOUT_RECIPIENT = frozenset({Stage.ROUTE, Stage.RCPT, Stage.DATA, Stage.DOT})
 # 5.6.x and 5.7.x never make an address bad, whatever their text says (BNC-03).
+_BAD_ADDRESS_CODES = r"1\.(?:[1236]|10)|2\.1"
 _NOT_POLICY = r"(?:[^67]\..*)?"
 _AT_RCPT = frozenset({Stage.RCPT})
 _AT_MAIL = frozenset({Stage.MAIL})
@@ -192,6 +200,19 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(_POLICY, text=STOPPED),
     Row(_SENDER, enhanced=r"1\.[78]"),
     Row(_SENDER, text=SENDER),
+    Row(_SENDER, text=SENDER_OTHERWISE),
+    Row(_POLICY, text=RELAYING),
+    Row(_POLICY, text=AUTHENTICATION),
+    # Servers put the codes of a bad address on all sorts of refusals: the words must name no other cause.
+    Row(_FULL, enhanced=_BAD_ADDRESS_CODES, text=MAILBOX_FULL),
+    Row(_LATER, enhanced=_BAD_ADDRESS_CODES, text=OUT_OF_ORDER),
+    Row(_NO_DOMAIN, enhanced=_BAD_ADDRESS_CODES, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
+    Row(_NO_MAILBOX, enhanced=_BAD_ADDRESS_CODES, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
+    Row(_LARGE, enhanced=_BAD_ADDRESS_CODES, text=TOO_LARGE),
+    Row(_ATTACHMENT, enhanced=_BAD_ADDRESS_CODES, text=ATTACHMENT),
+    Row(_CONTENT, enhanced=r"1\.(?:[126]|10)|2\.1", text=CONTENT),
+    Row(_POLICY, enhanced=_BAD_ADDRESS_CODES, text=POLICY),
+    Row(_LATER, enhanced=_BAD_ADDRESS_CODES, text=SLOW_DOWN),
     # Refusals by enhanced code (RFC 3463, 5248, 7505, 6531).
     Row(_LARGE, enhanced=r"3\.4|2\.3"),
     Row(_FULL, enhanced=r"2\.2"),
@@ -199,9 +220,12 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(_NO_MAILBOX, enhanced=r"1\.[136]|2\.1", stages=_ABOUT_RECIPIENT),
     Row(_NO_DOMAIN, codes="556", stages=_ABOUT_RECIPIENT),
     Row(_UNREACHABLE, enhanced=r"4\.[46]", stages=frozenset({Stage.ROUTE})),
+    Row(_NO_DOMAIN, enhanced=r"4\.4", text=INVALID_DOMAIN, stages=_ABOUT_RECIPIENT),
     # Refusals by text.
+    Row(_FULL, text=MAILBOX_EXCEEDS),
     Row(_LARGE, text=TOO_LARGE),
     Row(_FULL, text=MAILBOX_FULL),
+    Row(_LATER, text=OUT_OF_ORDER),
     Row(_NO_DOMAIN, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_DOMAIN, stages=_ABOUT_RECIPIENT),
     Row(_NO_MAILBOX, codes="5[15].", enhanced=_NOT_POLICY, text=BAD_ADDRESS, stages=_ABOUT_RECIPIENT),
     Row(_ATTACHMENT, text=ATTACHMENT),
@@ -219,9 +243,23 @@ TABLE: Final[tuple[Row, ...]] = (
 
 
 def classify(reply: Reply, stage: Stage, table: Sequence[Row] = TABLE) -> Verdict:
-    """The verdict of the first row that matches; every answer at every stage has one."""
+    """The verdict of the first row that matches; every answer at every stage has one.
+
+    What a reply quotes of another server can only take a suppression away: `550 5.1.0 Unknown address
+    error 550-'5.7.1 content restrictions'` is about the content.
+    """
     if stage is Stage.DOT and reply.is_yes and table is TABLE:
         return DELIVERED
+    verdict = _of_first_row(reply, stage, table)
+    if verdict.suppresses:
+        quoted = quoted_replies.last(reply)
+        inner = None if quoted is None else _of_first_row(quoted, stage, table)
+        if inner is not None and not inner.suppresses:
+            return _bounce_of(inner)
+    return verdict
+
+
+def _of_first_row(reply: Reply, stage: Stage, table: Sequence[Row]) -> Verdict:
     text = searched_text(reply)
     enhanced = _subject_and_detail(reply)
     for row in table:
@@ -245,6 +283,12 @@ def _completed(verdict: Verdict, reply: Reply, stage: Stage) -> Verdict:
 
 
 @cache
+def _bounce_of(verdict: Verdict) -> Verdict:
+    """The bounce that a quoted reply makes, also one that was a delay to the server that quotes it."""
+    return replace(verdict, outcome=Outcome.BOUNCED, slow_down=False, retry_host=False)
+
+
+@cache
 def _for_host(verdict: Verdict) -> Verdict:
     return replace(verdict, retry_host=True)
 
@@ -263,7 +307,8 @@ def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.ASCII)
 
 
-_ADDRESS = re.compile(r"<[^<>\s]{0,256}>|[^\s@<>()\[\]:;,'\"]{1,64}@[^\s@<>()\[\]:;,'\"]{1,255}")
+_IN_ADDRESS = r"[^\s@<>()\[\]:;,'\"（）＜＞「」，。、；：]"
+_ADDRESS = re.compile(rf"<[^<>\s]{{0,256}}>|{_IN_ADDRESS}{{1,64}}@{_IN_ADDRESS}{{1,255}}")
 _QMAIL_CODE = re.compile(r"\(#([245]\.[0-9]{1,3}\.[0-9]{1,3})\)")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from pillarbox.mail import reply_languages
+
 
 def _any(*alternatives: str) -> str:
     return "|".join(f"(?:{alternative})" for alternative in alternatives)
@@ -52,10 +54,16 @@ BLOCKED: Final = _any(
     r"\b(?:poor|low|bad|sender|ip|domain|dns|network) reputation",
     r"reputation (?:score|of)",
     r"banned sending",
-    r"\b(?:ptr|reverse dns|reverse lookup|rdns)\b",
+    r"\b(?:ptr|reverse dns|reverse lookup|rdns|reverse (?:host ?name|mapping|record)s?)\b",
+    r"\b(?:client|connecting|sending|originating|your) (?:ip|address|host|hostname|server|system|mta)"
+    r"(?: ?name)?\b.{0,60}\b(?:not|unknown|invalid|unable|fail\w*|resolve|exist)",
+    r"\bunknown (?:client|helo|host ?name)\b|\bfrom (?:an )?unknown (?:host|domain|client)",
+    r"\b(?:unknown (?:host|domain)|(?:host|domain)(?: name)? (?:is )?(?:unknown|not found))\b"
+    r"[^\[]{0,60}\[(?:ipv6:)?[0-9a-f.:]{7,45}\]",
+    r"\bcertificate\b",
     r"cannot find your (?:reverse )?hostname",
     r"(?:client )?host rejected",
-    r"\bhelo\b.{0,40}\b(?:invalid|rejected|refused|found)",
+    r"\b(?:helo|ehlo)\b.{0,60}\b(?:invalid|rejected|refused|found|unknown|not|exist|resolve)",
     r"not accepted from (?:this|your) (?:ip|host|network)",
     r"dynamic (?:ip|address|pool)|residential ip",
 )
@@ -66,17 +74,47 @@ STOPPED: Final = _any(
 )
 
 SENDER: Final = _any(
-    r"\bsender(?:'s)?\b.{0,60}"
-    r"\b(?:reject|verif|denied|refus|unknown|invalid|not|exist|resolve|suspend|disabled|must)",
+    r"\bsend(?:er|ing)(?:s|'s)?\b.{0,60}"
+    r"\b(?:reject|verif|denied|refus|unknown|invalid|not|exist|resolve|suspend|disabled|must|no )",
     r"\bverif\w* .{0,30}\bsender\b|domain of (?:the )?sender|\b(?:invalid|unknown|bad|forged|spoofed) sender",
     r"return.?path|envelope (?:sender|from)",
     r"\bmail from\b.{0,60}\b(?:reject|denied|refus|exist|resolve|not|invalid)",
-    r"\bfrom (?:address|header|domain)",
+    r"\bfrom[: ]{1,2}(?:address|header|domain|field|line)|\breply-?to\b|header[. -]from",
+    r"\b(?:originator|author)(?:'s)?\b.{0,60}\b(?:reject|denied|unknown|invalid|not|exist|disabled)",
+    r"\b(?:allowed|permitted|approved|authori[sz]ed) senders?\b|\blist of senders\b",
+    r"\b(?:outgoing|outbound|submission|submit\w*)\b.{0,40}\b(?:disabled|suspended|blocked|denied|not|limit)",
+    r"\b(?:user|account|mailbox)\b.{0,40}\b(?:disabled|suspended|blocked|allowed|permitted|authori[sz]ed)\b"
+    r".{0,15}\b(?:from|for|to) (?:send|submit|relay|out|smtp|us)",
+    r"\byou(?:'re| are)? (?:have been |are )?(?:not|unknown|banned|no longer)\b",
     r"call-?(?:out|back)\b",
     r"back.?scatter",
-    r"\byour (?:email |e-mail |mail |smtp |daily |hourly |monthly |sending |relay )*"
+    r"\byour (?:email |e-mail |mail |smtp |user |daily |hourly |monthly |sending |relay )*"
     r"(?:account|address|domain|ip|server|host|mailbox|plan|subscription|quota|limit)\b",
 )
+
+SENDER_OTHERWISE: Final = reply_languages.SENDER
+"""The same in other languages."""
+
+RELAYING: Final = _any(
+    r"\brelay(?:ing|ed)?\b(?! recipient).{0,40}\b(?:denied|not|prohibit\w*|disallow\w*"
+    r"|refus\w*|reject\w*|disabled)",
+    r"\b(?:unable|cannot|can't|won't|will not|do not|don't|not (?:allowed|permitted|authori[sz]ed|able)) "
+    r"(?:to )?relay",
+    r"rcpthosts",
+)
+
+AUTHENTICATION: Final = _any(
+    r"\b(?:spf|dkim(?!-sig)|dmarc|domainkeys?)\b",
+    r"\b(?:un)?authenticat|\blog ?in\b|password|credential",
+)
+
+OUT_OF_ORDER: Final = _any(
+    r"connection (?:refused|timed out|reset|closed)|(?:operation|session|request) timed out|no route to host",
+    r"lost connection|loops? back|mail loop|(?:mail|routing) loop|too many hops|hop count",
+    r"\bldap\b|database (?:error|unavailable|down|failure)|lookup (?:failure|failed|error)",
+    r"internal (?:server )?error|configuration error|temporar(?:y|ily)|try (?:again )?later|again later",
+)
+"""A failure of the server, or something that passes: whatever code stands beside it, no address is bad."""
 
 TOO_MANY_RECIPIENTS: Final = r"too many (?:recipient|rcpt|address)"
 
@@ -91,7 +129,14 @@ TOO_LARGE: Final = _any(
     r"too large\b|message too (?:big|long)",
 )
 
+MAILBOX_EXCEEDS: Final = (
+    r"(?:mailbox|inbox|mail ?box|mail ?folder|maildir)(?:'s)? (?:size |has |already |usage )*exceed"
+)
+"""A mailbox that is too large, not a message."""
+
 MAILBOX_FULL: Final = _any(
+    MAILBOX_EXCEEDS,
+    reply_languages.MAILBOX_FULL,
     r"over ?-?quota|quota (?:is |has been |limit )*(?:exceed|full|reached|violat)",
     r"(?:exceed|over|out of|reached|past|above)\w*.{0,30}"
     r"\b(?:quota|storage|disk space|mailbox limit|allocation)\b",
@@ -105,7 +150,12 @@ MAILBOX_FULL: Final = _any(
 )
 
 ATTACHMENT: Final = _any(
-    r"attach(?:ment|ed)",
+    r"\battach(?:ment|ed (?:file|document))s?\b.{0,60}"
+    r"\b(?:reject|block|not|refus|illegal|prohibit|forbid|forbidden|disallow|banned|virus|danger|guideline|remov|type|"
+    r"filter|restrict|unaccept|quarantin|encrypt|password|polic|name|extension)",
+    r"\b(?:reject|block|illegal|prohibit|forbid|forbidden|disallow|banned|danger|bad|invalid|unsafe|unaccept|refus|"
+    r"suspicious|infected|contain|executable|unauthori|unsupport|too many|encrypted|zip|no)\w*.{0,40}"
+    r"\battach(?:ment|ed (?:file|document))",
     r"(?:file|mime) ?-?(?:type|name|extension)s?\b",
     r"\b(?:executable|exe|zip|archive|macro)\b.{0,60}\b(?:block|reject|allow|accept|permit|forbid|banned)",
     r"banned (?:file|content|extension)",
@@ -150,8 +200,13 @@ BAD_DOMAIN: Final = _any(
     r"null mx\b|no mx or a records",
 )
 
+INVALID_DOMAIN: Final = (
+    r"(?:invalid|bad|illegal|nonexistent|non-existent) (?:mail |recipient )?(?:domain|host)\b"
+)
+"""Counts only beside a code that says whose domain it is."""
+
 _WHO: Final = (
-    r"\b(?:users?|recipients?|mailbox|mail box|account|address|addressee|"
+    r"\b(?:users?|user ?ids?|recipients?|mailbox|mail box|account|address|addressee|"
     r"person|inbox|username|alias|local part)"
 )
 _GLUE: Final = (
@@ -172,8 +227,8 @@ BAD_ADDRESS: Final = _any(
     rf"{_WHO}{_GLUE}{{0,8}}[^a-z0-9]{{1,6}}(?:{_MISSING}|{_UNUSABLE})\b",
     rf"{_WHO}[^a-z0-9]{{1,4}}[^\s]{{1,64}}[^a-z0-9]{{1,4}}(?:is |was )?{_MISSING}\b",
     r"\b(?:unknown|invalid|non-?existent|bad|no such|undeliverable|incorrect) "
-    r"(?:local |email |e-mail |virtual |destination |mail |final )*"
-    r"(?:user|recipient|mailbox|account|address|addressee|person|local.?part|alias)\b",
+    r"(?:local |email |e-mail |virtual |destination |mail |final |delivery )*"
+    r"(?:user|user ?id|recipient|mailbox|account|address|addressee|person|local.?part|alias)\b",
     r"no (?:mailbox|user|account|one|recipient|person|such \w{1,20})\b.{0,20}"
     r"\b(?:by|with) that (?:name|address)",
     r"no mailbox (?:here|found)|there is no one (?:at|by) th",
@@ -184,5 +239,8 @@ BAD_ADDRESS: Final = _any(
     r"unrout(?:e)?able address|address (?:is )?unrout",
     r"mailbox unavailable \(s2017062302\)",
     r"no longer works (?:here|for|at)|left the (?:company|organi[sz]ation)|user has moved|mailbox has moved",
-    r"not (?:on|in) (?:our|the|my) (?:user |address |recipient )?(?:list|table|directory|database)",
+    r"not (?:on|in) (?:our|the|my) "
+    r"(?:(?:user|address|recipient|account|mailbox|alias) (?:list|table|database)|(?:\w+ )?directory)",
+    rf"{_WHO}[^a-z0-9]{{1,4}}(?:x |is |was ){{0,3}}not (?:on|in) (?:our|the|my) (?:list|table|database)",
+    reply_languages.BAD_ADDRESS,
 )

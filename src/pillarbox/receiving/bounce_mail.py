@@ -10,6 +10,8 @@ from typing import NamedTuple
 class BounceMail(NamedTuple):
     """A report as it came; of a very large one `raw` is the beginning. `token` is the local part of a return
     path (its MAC holds), or empty for mail to the feedback address. `sender` is "" for the null sender.
+    `client` is the IP address of the host that brought it and `helo` its name; both are empty for mail that
+    came over no network.
     """
 
     token: str
@@ -17,6 +19,8 @@ class BounceMail(NamedTuple):
     sender: str
     raw: bytes
     at: datetime
+    client: str = ""
+    helo: str = ""
 
 
 Bounces = Callable[[BounceMail], Awaitable[object]]

@@ -9,11 +9,12 @@ state machine of the timeline forbids the rest, and with it every repetition.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from pillarbox.mail.dsn import DeliveryReport, RecipientReport
-from pillarbox.mail.replies import Outcome
+from pillarbox.mail.replies import BounceType, Outcome, SubType, Verdict
 from pillarbox.receiving.bounce_queries import SentTo
 from pillarbox.receiving.consequences import Consequences, may_be_suppressed, named
 from pillarbox.suppressions.automatic import Cause
@@ -27,22 +28,37 @@ KINDS: Final = {
 WEIGHT: Final = {Outcome.BOUNCED: 2, Outcome.DELAYED: 1, Outcome.DELIVERED: 0}
 """Which of several words about one recipient counts: an alias may lead to two mailboxes."""
 
+UNVOUCHED: Final = (
+    "A report that another recipient of the mail could have written says that the address is bad."
+)
+
 
 def consequences(
     report: DeliveryReport,
     recipients: Sequence[SentTo],
     at: datetime,
     simulators: Collection[str] = frozenset(),
+    *,
+    is_vouched: bool = True,
 ) -> Consequences:
-    """The events of those recipients that the report is about, and the bad addresses among them."""
+    """The events of those recipients that the report is about, and the bad addresses among them: none of
+    several that a report names for which nobody vouches."""
     found = Consequences(shown_by=Kind.BOUNCED)
     for recipient, said in _weightiest(report, recipients):
+        if not is_vouched and said.verdict.suppresses:
+            said = replace(said, verdict=_doubted(said.verdict))
         found.entries += _entries(recipient, said, report, at)
         if said.verdict.suppresses and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "bounce", recipient.email_id, at
             )
     return found
+
+
+def _doubted(verdict: Verdict) -> Verdict:
+    return replace(
+        verdict, bounce_type=BounceType.UNDETERMINED, sub_type=SubType.UNDETERMINED, reason=UNVOUCHED
+    )
 
 
 def _weightiest(report: DeliveryReport, recipients: Sequence[SentTo]) -> list[tuple[SentTo, RecipientReport]]:

@@ -29,8 +29,11 @@ def consequences(
     recipients: Sequence[SentTo],
     at: datetime,
     simulators: Collection[str] = frozenset(),
+    *,
+    is_vouched: bool = True,
 ) -> Consequences:
-    """The complaint of the recipient whom the report names, or of the only one where it names nobody."""
+    """The complaint of the recipient whom the report names, or of the only one where it names nobody. Where
+    nobody vouches for it, none of several is suppressed."""
     found = Consequences(shown_by=Kind.COMPLAINED)
     recipient = named(recipients, report.recipients) if report.is_complaint else None
     if recipient is not None:
@@ -45,7 +48,7 @@ def consequences(
             Entry(*key, Kind.DELIVERED, at, arrived),
             Entry(*key, Kind.COMPLAINED, at, detail),
         ]
-        if may_be_suppressed(recipient, simulators):
+        if is_vouched and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "complaint", recipient.email_id, at
             )

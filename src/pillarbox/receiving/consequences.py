@@ -26,17 +26,16 @@ class Consequences:
 
 
 def named(recipients: Sequence[SentTo], addresses: Iterable[str | None]) -> SentTo | None:
-    """The recipient whose address is among those that a report tells.
+    """The recipient whose address is among those that a report tells about one; none where two are.
 
     Where none of them is, the only recipient: the signed address already says whose mail it was, and a
     report of a forwarding server names an address that we never wrote to. Of several, none: to guess would
     blame somebody.
     """
     by_address = {recipient.address: recipient for recipient in recipients}
-    for address in addresses:
-        found = by_address.get(compared(address)) if address else None
-        if found is not None:
-            return found
+    found = {by_address.get(compared(address)) for address in addresses if address} - {None}
+    if found:
+        return found.pop() if len(found) == 1 else None
     return recipients[0] if len(recipients) == 1 else None
 
 

@@ -11,7 +11,7 @@ names it by such an address. Whatever comes, nothing is sent back and nothing is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, NamedTuple
@@ -28,12 +28,14 @@ from pillarbox.mail import arf, dsn
 from pillarbox.mail.arf import FeedbackReport
 from pillarbox.mail.dsn import DeliveryReport
 from pillarbox.mail.message import parse
+from pillarbox.mail.spf import Lookup
 from pillarbox.mail.verp import Bounced, VerpSigner
 from pillarbox.receiving import bounce_queries, bounces, complaints
 from pillarbox.receiving.bounce_mail import BounceMail
 from pillarbox.receiving.bounce_queries import SentTo
 from pillarbox.receiving.consequences import Consequences
 from pillarbox.receiving.report_figures import REPORTS
+from pillarbox.receiving.vouching import is_vouched_for
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Timeline
 from pillarbox.webhooks.publish import Publisher
@@ -89,6 +91,7 @@ class ReturnPath:
         ids: Ids,
         publisher: Publisher,
         windows: Windows,
+        lookup: Lookup,
         simulators: Collection[str] = frozenset(),
     ) -> None:
         self._pool = pool
@@ -98,6 +101,7 @@ class ReturnPath:
         self._ids = ids
         self._publisher = publisher
         self._windows = windows
+        self._lookup = lookup
         self._simulators = simulators
 
     def knows(self, local_part: str) -> bool:
@@ -124,23 +128,26 @@ class ReturnPath:
         read = await asyncio.to_thread(_read, head) if len(head) > LARGE else _read(head)
         if read.complaint is not None:
             about = own or self._first_named(read.complaint.bounce_tokens)
-            return await self._complain(read.complaint, about, mail.at)
+            return await self._complain(read.complaint, about, mail)
         if own is None:
             # The feedback address takes complaints only: a bounce comes to the address that it is about.
             return Taken.NOT_A_REPORT
         if read.bounce is None:
             log.info("reports.no_bounce", email=own.email_id, outcome=read.otherwise.value)
             return read.otherwise
-        return await self._bounce(read.bounce, own, mail.at)
+        return await self._bounce(read.bounce, own, mail)
 
-    async def _bounce(self, report: DeliveryReport, about: Bounced, at: datetime) -> Taken:
+    async def _bounce(self, report: DeliveryReport, about: Bounced, mail: BounceMail) -> Taken:
         recipients = await self._recipients(about)
         if not recipients:
             return Taken.FORGOTTEN
-        found = bounces.consequences(report, recipients, at, self._simulators)
+        found = bounces.consequences(report, recipients, mail.at, self._simulators)
+        # A text names its recipients in any sentence; only fields say surely whom a server means.
+        if found.causes and not (await self._vouches(mail, recipients, is_exact=report.is_structured)):
+            found = bounces.consequences(report, recipients, mail.at, self._simulators, is_vouched=False)
         return await self._record(found, about)
 
-    async def _complain(self, report: FeedbackReport, about: Bounced | None, at: datetime) -> Taken:
+    async def _complain(self, report: FeedbackReport, about: Bounced | None, mail: BounceMail) -> Taken:
         if about is None:
             log.info("reports.unsigned_complaint", kind=report.feedback_type)
             return Taken.UNSIGNED
@@ -150,8 +157,17 @@ class ReturnPath:
         recipients = await self._recipients(about)
         if not recipients:
             return Taken.FORGOTTEN
-        found = complaints.consequences(report, recipients, at, self._simulators)
+        found = complaints.consequences(report, recipients, mail.at, self._simulators)
+        if found.causes and not await self._vouches(mail, recipients, is_exact=True):
+            found = complaints.consequences(report, recipients, mail.at, self._simulators, is_vouched=False)
         return await self._record(found, about)
+
+    async def _vouches(self, mail: BounceMail, recipients: Sequence[SentTo], *, is_exact: bool) -> bool:
+        """Whether a report may suppress: of a single recipient always, for only he could have forged it."""
+        if len(recipients) == 1:
+            return True
+        domain = recipients[0].address.rpartition("@")[2]
+        return is_exact and await is_vouched_for(mail, domain, self._lookup)
 
     async def _record(self, found: Consequences, about: Bounced) -> Taken:
         if not found.entries:

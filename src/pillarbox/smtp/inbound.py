@@ -134,7 +134,15 @@ class InboundDesk:
         raw = _beginning(content)
         try:
             await self._bounces(
-                BounceMail(report.token, report.address, _sender(session), raw, self._clock.now())
+                BounceMail(
+                    report.token,
+                    report.address,
+                    _sender(session),
+                    raw,
+                    self._clock.now(),
+                    session.peer,
+                    session.helo or "",
+                )
             )
         except TooManyReports:
             return say.LATER

@@ -1,0 +1,239 @@
+"""Only the report's own words and fields suppress; nothing that the original mail or a quotation contains does."""
+
+# ruff: noqa: E501 - the tables hold whole texts
+
+from __future__ import annotations
+
+import time
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pillarbox.mail import dsn, dsn_own_words
+from pillarbox.mail.message import parse
+from pillarbox.mail.replies import SubType, Verdict
+
+GONE = "550 5.1.1 ann@quay.test: user unknown, the account is disabled and does not exist"
+SUBJECT = "Undelivered Mail Returned to Sender"
+
+
+def mail(text: str, *, subject: str = SUBJECT, kind: str = "text/plain", more: str = "") -> bytes:
+    """A report in words; `more` are parts behind its text."""
+    return (
+        f"From: MAILER-DAEMON@quay.test\nSubject: {subject}\nReturn-Path: <>\nMIME-Version: 1.0\n"
+        f"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: {kind}; charset=utf-8\n\n{text}\n"
+        f"{more}--b--\n"
+    ).encode()
+
+
+def verdicts(raw: bytes) -> list[Verdict]:
+    report = dsn.read(parse(raw))
+    return [] if report is None else [found.verdict for found in report.recipients]
+
+
+def suppresses(raw: bytes) -> bool:
+    return any(verdict.suppresses for verdict in verdicts(raw))
+
+
+QUOTATIONS = {
+    "lines with >": "> {}",
+    "deeper lines": "  >> {}",
+    "a transcript of ours": ">>> {}",
+    "Outlook": "-----Original Message-----\n{}",
+    "a heading": "----- Original message -----\n{}",
+    "forwarded": "Begin forwarded message:\n\n{}",
+    "Postfix": "------ This is a copy of the message, including all the headers. ------\n\n{}",
+    "qmail": "--- Below this line is a copy of the message.\n\n{}",
+    "German": "-----Ursprüngliche Nachricht-----\n{}",
+    "French": "----- Message d'origine -----\n{}",
+    "Spanish": "-----Mensaje original-----\n{}",
+    "Italian": "-----Messaggio originale-----\n{}",
+    "Portuguese": "-----Mensagem original-----\n{}",
+    "Dutch": "-----Oorspronkelijk bericht-----\n{}",
+    "Polish": "-----Oryginalna wiadomość-----\n{}",
+    "Russian": "-------- Исходное сообщение --------\n{}",
+    "Japanese": "----- 元のメッセージ -----\n{}",
+    "Chinese": "----- 原始邮件 -----\n{}",
+    "an answer": "On Mon, 3 Feb 2025, Harbor wrote:\n{}",
+    "an answer in German": "Am 3. Februar 2025 schrieb Harbor:\n{}",
+    "its subject": "Subject: {}",
+    "its subject, folded": "Subject: Berth\n {}",
+    "its subject in German": "  Betreff: {}",
+    "its author": "From: {} <a@harbor.test>",
+    "a header and a body": "From: Harbor <a@harbor.test>\nTo: x\nDate: Mon\nSubject: Berth\n\n{}",
+    "trace fields": "Received: from harbor.test\n{}",
+    "mime fields": "MIME-Version: 1.0\nContent-Type: text/plain\n\n{}",
+}
+ONE_LINE = ("its subject", "its subject, folded", "its subject in German", "its author")
+PARTS = {
+    "an enclosed mail": "--b\nContent-Type: message/rfc822\n\nSubject: {0}\n\n{0}\n",
+    "an enclosed header": "--b\nContent-Type: text/rfc822-headers\n\nSubject: {0}\n\n",
+    "a second text": "--b\nContent-Type: text/plain\n\n{}\n",
+    "a page behind it": "--b\nContent-Type: text/html\n\n<p>{}</p>\n",
+    "a report inside the mail": (
+        "--b\nContent-Type: message/rfc822\n\nSubject: x\nContent-Type: message/delivery-status\n\n"
+        "Final-Recipient: rfc822; ann@quay.test\nAction: failed\nStatus: 5.1.1\n\n{}\n"
+    ),
+}
+FIELDS = "Final-Recipient: rfc822; ann@quay.test\nAction: failed\nStatus: 5.1.1"
+
+
+@pytest.mark.parametrize("form", QUOTATIONS)
+@pytest.mark.parametrize("words", [GONE, FIELDS, "<ann@quay.test>: user unknown"])
+def test_a_quotation_suppresses_nobody(form: str, words: str) -> None:
+    if form in ONE_LINE:
+        words = words.replace("\n", "; ")
+    elif form in ("lines with >", "deeper lines", "a transcript of ours"):
+        words = words.replace("\n", "\n> ")
+    text = f"The message could not be delivered.\n\n{QUOTATIONS[form].format(words)}"
+    assert not suppresses(mail(text))
+    assert not suppresses(mail(text.split("\n\n", 1)[1]))
+
+
+@pytest.mark.parametrize("form", PARTS)
+@pytest.mark.parametrize("text", ["The message could not be delivered.", "<ann@quay.test>: 550 rejected", ""])
+def test_another_part_suppresses_nobody(form: str, text: str) -> None:
+    assert not suppresses(mail(text, more=PARTS[form].format(GONE)))
+
+
+def test_a_blockquote_suppresses_nobody() -> None:
+    page = "<p>The message could not be delivered.</p><blockquote>{}</blockquote>"
+    assert not suppresses(mail(page.format(f"<p>{GONE}</p>"), kind="text/html"))
+    assert suppresses(mail(f"<p>{GONE}</p>", kind="text/html"))
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Undeliverable: user account disabled", "Undelivered: user unknown", "Returned mail: user unknown"],
+)
+@pytest.mark.parametrize(
+    "text", ["It could not be delivered.", "<ann@quay.test>: 550 rejected", "ann@quay.test"]
+)
+def test_the_subject_suppresses_nobody(subject: str, text: str) -> None:
+    assert not suppresses(mail(text, subject=subject))
+
+
+@pytest.mark.parametrize("known", ["by the enclosed mail", "by the report's subject"])
+def test_the_subject_of_our_mail_in_a_sentence_suppresses_nobody(known: str) -> None:
+    text = 'Your message "User account disabled" to ann@quay.test could not be delivered.'
+    enclosed = "--b\nContent-Type: message/rfc822\n\nSubject: User account disabled\n\nx\n"
+    if known == "by the enclosed mail":
+        assert not suppresses(mail(text, more=enclosed))
+        assert suppresses(mail(f"{text}\n\n{GONE}", more=enclosed))
+    else:
+        assert not suppresses(mail(text, subject="Undeliverable: User account disabled"))
+
+
+def test_words_about_one_recipient_say_nothing_of_another() -> None:
+    status = "--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; quay.test\n\n{}\n"
+    groups = "\n\n".join(
+        f"Final-Recipient: rfc822; {name}@quay.test\nAction: failed\nStatus: 5.0.0" for name in ("ann", "ben")
+    )
+    raw = mail("<ann@quay.test>: user unknown", more=status.format(groups))
+    assert [verdict.suppresses for verdict in verdicts(raw)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("------- Failure Reasons  --------\n\nUser not listed in public Name & Address Book\nann@quay.test\n", True),
+        ("------- Failure Reasons  --------\n\nMailbox is full\nann@quay.test\n", False),
+        ("Your message\n\n  Subject: x\n\nwas not delivered to:\n\n  ann@quay.test\n\nbecause:\n\n"
+         "  User ann (ann@quay.test) ディレクトリのリストにありません\n", True),
+        ("was not delivered to:\n\n  ann@quay.test\n\nbecause:\n\n  ann は Domino ディレクトリには見つかりません\n", True),
+        ("was not delivered to:\n\n  ann@quay.test\n\nbecause:\n\n  ann non répertorié dans l'annuaire Domino\n", True),
+        ("ann@quay.test\n\nDNS lookup failure: host quay.test not found\n", True),
+        ("ann@quay.test\n\nDNS lookup failure: host quay.test not found, try again\n", False),
+        ("ann@quay.test\nInvalid final delivery userid\n", True),
+        ("<ann@quay.test>: 550 5.4.4 Invalid domain\n", True),
+        ("<ann@quay.test>: It's attached below.\n", False),
+    ],
+)  # fmt: skip
+def test_texts_of_known_servers(text: str, gone: bool) -> None:
+    assert suppresses(mail(text, subject="DELIVERY FAILURE")) is gone
+
+
+def test_reasons_before_addresses_belong_to_the_address_behind_them() -> None:
+    text = (
+        "------- Failure Reasons  --------\n\nMailbox is full\nann@quay.test\n\n"
+        "User not listed in public Name & Address Book\nben@quay.test\n"
+    )
+    report = dsn.read(parse(mail(text)))
+    assert report is not None
+    assert {found.recipient: found.verdict.suppresses for found in report.recipients} == {
+        "ann@quay.test": False,
+        "ben@quay.test": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "sub_type"),
+    [
+        ("550 It's attached below", SubType.UNDETERMINED),
+        ("552 User mailbox exceeds allowed size", SubType.MAILBOX_FULL),
+        ("Envelope expired", SubType.GENERAL),
+    ],
+)
+def test_kinds_of_texts(words: str, sub_type: SubType) -> None:
+    (verdict,) = verdicts(mail(f"<ann@quay.test>: {words}"))
+    assert verdict.sub_type is sub_type
+    assert not verdict.suppresses
+
+
+LINES = st.sampled_from(
+    ["user unknown", "550 5.1.1 no such user", "ann@quay.test", "<ann@quay.test>: mailbox does not exist", "blocked",
+     "552 5.2.2 mailbox full", "could not be delivered", "Action: failed", "Status: 5.1.1", "", "  because:",
+     "Final-Recipient: rfc822; ann@quay.test", "Subject: x", "smtp; 550 5.1.2 host unknown", "<<< 550 no", "--", "}"]
+)  # fmt: skip
+TEXTS = st.lists(LINES, max_size=6).map("\n".join)
+
+
+@settings(max_examples=120, deadline=None)
+@given(TEXTS, TEXTS, st.sampled_from(sorted(PARTS)), st.sampled_from(["> ", ">> ", "\t> "]))
+def test_what_is_appended_never_makes_a_report_suppress(own: str, other: str, part: str, mark: str) -> None:
+    """Property: quotations and copies of the original turn no report into one that suppresses."""
+    before = suppresses(mail(own))
+    quoted = "\n".join(f"{mark}{line}" for line in other.split("\n"))
+    appended = [f"{own}\n{quoted}", f"{own}\n----- Original message -----\n{other}", f"{own}\n\n{quoted}\n"]
+    assert before or not any(suppresses(mail(text)) for text in appended)
+    assert before or not suppresses(mail(own, more=PARTS[part].format(other)))
+
+
+@settings(max_examples=120, deadline=None)
+@given(TEXTS, TEXTS)
+def test_what_decides_stands_outside_the_original(own: str, other: str) -> None:
+    """Property: without everything that is quoted or enclosed, the verdicts are the same."""
+    marked = "\n".join(f"> {line}" for line in other.split("\n"))
+    text = f"{own}\n{marked}\n-----Original Message-----\n{other}"
+    assert dsn_own_words.own(text) == dsn_own_words.own(f"{own}\n")
+    assert [v.suppresses for v in verdicts(mail(text))] == [v.suppresses for v in verdicts(mail(own))]
+
+
+HOSTILE = ["> x\n", "Subject: x\n", "From: a\n", "on a wrote ", "-" * 59 + "o\n", "<blockquote>", "ab@c\n", "said: 550 ",
+           "----- failure reasons -----\n", " ", "\t>", "postfach "]  # fmt: skip
+
+
+@pytest.mark.parametrize(("piece", "kind"), product(HOSTILE, ["text/plain", "text/html"]))
+def test_hostile_texts_of_a_megabyte_cost_little(piece: str, kind: str) -> None:
+    began = time.process_time()
+    dsn.read(parse(mail(piece * (1_000_000 // len(piece)), kind=kind)))
+    assert time.process_time() - began < 4
+
+
+def test_many_recipients_with_a_long_text_and_its_subject_cost_little() -> None:
+    group = "Final-Recipient: rfc822; r{}@quay.test\nAction: failed\nStatus: 5.0.0\n"
+    status = "--b\nContent-Type: message/delivery-status\n\n" + "\n".join(map(group.format, range(200)))
+    enclosed = f"\n--b\nContent-Type: message/rfc822\n\nSubject: {'a' * 900}b\n\nx\n"
+    began = time.process_time()
+    assert suppresses(mail("user unknown " + "a" * 60_000, more=status + enclosed))
+    assert time.process_time() - began < 4
+
+
+def test_a_thousand_parts_and_as_long_subjects_cost_little() -> None:
+    more = "--b\nContent-Type: message/rfc822\n\nSubject: " + "x" * 900 + "\n\nx\n"
+    text = "<ann@quay.test>: user unknown " + "x" * 60_000
+    began = time.process_time()
+    assert suppresses(mail(text, more=more * 1000))
+    assert time.process_time() - began < 4
