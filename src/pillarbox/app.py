@@ -722,6 +722,7 @@ def installation(settings: Settings) -> Installation:
         settings.hostname,
         public_host,
         frozenset(settings.simulator_domains),
+        settings.inbound_domain,
         spf_value=settings.spf_value,
         receiving_ownership_proof=OwnershipProof(settings.receiving_ownership_proof),
         most_domains=settings.most_domains,
