@@ -138,7 +138,8 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes.
+    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes. What an iterator
+    gives has the length that the headers name, or none that is known before its end.
 
     Without `status` the route's own is used. `headers` are added to those that every answer carries
     and replace them where the name (lower case) is the same.
