@@ -47,6 +47,7 @@ from pillarbox.domains import routes as domain_routes
 from pillarbox.domains.asking import Asker
 from pillarbox.domains.checks import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
+from pillarbox.domains.claims.jobs import LANE as CLAIM_LANE
 from pillarbox.domains.claims.jobs import Claiming, claim_rounds
 from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
@@ -60,12 +61,11 @@ from pillarbox.domains.senders import Senders
 from pillarbox.domains.sightings import Asks
 from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import routes as email_routes
-from pillarbox.emails import shared_page
+from pillarbox.emails import fetching, shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.event_data import event_data
-from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.jobs import Orphans, email_rounds
 from pillarbox.emails.parcels import Parcels
@@ -295,7 +295,7 @@ class House:
             seams.clock,
             runtime.process_id,
             self._handlers(checking),
-            lanes=(check_lane(runtime.count),),
+            lanes=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -493,15 +493,17 @@ class House:
     def _handlers(self, checking: Checking) -> dict[str, Handler]:
         if Role.JOBS not in self.settings.roles:
             return {}
-        fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
         return {
-            JOB_FETCH: fetching.run,
+            JOB_FETCH: self._fetching().run,
             JOB_CHECK: checking.run,
             JOB_CLAIM: self._claiming().run,
             **Notices(self.pool, TeamMail(self.pool, self.accept, self.settings.hostname).send).handlers(),
             **self._webhook_retention().handlers(),
             **rounds.handlers(self.rounds, self.clock),
         }
+
+    def _fetching(self) -> fetching.Fetching:
+        return fetching.Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
 
     def _claiming(self) -> Claiming:
         transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
