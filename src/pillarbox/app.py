@@ -60,8 +60,8 @@ from pillarbox.domains.passes import Passes
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.sightings import Asks
 from pillarbox.domains.workshop import Workshop
-from pillarbox.emails import routes as email_routes
 from pillarbox.emails import fetching, shared_page
+from pillarbox.emails import routes as email_routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits

@@ -1,10 +1,10 @@
 """Whose job is next in a lane whose jobs wait for servers that others have chosen.
 
 Slots go in turn over teams and, inside a team, over sites (the host that a job talks to). A team, and a site,
-gets another slot only while it has fewer than are free: one alone has half of them, two have a third each, and
-so there is nearly always a free slot for somebody who had none. Who has none may have it whatever host he
-asks: a host that somebody else keeps busy is not closed to him. Where all slots are taken all the same, whoever
-has most gives one back after `patience` seconds to a team that has at least two fewer.
+gets another slot only while it has fewer than are free: one alone has half of them, two have a third each,
+and so there is nearly always a free slot for somebody who had none. Who has none may have it whatever host he
+asks: a host that somebody else keeps busy is not closed to him. Where all slots are taken all the same,
+whoever has most gives one back after `patience` seconds to a team that has at least two fewer.
 """
 
 from __future__ import annotations
