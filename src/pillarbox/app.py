@@ -48,6 +48,7 @@ from pillarbox.domains import telling as domain_events
 from pillarbox.domains.asking import Asker
 from pillarbox.domains.checks import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
+from pillarbox.domains.claims.jobs import LANE as CLAIM_LANE
 from pillarbox.domains.claims.jobs import Claiming, claim_rounds
 from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
@@ -61,12 +62,11 @@ from pillarbox.domains.senders import Senders
 from pillarbox.domains.sightings import Asks
 from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import event_data as email_events
+from pillarbox.emails import fetching, shared_page
 from pillarbox.emails import routes as email_routes
-from pillarbox.emails import shared_page
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
-from pillarbox.emails.fetching import Fetching
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.jobs import Orphans, email_rounds
 from pillarbox.emails.parcels import Parcels
@@ -299,7 +299,7 @@ class House:
             seams.clock,
             runtime.process_id,
             self._handlers(checking),
-            lanes=(check_lane(runtime.count),),
+            lanes=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -498,15 +498,17 @@ class House:
     def _handlers(self, checking: Checking) -> dict[str, Handler]:
         if Role.JOBS not in self.settings.roles:
             return {}
-        fetching = Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
         return {
-            JOB_FETCH: fetching.run,
+            JOB_FETCH: self._fetching().run,
             JOB_CHECK: checking.run,
             JOB_CLAIM: self._claiming().run,
             **Notices(self.pool, TeamMail(self.pool, self.accept, self.settings.hostname).send).handlers(),
             **self._webhook_retention().handlers(),
             **rounds.handlers(self.rounds, self.clock),
         }
+
+    def _fetching(self) -> fetching.Fetching:
+        return fetching.Fetching(self.pool, self.clock, self.outbound, self.blobs, self.timeline)
 
     def _claiming(self) -> Claiming:
         transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
@@ -728,6 +730,7 @@ def installation(settings: Settings) -> Installation:
         settings.hostname,
         public_host,
         frozenset(settings.simulator_domains),
+        settings.inbound_domain,
         spf_value=settings.spf_value,
         receiving_ownership_proof=OwnershipProof(settings.receiving_ownership_proof),
         most_domains=settings.most_domains,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from pillarbox.api_keys import queries
@@ -12,12 +13,11 @@ from pillarbox.domains import lookup
 from pillarbox.kernel.auth import Permission
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import Page
+from pillarbox.kernel.paging import Page, whole
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.secrets import hash_api_key, new_api_key
 
 SHOWN = 11
-EVERYTHING = Page(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,14 @@ async def lapse(db: TeamDb, domain_id: UUID) -> None:
     await queries.lapse(db, domain_id)
 
 
-async def listed(db: TeamDb, page: Page = EVERYTHING) -> list[ListedKey]:
-    """The team's keys, newest first."""
+async def page(db: TeamDb, page: Page) -> list[ListedKey]:
+    """A page of the team's keys."""
     return await queries.page(db, page)
+
+
+async def listed(db: TeamDb) -> list[ListedKey]:
+    """The team's keys, newest first."""
+    return await whole(partial(queries.page, db))
 
 
 def display(token: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from pillarbox.api_keys import keys, wire
@@ -11,7 +12,7 @@ from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse, reference
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
 
@@ -48,7 +49,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ApiKeyItem]]:
     page = Page.read(request.query, default=None)
     # The request that lists keys shows its own use (api-keys.md section 3).
     await request.use(LastUsed).flush()
-    return Reply(envelope(await keys.listed(db, page), page, wire.item))
+    return Reply(await listed(partial(keys.page, db), page, wire.item))
 
 
 @route(

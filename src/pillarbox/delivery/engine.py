@@ -12,7 +12,7 @@ from uuid import UUID
 from pillarbox.delivery import figures
 from pillarbox.delivery.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.items import Item, Key
-from pillarbox.delivery.lanes import Lanes, Site
+from pillarbox.delivery.lanes import MOST_LATE, Lanes, Site
 from pillarbox.delivery.neighbours import EXCHANGE_EVERY, Neighbours
 from pillarbox.delivery.pace import BREAK_SECONDS, Signal
 from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
@@ -209,7 +209,7 @@ class Engine:
         return shares
 
     def _room(self) -> int:
-        return MOST_ITEMS - len(self._held) - self._reserved
+        return MOST_ITEMS - len(self._held) + min(self._lanes.late, MOST_LATE) - self._reserved
 
     async def _make_room(self, pairs: Collection[Pair]) -> int:
         """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
@@ -239,6 +239,7 @@ class Engine:
         if self._rung:
             self._rung = False
             await self._pauses.refresh()
+        self._lanes.hurry()
         while await self._claim_round():
             if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break

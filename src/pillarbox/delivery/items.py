@@ -124,6 +124,9 @@ class Item:
     alone: bool = False
     running: bool = field(default=False)
     site: str = ""
+    hurry: Callable[[], None] | None = None
+    """Set while it waits for a server: gives up on one that has been silent for long, unless the final dot is
+    on its way."""
 
     @property
     def is_first(self) -> bool:

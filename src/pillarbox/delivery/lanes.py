@@ -3,6 +3,10 @@
 A lane is one team's items for one destination. A site is what the slots belong to: the relay, the
 capture store, or the mail servers of one or more destinations. A dead site fills only its own slots; a
 team with many items takes its turn like a team with one.
+
+An item that has run for `LATE_AFTER` seconds is late, and its slot is given to the next one: mail goes on to
+a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
+beyond that, and while others wait, servers that are silent are given up on (`hurry`).
 """
 
 from __future__ import annotations
@@ -18,6 +22,10 @@ from pillarbox.delivery.items import Item
 from pillarbox.delivery.pace import Limits, Pace, Signal
 
 Lane = tuple[UUID, str]
+LATE_AFTER = 10.0
+MOST_LATE = 200
+"""Items of a process that are late and count towards none of its limits."""
+
 PACES_KEPT = 20_000
 TOLD = (Signal.SLOW, Signal.CROWDED)
 """Signals that the other processes are told of, besides that a site is out of reach."""
@@ -46,6 +54,7 @@ class _Queue:
     listed: bool = False
     turns: deque[Lane] = field(default_factory=deque)
     waiting: dict[Lane, deque[Item]] = field(default_factory=dict)
+    late: dict[int, Item] = field(default_factory=dict)
 
 
 class Lanes:
@@ -58,10 +67,14 @@ class Lanes:
         self._paces: OrderedDict[str, Pace] = OrderedDict()
         self._ring: deque[str] = deque()
         self._asleep: list[tuple[float, str]] = []
+        self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
+        """What runs and is not late, by its identity, in the order in which it began."""
+
         self._sharers = 1
         self._complaints: dict[str, Signal] = {}
         self._heard: OrderedDict[str, tuple[Heard, float]] = OrderedDict()
         self.running = 0
+        self.late = 0
         self.waiting = 0
 
     def add(self, item: Item) -> None:
@@ -82,7 +95,8 @@ class Lanes:
     def take(self, now: float) -> Item | None:
         """The next item that has a free slot, now counted as running; None when there is none."""
         self._awaken(now)
-        while self._ring and self.running < self._most_running:
+        self._find_late(now)
+        while self._ring and self._has_room:
             name = self._ring.popleft()
             queue = self._sites.get(name)
             if queue is None:
@@ -99,12 +113,28 @@ class Lanes:
         return None
 
     def wakes_in(self, now: float) -> float | None:
-        """Seconds until a site opens again that items wait for."""
-        return max(0.0, self._asleep[0][0] - now) if self._asleep else None
+        """Seconds until a site opens again that items wait for, or one that runs is late."""
+        times = [self._asleep[0][0]] if self._asleep else []
+        if self.waiting and self._begun:
+            times.append(next(iter(self._begun.values()))[0] + LATE_AFTER)
+        return max(0.0, min(times) - now) if times else None
+
+    def hurry(self) -> None:
+        """Give up on servers that are silent while other items wait for what they hold."""
+        for queue in self._sites.values():
+            if (queue.turns and not queue.pace.has_room) or (self.waiting and not self._has_room):
+                for item in list(queue.late.values()):
+                    if item.hurry is not None:
+                        item.hurry()
 
     def finish(self, item: Item, signal: Signal, now: float) -> bool:
         """Free the slot of an item that `take` returned; True when its site is out of reach now."""
         queue = self._sites[item.site]
+        if queue.late.pop(id(item), None) is not None:
+            queue.pace.late -= 1
+            self.late -= 1
+        else:
+            self._begun.pop(id(item), None)
         broken = queue.pace.end(signal, now)
         self.running -= 1
         if broken or signal in TOLD:
@@ -181,6 +211,7 @@ class Lanes:
         else:
             del queue.waiting[lane]
         queue.pace.begin(now)
+        self._begun[id(item)] = now, item
         self.running += 1
         self.waiting -= 1
         self._list(name, queue)
@@ -194,6 +225,23 @@ class Lanes:
             if queue is not None:
                 queue.listed = False
                 self._list(name, queue)
+
+    def _find_late(self, now: float) -> None:
+        """What has run for long enough gives its slot to the next one."""
+        while self._begun:
+            key, (began, item) = next(iter(self._begun.items()))
+            if began + LATE_AFTER > now:
+                break
+            del self._begun[key]
+            queue = self._sites[item.site]
+            queue.late[key] = item
+            queue.pace.late += 1
+            self.late += 1
+            self._list(item.site, queue)
+
+    @property
+    def _has_room(self) -> bool:
+        return self.running - min(self.late, MOST_LATE) < self._most_running
 
     def _list(self, name: str, queue: _Queue) -> None:
         if not queue.listed and queue.turns and queue.pace.has_room:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from pillarbox.delivery import figures
@@ -37,10 +39,16 @@ log = get("delivery")
 MOST_SESSIONS = 2
 """Servers that one attempt talks to; what the second says of now is said of the domain."""
 
+SILENT_SECONDS = 30.0
+"""A server that says nothing for so long is given up on while other mail waits for its place. Where nobody
+waits, RFC 5321, 4.5.3.2 holds; and it always holds between the final dot and its answer."""
+
 BROKEN_REMEMBERED = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
 """For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
 
 MOST_BROKEN = 10_000
+
+SLOW_OPENING = our_reply(421, "4.4.1", "the server opened no session while other mail waited for it")
 
 LOOKED_UP_AGAIN = our_reply(
     451,
@@ -195,7 +203,7 @@ class Network:
         """One server; False when it could not be reached, so that its next address is worth a try."""
         for mode in self._modes(attempt, host.name):
             address = Address(host.name, ip, self._way.port(), mode)
-            connection = await self._connections.get(address)
+            connection = await self._connected(attempt, address)
             if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
                 break
             self._remember_broken(attempt, host.name, mode)
@@ -207,6 +215,29 @@ class Network:
         attempt.sessions += 1
         await self._offer(attempt, address, connection)
         return True
+
+    async def _connected(
+        self, attempt: _Attempt, address: Address, *, fresh: bool = False
+    ) -> Connection | ConnectFailed:
+        """A session; where others wait, a server has `SILENT_SECONDS` to open one."""
+        loop = asyncio.get_running_loop()
+        patience, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
+
+        def hurry() -> None:
+            if loop.time() >= until:
+                attempt.item.hurry = None
+                patience.reschedule(loop.time())
+
+        try:
+            async with patience:
+                attempt.item.hurry = hurry
+                return await self._connections.get(address, fresh=fresh)
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            return ConnectFailed(address.server_name, address.ip, Stage.CONNECT, SLOW_OPENING)
+        finally:
+            attempt.item.hurry = None
 
     def _modes(self, attempt: _Attempt, host: str) -> Sequence[TlsMode]:
         """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
@@ -276,7 +307,7 @@ class Network:
         done = await self._send(attempt, connection)
         if done.stale:
             connection.abort()
-            again = await self._connections.get(address, fresh=True)
+            again = await self._connected(attempt, address, fresh=True)
             if isinstance(again, ConnectFailed):
                 self._unreached(attempt, again, address.tls)
                 return
@@ -290,17 +321,23 @@ class Network:
 
     async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
         mailboxes = [target.mailbox for target in attempt.left.values()]
-        return await connection.send(
-            attempt.mail_from,
-            mailboxes,
-            attempt.wire,
-            before_final_dot=attempt.fence,
-            observe=_pass_point if faults.are_armed() else None,
-        )
+        attempt.item.hurry = partial(connection.hurry, SILENT_SECONDS)
+        try:
+            return await connection.send(
+                attempt.mail_from,
+                mailboxes,
+                attempt.wire,
+                before_final_dot=attempt.fence,
+                observe=_pass_point if faults.are_armed() else None,
+            )
+        finally:
+            attempt.item.hurry = None
 
     def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
         tls = _in_words(connection.tls)
-        attempt.signal = Signal.CLEAN
+        # A server that said nothing has not taken the mail without complaint.
+        heard = any(not answer.reply.ours for answer in done.answers)
+        attempt.signal = Signal.CLEAN if heard else Signal.SILENT
         for position, answer in zip(list(attempt.left), done.answers, strict=True):
             verdict = classify(answer.reply, answer.stage)
             if verdict.slow_down:

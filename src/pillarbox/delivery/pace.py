@@ -60,6 +60,9 @@ class Pace:
     sharers: int = 1
     slots: int = 0
     running: int = 0
+    late: int = 0
+    """How many of those that run take long: they wait for the site, and count towards no slot."""
+
     clean: int = 0
     failures: int = 0
     closed_until: float = 0.0
@@ -89,7 +92,7 @@ class Pace:
 
     @property
     def has_room(self) -> bool:
-        return self.running < self.slots
+        return self.running - min(self.late, self.most) < self.slots
 
     def opens_at(self) -> float:
         """Before this time nothing more may be started."""

@@ -20,19 +20,12 @@ class Owner(NamedTuple):
     since: datetime | None
 
 
-class Receiver(NamedTuple):
-    """Whose mail a message to a domain is."""
-
-    team_id: UUID
-    domain_id: UUID
-
-
 class Standing(NamedTuple):
-    """What a name means for mail that comes in: the team that receives for it, if one does, and whether it
-    is the host of return paths of a domain that somebody holds."""
+    """What a name means for mail that comes in: the team that receives for it, if one does, and the teams of
+    whose domains it is the host of return paths."""
 
     team_id: UUID | None
-    is_return_path: bool
+    senders: frozenset[UUID]
 
 
 async def add(db: TeamDb, name: str, domain_id: UUID) -> None:
@@ -93,28 +86,14 @@ async def disown(db: TeamDb, name: str) -> None:
     )
 
 
-async def receiver(source: Source, name: str, *, require_dns: bool = True) -> Receiver | None:
-    """The team that receives mail for the name (lower-case A-labels): its domain has the capability, and
-    DNS has shown it unless `require_dns` is false. Where several teams could, the owner of the name does,
-    else the first that added it."""
-    row = await source.fetchrow(
-        """
-        SELECT h.team_id, h.domain_id
-          FROM directory_domains h
-          JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
-         WHERE h.name = $1 AND d.receiving AND d.claim_id IS NULL AND (d.receiving_ok OR NOT $2)
-         ORDER BY h.owned DESC, d.receiving_ok DESC, h.domain_id
-         LIMIT 1
-        """,
-        name,
-        require_dns,
-    )
-    return None if row is None else Receiver(**row)
-
-
 async def standings(source: Source, names: Sequence[str], *, require_dns: bool = True) -> dict[str, Standing]:
-    """The same for many names at once, and which of them are hosts of return paths; all of them are in the
-    answer."""
+    """What these names (lower-case A-labels) mean; all of them are in the answer.
+
+    The receiver's domain has the capability, and DNS has shown it unless `require_dns` is false. Of a name
+    that is owned only the owner receives, and nobody else at the return path of a domain that is owned.
+    Where nobody owns it, the first team that added it receives. Return paths below a domain that a team
+    merely holds count while no other team owns that domain or the name itself.
+    """
     rows = await source.fetch(
         """
         SELECT k.name,
@@ -122,19 +101,34 @@ async def standings(source: Source, names: Sequence[str], *, require_dns: bool =
                   FROM directory_domains h
                   JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
                  WHERE h.name = k.name AND d.receiving AND d.claim_id IS NULL AND (d.receiving_ok OR NOT $2)
-                 ORDER BY h.owned DESC, d.receiving_ok DESC, h.domain_id
+                   AND (h.owned
+                        OR NOT EXISTS (SELECT
+                                         FROM directory_domains o
+                                        WHERE o.name = k.name AND o.owned)
+                           AND NOT EXISTS (SELECT
+                                             FROM directory_domains o
+                                             JOIN domains a ON a.team_id = o.team_id AND a.id = o.domain_id
+                                            WHERE o.name = k.above AND a.return_path = k.label AND o.owned
+                                              AND o.team_id <> h.team_id))
+                 ORDER BY d.receiving_ok DESC, h.domain_id
                  LIMIT 1) AS team_id,
-               EXISTS (SELECT
-                         FROM directory_domains h
-                         JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
-                        WHERE h.name = substring(k.name FROM position('.' IN k.name) + 1)
-                          AND d.return_path = split_part(k.name, '.', 1)) AS is_return_path
-          FROM unnest($1::text[]) AS k (name)
+               ARRAY(SELECT h.team_id
+                       FROM directory_domains h
+                       JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+                      WHERE h.name = k.above AND d.return_path = k.label
+                        AND (h.owned
+                             OR NOT EXISTS (SELECT
+                                              FROM directory_domains o
+                                             WHERE o.name IN (k.above, k.name) AND o.owned
+                                               AND o.team_id <> h.team_id))) AS senders
+          FROM (SELECT name, split_part(name, '.', 1) AS label,
+                       substring(name FROM position('.' IN name) + 1) AS above
+                  FROM unnest($1::text[]) AS n (name)) AS k
         """,
         names,
         require_dns,
     )
-    return {row["name"]: Standing(row["team_id"], row["is_return_path"]) for row in rows}
+    return {row["name"]: Standing(row["team_id"], frozenset(row["senders"])) for row in rows}
 
 
 async def hold_name(db: TeamDb, name: str) -> None:

@@ -95,7 +95,7 @@ def registrable_name(text: str, here: Installation) -> str:
         raise InvalidField("name", str(wrong)) from None
     if is_public_suffix(name):
         raise InvalidField("name", "It is a public suffix, under which others register.")
-    if name in here.reserved:
+    if here.reserves(name):
         raise InvalidField("name", "It is reserved by this installation.")
     return name
 

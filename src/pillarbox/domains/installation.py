@@ -40,3 +40,10 @@ class Installation:
         """Names that no team can add."""
         own = {self.hostname, self.tracking_host, self.public_host}
         return self.simulator_domains | own | ({self.inbound_domain} if self.inbound_domain else set())
+
+    def reserves(self, name: str) -> bool:
+        """Whether no team can add the name: it is the installation's, or below the domain at which every team
+        receives."""
+        return name in self.reserved or (
+            self.inbound_domain is not None and name.endswith(f".{self.inbound_domain}")
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.domains import checks, queries, wire
 from pillarbox.domains.changes import change
@@ -14,7 +16,7 @@ from pillarbox.domains.workshop import Workshop
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
@@ -51,7 +53,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DomainItem]]:
     page = Page.read(request.query, default=None)
     proof = await proof_needed(db, request.use(Installation))
-    return Reply(envelope(await queries.page(db, page), page, lambda found: wire.item(found, proof=proof)))
+    return Reply(await listed(partial(queries.page, db), page, lambda found: wire.item(found, proof=proof)))
 
 
 @route("GET", "/domains/{domain_id}", needs=Access.FULL, summary="Retrieve a domain")

@@ -21,7 +21,7 @@ from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails import figures, queries
 from pillarbox.emails.commits import Acceptance, Commits
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.emails.rows import Draft, Origins, drafted, hand_over
+from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
 from pillarbox.kernel import faults
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.blobs import BlobStore
@@ -31,7 +31,7 @@ from pillarbox.kernel.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Asked
 from pillarbox.kernel.log import get
-from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound
+from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
 from pillarbox.mail.address import Mailbox
 
 log = get("accept")
@@ -40,6 +40,10 @@ INLINE = 256 * 1024
 """Attachments up to this size go into the commit; larger ones are blobs, synced before it."""
 
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
+MOST_FETCHES = 1000
+"""Emails of one team whose attachments wait to be fetched."""
+
+FETCHES_RETRY = 30
 SHOWN = 100
 """At most so much of a request's own text stands in a message (conventions section 5)."""
 
@@ -59,6 +63,14 @@ class SandboxOnly(Forbidden):
         super().__init__(
             f"Emails from {domain} are for testing: they may only go to simulator addresses and to the "
             "addresses of your own team. To send to other recipients, verify a domain."
+        )
+
+
+class TooManyFetches(RateLimited):
+    def __init__(self) -> None:
+        super().__init__(
+            f"Attachments of {MOST_FETCHES} emails of your team are being fetched already. Try again later.",
+            {"retry-after": str(FETCHES_RETRY)},
         )
 
 
@@ -166,10 +178,12 @@ class Accept:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key.
 
         `asked` is the request whose log row is committed with them. Raises what `admits` does where no mail
-        can be taken for now.
+        can be taken for now, and TooManyFetches.
         """
         self._admits()
         drafts = [self._draft(caller, checked) for checked in emails]
+        if any(draft.waits_for_files for draft in drafts):
+            await self._check_fetches(caller)
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:
             return body
@@ -180,6 +194,12 @@ class Accept:
         if asked is not None:
             asked.is_kept = True
         return body
+
+    async def _check_fetches(self, caller: Caller) -> None:
+        """Refuse files that are to be fetched while so many of the team's wait for that."""
+        db = TeamDb(self._pool, caller.team_id)
+        if await queries.waiting_jobs(db, JOB_FETCH, MOST_FETCHES) >= MOST_FETCHES:
+            raise TooManyFetches
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""

@@ -159,7 +159,7 @@ class Commits:
         rows, opened = prepared.rows, prepared.opened
         writes = [*queries.stores(rows), *opened.writes] if rows.openings else []
         if rows.fetches:
-            jobs = [(team, self._ids.new(), email, at) for team, email, at in rows.fetches]
+            jobs = [(team, self._ids.new(), email, at, site) for team, email, at, site in rows.fetches]
             writes.append(queries.add_jobs(JOB_FETCH, jobs))
         if (record := self._record(prepared.kept)) is not None:
             writes.append(record)

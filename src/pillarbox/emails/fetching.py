@@ -15,16 +15,27 @@ import asyncpg
 
 from pillarbox.delivery import queue
 from pillarbox.emails.enclosures import MOST_BASE64, encoded_length
+from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import Connection, TeamDb
 from pillarbox.kernel.outbound import FetchError, Outbound
-from pillarbox.kernel.work import Finished, Job, Postponed
+from pillarbox.kernel.turns import Turns
+from pillarbox.kernel.work import Finished, Job, Lane, Postponed
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 GAPS = (timedelta(seconds=30), timedelta(seconds=60))
 """The waits after the first and the second failed try; there is no fourth."""
+
+LANE = Lane(
+    (JOB_FETCH,),
+    running=16,
+    batch=8,
+    pause=0.25,
+    turns=Turns(patience=10.0, gap=timedelta(seconds=30), tries=len(GAPS)),
+)
+"""Emails whose files one process fetches at once; each may have 30 MB of them in memory."""
 
 CONNECT_TIMEOUT = 10.0
 TOTAL_TIMEOUT = 30.0

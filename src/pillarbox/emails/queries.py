@@ -99,10 +99,14 @@ ATTACH = """
 """
 
 ADD_JOBS = """
-    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
-    SELECT k.team_id, k.id, $3, k.subject_id, k.at, k.at
-      FROM unnest($1::uuid[], $2::uuid[], $4::uuid[], $5::timestamptz[])
-           AS k (team_id, id, subject_id, at)
+    INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at, site)
+    SELECT k.team_id, k.id, $3, k.subject_id, k.at, k.at, k.site
+      FROM unnest($1::uuid[], $2::uuid[], $4::uuid[], $5::timestamptz[], $6::text[])
+           AS k (team_id, id, subject_id, at, site)
+"""
+
+WAITING_JOBS = """
+    SELECT count(*) FROM (SELECT FROM jobs WHERE team_id = $1 AND kind = $2 LIMIT $3) AS w
 """
 
 LOCK_KEYS = """
@@ -288,10 +292,10 @@ def stores(rows: Rows) -> list[Statement]:
     return found
 
 
-def add_jobs(kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime]]) -> Statement:
-    """Background work for emails: (team, job id, email, due)."""
-    teams, ids, emails, times = zip(*rows, strict=True)
-    return Statement(ADD_JOBS, (teams, ids, kind, emails, times))
+def add_jobs(kind: str, rows: Sequence[tuple[UUID, UUID, UUID, datetime, str]]) -> Statement:
+    """Background work for emails: (team, job id, email, due, the host that it waits for)."""
+    teams, ids, emails, times, sites = zip(*rows, strict=True)
+    return Statement(ADD_JOBS, (teams, ids, kind, emails, times, sites))
 
 
 async def store(
@@ -366,6 +370,12 @@ async def attachments(db: TeamDb, email_id: UUID) -> list[StoredAttachment]:
 
 async def attachment_bytes(db: TeamDb, attachment_id: UUID) -> AttachmentBytes | None:
     return await db.one(AttachmentBytes, ATTACHMENT_BYTES, attachment_id)
+
+
+async def waiting_jobs(db: TeamDb, kind: str, most: int) -> int:
+    """How many jobs of a kind the team has, as far as `most`."""
+    found: int = await db.value(WAITING_JOBS, kind, most)
+    return found
 
 
 async def members(db: TeamDb) -> set[str]:

@@ -18,6 +18,7 @@ from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.ids import Ids, Stamp
+from pillarbox.kernel.web_address import BadUrl, parse_url
 from pillarbox.timeline.record import Belongs
 from pillarbox.timeline.rules import Kind, Opening
 
@@ -138,7 +139,8 @@ class Rows:
         self.recipients: list[Record] = []
         self.deliveries: list[Record] = []
         self.attachments: list[tuple[Any, ...]] = []
-        self.fetches: list[tuple[UUID, UUID, datetime]] = []
+        self.fetches: list[tuple[UUID, UUID, datetime, str]] = []
+        """Emails whose files are to be fetched: team, email, when, and the first file's host."""
         self.openings: list[Opening] = []
         self.judged: set[tuple[UUID, str]] = set()
 
@@ -235,7 +237,7 @@ class Rows:
                 )
             )
         if draft.waits_for_files:
-            self.fetches.append((draft.team_id, draft.id, draft.at))
+            self.fetches.append((draft.team_id, draft.id, draft.at, _first_host(draft.attachments)))
 
 
 def _add_seldom(row: Record, draft: Draft) -> None:
@@ -328,3 +330,12 @@ def return_path_of(domain: SenderDomain | None, name: str) -> str:
 
 def signing_of(domain: SenderDomain | None) -> Signing | None:
     return Signing(*domain.signing) if domain else None
+
+
+def _first_host(rows: Sequence[AttachmentRow]) -> str:
+    """The host of the first file that is fetched; "" where its URL has none that can be called."""
+    url = next((row.url for row in rows if row.url is not None), "")
+    try:
+        return parse_url(url).host
+    except BadUrl:
+        return ""

@@ -23,7 +23,7 @@ class BodyTooLate(Problem):
 
 
 class ClientGone(Exception):  # noqa: N818
-    """The client closed the connection before its body was complete."""
+    """The client closed the connection before its body, or the answer to it, was complete."""
 
 
 def too_large(limit: int) -> TooLarge:

@@ -153,7 +153,8 @@ class Octets:
 
 @dataclass(slots=True)
 class Reply(Generic[Body]):
-    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes.
+    """What goes back. `body` is encoded as JSON unless it is bytes or an iterator of bytes. What an iterator
+    gives has the length that the headers name, or none that is known before its end.
 
     A handler says in its annotation what it answers: `Reply[wire.Email]`. Bytes are taken on trust.
     Without `status` the route's own is used. `headers` are added to those that every answer carries

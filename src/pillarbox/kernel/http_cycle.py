@@ -1,8 +1,8 @@
 """One request and its answer on a connection: uvicorn's cycle, with head and body in one write.
 
 A write is a system call that wakes the client, and most answers are small: joining the two halves saves a
-tenth of the time of a small POST. Answers always declare their length (`rendering.answer_headers`), so
-nothing is chunked.
+tenth of the time of a small POST. Nearly all answers declare their length; the pieces of one that does not
+are chunked (RFC 9112, 7.1), or end with the connection where the client speaks HTTP/1.0 (6.3).
 
 An application that offers `serve` is given the cycle itself (`exchange.Exchange`) instead of ASGI's messages.
 """
@@ -15,12 +15,14 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from pillarbox.kernel.body import ClientGone
 from pillarbox.kernel.log import get
 
 log = get("http")
 
 JOINED = 64 * 1024
 CLOSE = (b"connection", b"close")
+WITHOUT_BODY = (204, 304)
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -68,6 +70,7 @@ class Cycle(RequestResponseCycle):
         self.response_started = False
         self.response_complete = False
         self.expected_content_length = 0
+        self.length_known = True
         self.head = b""
 
     async def run_asgi(self, app: Any) -> None:
@@ -108,25 +111,34 @@ class Cycle(RequestResponseCycle):
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected:
-            return
+            raise ClientGone
         if message["type"] == "http.response.start":
             self.response_started = True
             self.waiting_for_100_continue = False
             self.head = self._head_of(message["status"], message["headers"])
             return
         more: bool = message.get("more_body", False)
-        self._write(message.get("body", b""))
+        if self.length_known:
+            self._write(message.get("body", b""))
+        else:
+            self._write_piece(message.get("body", b""), is_last=not more)
         if not more:
             self._finish()
 
     def _head_of(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         lines = [STATUS_LINE[status]]
+        self.length_known = status in WITHOUT_BODY
         for pair in (*self.default_headers, *headers):
             lines.append(b"%b: %b\r\n" % pair)
             if pair[0] == b"content-length":
                 self.expected_content_length = int(pair[1])
+                self.length_known = True
             elif pair == CLOSE:
                 self.keep_alive = False
+        if self.is_chunked:
+            lines.append(b"transfer-encoding: chunked\r\n")
+        elif not self.length_known:
+            self.keep_alive = False
         if not self.keep_alive and CLOSE not in headers:
             lines.append(b"connection: close\r\n")
         head = b"".join(lines)
@@ -146,6 +158,21 @@ class Cycle(RequestResponseCycle):
         else:
             self.transport.write(self.head + body)
         self.head = b""
+
+    @property
+    def is_chunked(self) -> bool:
+        return not self.length_known and self.scope["http_version"] != "1.0"
+
+    def _write_piece(self, body: bytes, *, is_last: bool) -> None:
+        """A piece of an answer whose length nobody knows yet."""
+        head, self.head = self.head, b""
+        if self.scope["method"] == "HEAD":
+            self.transport.write(head)
+            return
+        if self.is_chunked:
+            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            body += b"0\r\n\r\n" if is_last else b""
+        self.transport.write(head + body)
 
     def _finish(self) -> None:
         if self.expected_content_length:

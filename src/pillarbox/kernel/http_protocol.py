@@ -285,6 +285,7 @@ class Protocol(HttpToolsProtocol):
             raise BadRequest("The request is not HTTP/1.1.")
         if any(name == b"transfer-encoding" for name, _ in self.headers):
             raise BadRequest("The request has an ambiguous length.")
+        self.scope["http_version"] = version
 
     def _await_head(self) -> None:
         self.deadline = self.loop.call_later(self.limits.head_seconds, self._close)

@@ -11,17 +11,21 @@ rows, so each walks the index (team_id, id) from the cursor and never past the p
     ) AS page
 
 `$2` is the upper end (null while travelling to newer items), `$3` the lower end (null otherwise) and
-`$4` one more than the limit, or null for all.
+`$4` one more than the limit.
+
+A list that is wanted whole is read a block at a time and sent as it is read (`listed`): however long it is,
+it takes the memory of one block, and other requests are served between two blocks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta, Struct
 
 from pillarbox.kernel.problems import Invalid, InvalidParameter
@@ -32,6 +36,9 @@ S = TypeVar("S")
 
 MOST = 100
 DEFAULT = 20
+BLOCK = 100
+"""Rows that are read at once of a list that is wanted whole."""
+
 NEWEST = UUID(int=2**128 - 1)
 LIMIT_REASON = "Use an integer from 1 to 100."
 
@@ -80,10 +87,12 @@ class Page:
         )
 
     @property
-    def args(self) -> tuple[UUID | None, UUID | None, int | None]:
+    def args(self) -> tuple[UUID | None, UUID | None, int]:
         """Upper end, lower end and how many rows to fetch."""
+        if self.limit is None:
+            raise ValueError("a list that is wanted whole is read in blocks: use `listed`")
         upper = None if self.before else self.after or NEWEST
-        return upper, self.before, None if self.limit is None else self.limit + 1
+        return upper, self.before, self.limit + 1
 
 
 class ListOf(Struct, Generic[T], kw_only=True):
@@ -101,8 +110,10 @@ def paging(cursor: Any) -> dict[str, Any]:
 
 def envelope(rows: Sequence[T], page: Page, shape: Callable[[T], S]) -> ListOf[S]:
     """The list envelope, newest first, from the rows that the pattern above fetched."""
-    more = page.limit is not None and len(rows) > page.limit
-    kept = list(rows[: page.limit] if more else rows)
+    if page.limit is None:
+        raise ValueError("a list that is wanted whole is read in blocks: use `listed`")
+    more = len(rows) > page.limit
+    kept = list(rows[: page.limit])
     if page.before:
         kept.reverse()
     return ListOf(has_more=more, data=[shape(row) for row in kept])
@@ -116,6 +127,55 @@ class HasId(Protocol):
 
 
 Row = TypeVar("Row", bound=HasId)
+Read = Callable[[Page], Awaitable[Sequence[Row]]]
+"""Reads the rows of a page, by the pattern above."""
+
+
+async def listed(read: Read[Row], page: Page, shape: Callable[[Row], S]) -> ListOf[S] | AsyncIterator[bytes]:
+    """The body of the answer: the list envelope, or the same in pieces where it is wanted whole and has more
+    than a block. `read` must not be inside a transaction: nobody knows how slowly the pieces are taken."""
+    if page.limit is not None:
+        return envelope(await read(page), page, shape)
+    block = await _block(read, page.after, page.before)
+    if block.is_last:
+        return ListOf(has_more=False, data=[shape(row) for row in block.rows])
+    return _pieces(read, block, page.before, shape)
+
+
+async def whole(read: Read[Row]) -> list[Row]:
+    """All rows of a list, for commands; a request sends them as they are read (`listed`)."""
+    block = await _block(read, None, None)
+    found = list(block.rows)
+    while not block.is_last:
+        block = await _block(read, found[-1].id, None)
+        found += block.rows
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Block(Generic[Row]):
+    rows: Sequence[Row]
+    is_last: bool
+
+
+async def _block(read: Read[Row], after: UUID | None, end: UUID | None) -> _Block[Row]:
+    """The next rows from the newest on, as far as `end`, which is not among them."""
+    rows = await read(Page(BLOCK, after=after))
+    kept = [row for row in rows[:BLOCK] if end is None or row.id > end]
+    return _Block(kept, len(rows) <= BLOCK or len(kept) < BLOCK)
+
+
+async def _pieces(
+    read: Read[Row], block: _Block[Row], end: UUID | None, shape: Callable[[Row], Any]
+) -> AsyncIterator[bytes]:
+    before = b'{"object":"list","has_more":false,"data":['
+    while block.rows:
+        yield before + msgspec.json.encode([shape(row) for row in block.rows])[1:-1]
+        if block.is_last:
+            break
+        before = b","
+        block = await _block(read, block.rows[-1].id, end)
+    yield b"]}"
 
 
 def ascending(stored: Sequence[Row], page: Page) -> tuple[Sequence[Row], bool]:

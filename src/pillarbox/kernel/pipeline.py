@@ -7,6 +7,7 @@ path parameters → handler (fields, look-ups, effect) → answer → log row (c
 from __future__ import annotations
 
 import time
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -148,7 +149,10 @@ class Api:
         )
         lines = plain_lines(request, reply)
         if lines is None or not exchange.respond(reply.status or 0, lines, reply.body):
-            await _deliver(request, reply, exchange.receive, exchange.send)
+            try:
+                await _deliver(request, reply, exchange.receive, exchange.send)
+            except ClientGone:
+                return
 
     async def _answer(self, request: Request, exchange: Exchange) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
@@ -350,8 +354,10 @@ async def _deliver(request: Request, reply: Reply, receive: Receive, send: Send)
     headers = answer_headers(request, reply)
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if reply.streamed:
-        async for part in reply.body:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+        if request.method != "HEAD":
+            async with aclosing(reply.body) as parts:
+                async for part in parts:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     elif reply.status == 413:
         await send({"type": "http.response.body", "body": reply.body, "more_body": True})

@@ -59,6 +59,8 @@ def answer_headers(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
     headers = standing_headers(request.id, 0 if reply.streamed else len(reply.body), reply.media)
     if reply.status == 204:
         headers = headers[2:]
+    elif reply.streamed:
+        del headers[1]  # its length is in the reply's own headers, or not known yet
     if request.rate is not None:
         headers += rate_headers(request.rate)
     if request.scope["scheme"] == "https":

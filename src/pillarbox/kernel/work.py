@@ -10,7 +10,8 @@ number of claims that ended without one.
 
 Most kinds share one lane. A kind of which thousands may be due at once has one of its own, so that it keeps
 nobody else waiting; it begins small batches, spread over time, from both ends of the queue: what was asked
-for just now does not stand behind all that is merely due.
+for just now does not stand behind all that is merely due. Where jobs wait for servers that a team has chosen,
+teams take turns (`kernel.turns`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.lease_watch import Holding, LeaseWatch
 from pillarbox.kernel.log import get
+from pillarbox.kernel.turns import CANDIDATES, CLAIM_THESE, Candidate, Held, Turns, chosen, overdue
 
 log = get("jobs")
 
@@ -115,6 +117,8 @@ class Job(NamedTuple):
     attempt: int
     tries: int
     created_at: datetime
+    site: str = ""
+    """The host that it waits for, where its kind has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,13 @@ Handler = Callable[[Job], Awaitable[Finished | Postponed | Decided]]
 @dataclass(frozen=True, slots=True)
 class Lane:
     """Kinds that run beside the others: at most `running` at a time, begun `batch` by `batch` with `pause`
-    seconds between while more is due."""
+    seconds between while more is due. One with `turns` has one kind."""
 
     kinds: tuple[str, ...]
     running: int
     batch: int
     pause: float
+    turns: Turns | None = None
 
 
 @dataclass(slots=True)
@@ -159,7 +164,9 @@ class _Track:
     """A lane, and how full it is."""
 
     lane: Lane
-    running: set[asyncio.Task[None]] = field(default_factory=set)
+    running: dict[asyncio.Task[None], tuple[Job, float]] = field(default_factory=dict)
+    """The jobs, and since when they run."""
+
     look_at: float = 0.0
     backlog: bool = False
     latest: bool = False
@@ -189,6 +196,7 @@ class Jobs:
         own = [lane for lane in lanes if handlers.keys() >= set(lane.kinds)]
         self._tracks = [_Track(lane) for lane in (Lane(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
         self._tasks: dict[asyncio.Task[None], Job] = {}
+        self._limits: dict[UUID, asyncio.Timeout] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
@@ -222,15 +230,13 @@ class Jobs:
 
     async def _look(self, track: _Track) -> int:
         room = min(track.lane.running - len(track.running), track.lane.batch)
-        if room <= 0 or not track.lane.kinds:
+        if not track.lane.kinds or (room <= 0 and track.lane.turns is None):
             return 0
-        now, deadline = self._clock.now(), self._clock.boottime() + LEASE.total_seconds() - MARGIN
-        claim = CLAIM_LATEST if track.latest else CLAIM
-        rows = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
-        )
-        track.backlog = len(rows) == room
-        track.latest = track.backlog and not track.latest
+        deadline = self._clock.boottime() + LEASE.total_seconds() - MARGIN
+        if track.lane.turns is None:
+            rows = await self._claim(track, room)
+        else:
+            rows = await self._claim_in_turn(track, track.lane.turns, room)
         jobs = [Job(**row) for row in rows]
         if jobs and self._clock.boottime() >= deadline:
             # This process stood still since it asked: another one may have them by now.
@@ -239,10 +245,46 @@ class Jobs:
         for job in jobs:
             task = asyncio.create_task(self._run(job))
             self._tasks[task] = job
-            track.running.add(task)
+            track.running[task] = job, self._clock.boottime()
             task.add_done_callback(self._tasks.pop)
-            task.add_done_callback(track.running.discard)
+            task.add_done_callback(track.running.pop)
         return len(rows)
+
+    async def _claim(self, track: _Track, room: int) -> Sequence[asyncpg.Record]:
+        now = self._clock.now()
+        claim = CLAIM_LATEST if track.latest else CLAIM
+        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
+            claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
+        )
+        track.backlog = len(rows) == room
+        track.latest = track.backlog and not track.latest
+        return rows
+
+    def _cut_off(self, slot: Held) -> None:
+        """End a job's work, unless it is over and only its outcome is being written."""
+        limit = self._limits.get(slot.job)
+        if limit is not None and not limit.expired():
+            log.info("jobs.cut_off", job=slot.job, seconds=int(slot.seconds))
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    async def _claim_in_turn(self, track: _Track, turns: Turns, room: int) -> Sequence[asyncpg.Record]:
+        """What is next by the rules of `kernel.turns`; where there is no slot, one may be given back."""
+        now, at = self._clock.now(), self._clock.boottime()
+        kind, slots = track.lane.kinds[0], track.lane.running
+        due = await self._pool.fetch(CANDIDATES, kind, now, MOST_DEATHS, slots)
+        candidates = [Candidate(*row) for row in due]
+        held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
+        found = chosen(candidates, held, slots, room) if room > 0 else []
+        track.backlog = bool(candidates)
+        if room <= 0 and (slot := overdue(candidates, held, turns)) is not None:
+            self._cut_off(slot)
+        if not found:
+            return []
+        until = now + LEASE
+        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
+            CLAIM_THESE, self._owner, until, [c.team_id for c in found], [c.id for c in found], now
+        )
+        return rows
 
     async def idle(self) -> None:
         """Return when no job runs."""
@@ -305,7 +347,7 @@ class Jobs:
     async def _run(self, job: Job) -> None:
         outcome: Finished | Postponed | Decided
         try:
-            outcome = await self._handlers[job.kind](job)
+            outcome = await self._handle(job)
         except Exception:
             log.exception("jobs.failed", kind=job.kind, job=job.id)
             outcome = Postponed(self._clock.now() + BROKEN_GAP, "internal_error")
@@ -313,6 +355,24 @@ class Jobs:
             await self._settle(job, outcome)
         except Exception:
             log.exception("jobs.settle_failed", kind=job.kind, job=job.id)
+
+    async def _handle(self, job: Job) -> Finished | Postponed | Decided:
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._limits[job.id] = limit
+                return await self._handlers[job.kind](job)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return Postponed(self._clock.now() + self._gap(job.kind), "cut_off")
+        finally:
+            self._limits.pop(job.id, None)
+
+    def _gap(self, kind: str) -> timedelta:
+        """When a job of this kind is due again that was cut off."""
+        lanes = [track.lane for track in self._tracks if kind in track.lane.kinds]
+        return next((lane.turns.gap for lane in lanes if lane.turns is not None), BROKEN_GAP)
 
     async def _settle(self, job: Job, outcome: Finished | Postponed | Decided) -> None:
         try:

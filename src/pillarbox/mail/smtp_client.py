@@ -48,6 +48,7 @@ class Connection:
         self._timeouts = opening.timeouts
         self._needs_reset = False
         self._is_busy = False
+        self._exchange: Exchange | None = None
         self.host = opening.server_name
         self.address = opening.address
         self.banner = opened.banner
@@ -116,6 +117,7 @@ class Connection:
             observe,
         )
         self._is_busy = True
+        self._exchange = exchange
         try:
             done = await exchange.run(reset=self._needs_reset, reused=self.transactions > 0)
         except BaseException:
@@ -123,6 +125,7 @@ class Connection:
             raise
         finally:
             self._is_busy = False
+            self._exchange = None
         self._needs_reset = exchange.leaves_open
         self.transactions += 1
         return done
@@ -137,6 +140,12 @@ class Connection:
             return True
         self.abort()
         return False
+
+    def hurry(self, seconds: float) -> None:
+        """Give up on the transaction that is under way if the server has been silent for so long; never
+        between the final dot and its answer."""
+        if self._exchange is not None:
+            self._exchange.hurry(seconds)
 
     async def quit(self) -> None:
         """Say goodbye and close; waits for the answer for a few seconds at most."""

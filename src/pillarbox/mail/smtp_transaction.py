@@ -129,6 +129,12 @@ class Exchange:
         ]
         return self._state
 
+    def hurry(self, seconds: float) -> None:
+        """End the connection if the server has been silent for so long and the final dot is not written: it
+        has to forget the mail then (RFC 5321, 4.1.1.4)."""
+        if self._state.stage is not Stage.DOT and self._wire.silent_for >= seconds:
+            self._wire.end("the server was silent while other mail waited for it")
+
     # Refusals that the server's EHLO has already given.
 
     def _refuse_ourselves(self) -> None:

@@ -54,6 +54,7 @@ class Wire(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = math.inf
         self._budget_end = math.inf
+        self._moved_at = self._loop.time()
 
     @property
     def failure(self) -> Reply | None:
@@ -70,6 +71,11 @@ class Wire(asyncio.Protocol):
         """Whether the connection lives, owes no answer and has said nothing of its own accord."""
         return self._failure is None and not self._owed and not self._reader.has_part
 
+    @property
+    def silent_for(self) -> float:
+        """Seconds since the peer has said or taken anything."""
+        return self._loop.time() - self._moved_at
+
     def allow(self, seconds: float) -> None:
         """Start a budget: from now on, waits end when it is used up, whatever their own time-out."""
         self._budget_end = self._loop.time() + seconds
@@ -77,6 +83,8 @@ class Wire(asyncio.Protocol):
     def write(self, data: bytes | memoryview, answers: int) -> None:
         """Hand over bytes that the peer owes `answers` replies to."""
         self._owed += answers
+        if not self._paused:
+            self._moved_at = self._loop.time()
         if self._transport is not None and self._failure is None:
             self._transport.write(data)
 
@@ -146,6 +154,7 @@ class Wire(asyncio.Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
+        self._moved_at = self._loop.time()
         fault = self._reader.feed(data, self._replies)
         if len(self._replies) > self._owed:
             surplus = self._replies[self._owed]
@@ -167,6 +176,7 @@ class Wire(asyncio.Protocol):
         self._paused = True
 
     def resume_writing(self) -> None:
+        self._moved_at = self._loop.time()
         self._paused = False
         self._wake()
 

@@ -7,7 +7,7 @@ kept for a second; so a change counts at the latest one second later in every pr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
@@ -64,10 +64,12 @@ class AddressRules:
 
 
 class _Meaning(NamedTuple):
-    """What a domain means for all its addresses; `operators` is who else gets mail to postmaster."""
+    """What a domain means for all its addresses; `operators` is who else gets mail to postmaster.
+    `takes_feedback`: no other team than the one whose return path this is receives here."""
 
     team_id: UUID | None
     is_return_path: bool
+    takes_feedback: bool
     operators: UUID | None
     is_full: bool = False
 
@@ -129,14 +131,15 @@ class Addresses:
 
     def _place(self, local: str, name: str, meaning: _Meaning) -> Place:
         address = f"{wire_local(local)}@{name}"
-        if meaning.is_return_path and self._is_return_path(local):
+        is_own = name in self._own
+        if (meaning.is_return_path or is_own) and self._is_return_path(local):
             return ForBounces(local, address)
-        if local.lower() == FEEDBACK and (meaning.is_return_path or name in self._own):
+        if local.lower() == FEEDBACK and (meaning.takes_feedback or is_own):
             return ForBounces("", address)
         if meaning.team_id is not None:
             is_full = meaning.is_full and local.lower() not in OPERATORS
             return Refused.FULL if is_full else ForTeam(meaning.team_id, address)
-        if name in self._own:
+        if is_own:
             operators = meaning.operators if local.lower() in OPERATORS else None
             return Refused.UNKNOWN if operators is None else ForTeam(operators, address)
         return Refused.UNKNOWN if meaning.is_return_path else Refused.RELAY
@@ -174,10 +177,11 @@ class Addresses:
         operators = None
         if not self._own.isdisjoint(names):
             operators = await bootstrap.operators_team(self._pool)
-        teams = {name: standing.team_id or by_slug.get(name) for name, standing in known.items()}
+        # What lies below the installation's own domain is no team's to take, whatever one has added.
+        teams = {name: by_slug.get(name) or standing.team_id for name, standing in known.items()}
         full = await self._storage.full({team for team in teams.values() if team is not None})
         found = {
-            name: _Meaning(teams[name], standing.is_return_path, operators, teams[name] in full)
+            name: _meaning_of(teams[name], standing.senders, operators, teams[name] in full)
             for name, standing in known.items()
         }
         if len(self._kept) + len(found) > MOST_KEPT:
@@ -193,3 +197,10 @@ class Addresses:
         labels = [name.removesuffix(end) for name in names if name.endswith(end)]
         teams = await slugs.teams_of(self._pool, labels) if labels else {}
         return {f"{label}{end}": team for label, team in teams.items()}
+
+
+def _meaning_of(
+    team_id: UUID | None, senders: Collection[UUID], operators: UUID | None, is_full: bool
+) -> _Meaning:
+    takes_feedback = bool(senders) and (team_id is None or team_id in senders)
+    return _Meaning(team_id, bool(senders), takes_feedback, operators, is_full)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files
 from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, envelope
+from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, listed
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.receiving import files, queries, wire
@@ -25,7 +26,7 @@ from pillarbox.usage import counting
 )
 async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListItem]]:
     page = Page.read(request.query, default=None)
-    return Reply(envelope(await queries.page(db, page), page, wire.listed))
+    return Reply(await listed(partial(queries.page, db), page, wire.listed))
 
 
 @route(

@@ -507,7 +507,8 @@ CREATE TABLE paused (
     PRIMARY KEY (team_id, destination)
 );
 
--- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`.
+-- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`. `site` is the
+-- host that a job waits for, where its kind has one.
 CREATE TABLE jobs (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
@@ -520,11 +521,13 @@ CREATE TABLE jobs (
     tries        integer     NOT NULL DEFAULT 0,
     reason       text,
     created_at   timestamptz NOT NULL,
+    site         text        NOT NULL DEFAULT '',
     PRIMARY KEY (team_id, id),
     CONSTRAINT jobs_team_kind_subject_key UNIQUE (team_id, kind, subject_id),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX jobs_due ON jobs (due_at) WHERE owner IS NULL;
+CREATE INDEX jobs_of_teams ON jobs (kind, team_id, due_at) WHERE owner IS NULL;
 CREATE INDEX jobs_leased ON jobs (leased_until) WHERE owner IS NOT NULL;
 
 -- Who may hold leases: one row per process, refreshed while it lives.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec import UNSET
 
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.fields import parse
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope, paging
+from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope, listed, paging
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.secrets import KeyRing
@@ -41,7 +43,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
 @route("GET", "/webhooks", needs=Access.FULL, query=PAGING, summary="List webhooks")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.WebhookItem]]:
     page = Page.read(request.query, default=None)
-    return Reply(envelope(await queries.page(db, page), page, wire.item))
+    return Reply(await listed(partial(queries.page, db), page, wire.item))
 
 
 @route("GET", "/webhooks/{webhook_id}", needs=Access.FULL, summary="Retrieve a webhook")

@@ -9,7 +9,7 @@ import asyncpg
 
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end
-from pillarbox.domains.claims.policy import LOOK_AGAIN, Status
+from pillarbox.domains.claims.policy import JOB, LOOK_AGAIN, Status
 from pillarbox.domains.claims.queries import Claim
 from pillarbox.domains.claims.transfer import Transfers, Verdict
 from pillarbox.domains.schedule import next_check
@@ -19,12 +19,16 @@ from pillarbox.kernel.collectors import changed, in_batches
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.log import get
 from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.work import Finished, Job, Postponed
+from pillarbox.kernel.turns import Turns
+from pillarbox.kernel.work import Finished, Job, Lane, Postponed
 
 log = get("domains")
 
 KEPT = timedelta(days=90)
 """How long a claim that is over is kept, where it is not the latest of its domain."""
+
+LANE = Lane((JOB,), running=16, batch=8, pause=0.25, turns=Turns(10.0, timedelta(minutes=1), tries=1_000_000))
+"""Claims wait for name servers that their teams have chosen."""
 
 BATCH = 1000
 

@@ -1,0 +1,125 @@
+"""Whose job is next in a lane whose jobs wait for servers that others have chosen.
+
+Slots go in turn over teams and, inside a team, over sites (the host that a job talks to). A team, and a site,
+gets another slot only while it has fewer than are free: one alone has half of them, two have a third each,
+and so there is nearly always a free slot for somebody who had none. Who has none may have it whatever host he
+asks: a host that somebody else keeps busy is not closed to him. Where all slots are taken all the same,
+whoever has most gives one back after `patience` seconds to a team that has at least two fewer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+# Across teams: what is due of one kind, of each team at most $4, the first of each site before the second of
+# any. The teams are found by one step of the index each, however much one of them has waiting.
+CANDIDATES = """
+    WITH RECURSIVE teams AS (
+        (SELECT team_id FROM jobs WHERE kind = $1 AND owner IS NULL ORDER BY team_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT j.team_id
+                  FROM jobs j
+                 WHERE j.kind = $1 AND j.owner IS NULL AND j.team_id > t.team_id
+                 ORDER BY j.team_id
+                 LIMIT 1)
+          FROM teams t
+         WHERE t.team_id IS NOT NULL
+    )
+    SELECT t.team_id, w.id, w.site
+      FROM teams t
+     CROSS JOIN LATERAL (
+           SELECT id, site, due_at, row_number() OVER (PARTITION BY site ORDER BY due_at) AS turn
+             FROM jobs
+            WHERE team_id = t.team_id AND kind = $1 AND owner IS NULL AND due_at <= $2
+              AND attempt - tries < $3
+            ORDER BY turn, due_at
+            LIMIT $4
+           ) AS w
+     WHERE t.team_id IS NOT NULL
+     ORDER BY w.turn, w.due_at
+     LIMIT 500
+"""
+
+# Across teams: these, as far as nobody has taken them meanwhile.
+CLAIM_THESE = """
+    WITH due AS MATERIALIZED (
+        SELECT j.team_id, j.id
+          FROM unnest($3::uuid[], $4::uuid[]) AS k (team_id, id)
+          JOIN jobs j ON j.team_id = k.team_id AND j.id = k.id
+         WHERE j.owner IS NULL AND j.due_at <= $5
+           FOR UPDATE OF j SKIP LOCKED
+    )
+    UPDATE jobs j
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+      FROM due
+     WHERE j.team_id = due.team_id AND j.id = due.id
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at, j.site
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """That a lane's jobs take turns. A job that is cut off counts as tried and is due again after `gap`; one
+    that was tried `tries` times is never cut off, so no job fails for want of time that others took."""
+
+    patience: float
+    gap: timedelta
+    tries: int
+
+
+class Candidate(NamedTuple):
+    """A job that is due."""
+
+    team_id: UUID
+    id: UUID
+    site: str
+
+
+class Held(NamedTuple):
+    """A slot that is taken: by whom, for how many seconds, and how often its job was tried before."""
+
+    team_id: UUID
+    site: str
+    job: UUID
+    seconds: float
+    tries: int
+
+
+def chosen(candidates: Sequence[Candidate], held: Iterable[Held], slots: int, most: int) -> list[Candidate]:
+    """Which of these begin now, `most` of them, where there are so many slots in all."""
+    held = list(held)
+    teams, sites = Counter(slot.team_id for slot in held), Counter(slot.site for slot in held)
+    free, found, left = slots - len(held), list[Candidate](), list(candidates)
+    while left and len(found) < min(most, slots - len(held)):
+        share = max(1, free)
+        fit = [
+            c
+            for c in left
+            if not teams[c.team_id] or (teams[c.team_id] < share and (not c.site or sites[c.site] < share))
+        ]
+        if not fit:
+            break
+        best = min(fit, key=lambda c: (teams[c.team_id], sites[c.site]))
+        left.remove(best)
+        found.append(best)
+        teams[best.team_id] += 1
+        sites[best.site] += 1
+        free -= 1
+    return found
+
+
+def overdue(candidates: Iterable[Candidate], held: Sequence[Held], turns: Turns) -> Held | None:
+    """The slot to give back where none is free: the oldest of the team that has most of them, if a team that
+    has at least two fewer waits and the slot was held for long enough."""
+    teams = Counter(slot.team_id for slot in held)
+    fewest = min((teams[candidate.team_id] for candidate in candidates), default=None)
+    old = [slot for slot in held if slot.seconds >= turns.patience and slot.tries < turns.tries]
+    slot = max(old, key=lambda slot: (teams[slot.team_id], slot.seconds), default=None)
+    if slot is None or fewest is None or teams[slot.team_id] < fewest + 2:
+        return None
+    return slot
