@@ -142,7 +142,7 @@ class Commits:
     # What is written -------------------------------------------------------------------------------
 
     def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _Prepared:
-        rows = Rows(self._owner, self._clock.now() + LEASE)
+        rows = Rows(self._owner, self._clock.now(), LEASE)
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
                 rows.add(draft, leased=is_leased and draft.is_immediate)

@@ -76,11 +76,11 @@ WRITE_FIRST = """
            SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
           FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text::text[],
                       $5::text::timestamptz[], $6::text::timestamptz[], $7::text::text[], $8::text::text[],
-                      $9::text::timestamptz[], $10::text::timestamptz[], $11::text::timestamptz[])
+                      $9::text::timestamptz[], $10::text::timestamptz[])
                AS k (team_id, id, position, state, sent_at, delayed_at, bounce_type, last_event,
-                     last_event_at, email_sent_at, since)
+                     last_event_at, email_sent_at)
          WHERE e.team_id = k.team_id AND e.id = k.id
-           AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+           AND e.last_event = 'queued' AND e.sent_at IS NULL
         RETURNING e.team_id, e.id, e.domain_id, e.domain_name, e.broadcast_id,
                   k.position, k.state, k.sent_at AS first_sent_at, k.delayed_at, k.bounce_type
     ), fates AS (
@@ -104,7 +104,7 @@ FIRST_HEADS = """
        SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
       FROM json_to_recordset($1::text::json)
            AS k (team_id uuid, email_id uuid, last_event text, last_event_at timestamptz,
-                 email_sent_at timestamptz, since timestamptz, domain_id uuid, domain_name text,
+                 email_sent_at timestamptz, domain_id uuid, domain_name text,
                  broadcast_id uuid)
      CROSS JOIN LATERAL (
            SELECT x.ctid AS place
@@ -112,7 +112,7 @@ FIRST_HEADS = """
             WHERE x.team_id = k.team_id AND x.id = k.email_id
            OFFSET 0) AS found
      WHERE e.ctid = found.place
-       AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+       AND e.last_event = 'queued' AND e.sent_at IS NULL
        AND e.domain_name = k.domain_name AND e.domain_id IS NOT DISTINCT FROM k.domain_id
        AND e.broadcast_id IS NOT DISTINCT FROM k.broadcast_id
     RETURNING e.id
@@ -198,7 +198,7 @@ async def write(
 
 
 class First(NamedTuple):
-    """What the first events of an email with one recipient in them make of both; `since` is the earliest."""
+    """What the first events of an email with one recipient in them make of both."""
 
     team_id: UUID
     email_id: UUID
@@ -207,7 +207,6 @@ class First(NamedTuple):
     last_event: str
     last_event_at: datetime
     sent_at: datetime | None
-    since: datetime
 
 
 class Crossed(Exception):  # noqa: N818 - the transaction is repeated without the assumption
@@ -248,7 +247,6 @@ def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
                 "last_event": first.last_event,
                 "last_event_at": first.last_event_at,
                 "email_sent_at": first.sent_at,
-                "since": first.since,
             }
         )
         fate = first.fate

@@ -17,7 +17,7 @@ from pillarbox.kernel.together import Expected, Statement
 from pillarbox.timeline import queries
 from pillarbox.timeline.batch import Batch, Published
 from pillarbox.timeline.queries import Belongs, Crossed, First, Wanted
-from pillarbox.timeline.rules import RANK, Entry, Fate, Kind, Opening, Step, step
+from pillarbox.timeline.rules import Entry, Fate, Kind, Opening, Step, place, step
 
 __all__ = ["Announcer", "Belongs", "Crossed", "Published", "Timeline"]
 
@@ -227,11 +227,10 @@ def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] |
         if moved is None or position is None or entry.position != position:
             return None
         fate = moved.fate
-        if moved.shows and (entry.at, RANK[entry.kind]) > (head[1], RANK[head[0]]):
+        if moved.shows and place(entry.kind, entry.at) > place(*head):
             head = (entry.kind, entry.at)
         steps.append((entry, moved))
     if position is None or any(fate[4:]):
         return None
-    since = min(entry.at for entry in entries)
     team_id, email_id = entries[0][:2]
-    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at, since), steps
+    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at), steps

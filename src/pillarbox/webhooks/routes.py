@@ -68,7 +68,7 @@ async def update(request: Request, db: TeamDb) -> Reply:
     kinds = None if change.events is UNSET else wire.kinds_of(change.events)
     status = None if change.status is UNSET else change.status
     webhook_id = request.uuid("webhook_id")
-    now = request.use(Ids).stamp().at
+    now = request.use(Ids).now()
     if not await queries.change(db, webhook_id, endpoint, kinds, status, now):
         raise NotFound("Webhook")
     return Reply(wire.WebhookRef("webhook", webhook_id))
@@ -83,8 +83,8 @@ async def update(request: Request, db: TeamDb) -> Reply:
 )
 async def remove(request: Request, db: TeamDb) -> Reply:
     webhook_id = request.uuid("webhook_id")
-    stamp = request.use(Ids).stamp()
-    if not await queries.delete(db, webhook_id, stamp):
+    ids = request.use(Ids)
+    if not await queries.delete(db, webhook_id, ids.new(), ids.now()):
         raise NotFound("Webhook")
     return Reply(wire.DeletedWebhook("webhook", webhook_id, deleted=True))
 
@@ -100,7 +100,7 @@ async def rotate(request: Request, db: TeamDb) -> Reply:
     webhook_id = request.uuid("webhook_id")
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), webhook_id, secret)
-    if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).stamp().at):
+    if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).now()):
         raise NotFound("Webhook")
     return Reply(wire.WebhookSecret("webhook", webhook_id, secret))
 
