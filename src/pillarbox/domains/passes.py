@@ -172,9 +172,7 @@ class Passes:
             found.append(began + gap)
         if now.waiting is not None and now.waiting.selector != after.selector:
             young = now.at - now.waiting.created_at < PATIENCE
-            # It has the time of an id, which may be ahead of the clock.
-            since = min(now.waiting.created_at, began)
-            found.append(next_check(since, began) if young else began + daily(chance))
+            found.append(next_check(now.waiting.created_at, began) if young else began + daily(chance))
         retiring = [key.retires_at for key in now.keys if key.retires_at and key.retires_at > now.at]
         return min([*found, *retiring], default=None)
 
