@@ -144,6 +144,7 @@ from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
 from pillarbox.smtp.inbound import InboundDesk
 from pillarbox.smtp.local import LocalDesk
 from pillarbox.smtp.submission import SubmissionDesk
+from pillarbox.teams.allowances import Allowances
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
@@ -567,6 +568,7 @@ class House:
             self.meter,
             Limits(self.settings.rate_limit, self.settings.most_domains),
         )
+        services.add(Allowances(self.settings.most_webhooks, self.settings.most_api_keys))
         services.add(self.journal, Journal)
         services.add(self.meter, Meter)
         if self.settings.route.kind is RouteKind.CAPTURE:

@@ -12,6 +12,7 @@ from pillarbox.kernel.paging import Page, envelope
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.secrets import KeyRing
+from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks import queries, signing_secrets, wire
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.log import DeliveryLog, webhook_of
@@ -32,6 +33,7 @@ async def create(request: Request, db: TeamDb) -> Reply:
     wanted = parse(wire.NewWebhook, request.json())
     endpoint = request.use(EndpointRules).check(wanted.endpoint)
     kinds = wire.kinds_of(wanted.events)
+    await request.use(Allowances).admit_webhook(db)
     stamp = request.use(Ids).stamp()
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), stamp.id, secret)
