@@ -1,4 +1,4 @@
-"""How many webhooks and API keys a team may have (webhooks.md 1.1, api-keys.md): settings, and a team's own."""
+"""How many webhooks and API keys a team may have: the installation's number, or its own."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ its own team.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -310,10 +311,10 @@ async def store(
         given = (rows_json(rows.emails), rows.html, rows.text, rows.owner, rows.leased_until, rows.now)
         last = Statement(STORE, (*last.args, *given))
     origins: Origins = {}
-    wanted: dict[UUID, set[str]] = {}
+    wanted: dict[UUID, Counter[str]] = {}
     for row in await together(conn, writes, last):
         if row["address"] is None:
-            wanted.setdefault(row["team_id"], set()).update(row["events"])
+            wanted.setdefault(row["team_id"], Counter()).update(row["events"])
         else:
             origins[row["team_id"], row["address"]] = row["origin"]
     return origins, wanted

@@ -4,12 +4,13 @@ matches on `team_id` and the key of the row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, literal
+from pillarbox.kernel.db import Connection, Source, literal
 from pillarbox.kernel.together import Expected, Statement, rows_json, together
 from pillarbox.timeline.rules import Fate
 
@@ -272,8 +273,8 @@ def nobody_told(teams: Collection[UUID]) -> Expected:
     return Expected(WANTED, (literal(teams),), 0)
 
 
-Wanted = Mapping[UUID, Collection[str]]
-"""The kinds of events that each team's webhooks want, for teams that have any."""
+Wanted = Mapping[UUID, Counter[str]]
+"""How many webhooks of each team want which kind of event, for teams that have any."""
 
 
 def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
@@ -287,10 +288,19 @@ def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
 async def append(conn: Connection, lines: Sequence[Row], increments: Sequence[Row]) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
     teams = {line["team_id"] for line in lines}
-    wanted: dict[UUID, set[str]] = {}
-    for row in await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))):
-        wanted.setdefault(row["team_id"], set()).update(row["events"])
-    return wanted
+    return _counted(await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))))
+
+
+async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:
+    """Which of these teams want to be told of what."""
+    return _counted(await source.fetch(WANTED, literal(teams)))
+
+
+def _counted(rows: Iterable[Any]) -> Wanted:
+    found: dict[UUID, Counter[str]] = {}
+    for row in rows:
+        found.setdefault(row["team_id"], Counter()).update(row["events"])
+    return found
 
 
 async def move_emails(
