@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -25,7 +28,9 @@ from bench.kit.processes import Meter, shares, tree
 from bench.kit.receivers import http_receiver
 from bench.kit.server import KEY, Server, serving
 from bench.kit.sinks import smtp_sink
-from pillarbox.kernel.ids import untagged
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids, untagged
+from pillarbox.teams.bootstrap import create_team
 from pillarbox.webhooks.dispatch import census, queries
 from pillarbox.webhooks.dispatch.claims import LEASE, NOWHERE, PLACES_PER_PAGE
 from pillarbox.webhooks.dispatch.lanes import MOST_CLAIMED
@@ -36,10 +41,20 @@ MAILS, MAILS_SHORT = 30_000, 1_500
 PENDING, PENDING_SHORT = 1_000_000, 20_000
 HANGING = 100
 EVENTS, EVENTS_SHORT = 300, 40
+FAN_OUT, FAN_OUT_SHORT = 50, 10
 PAUSE = 0.05
+ONE = {
+    "from": "onboarding@resend.dev",
+    "to": "delivered@resend.dev",
+    "subject": "Tide report",
+    "text": "High water at noon.",
+}
 KIND = "email.delivered"
 EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
-OPEN_TO_LOOPBACK = ("--webhooks-allow-http", "true", "--allow-private", "127.0.0.0/8")
+OPEN_TO_LOOPBACK = (
+    *("--webhooks-allow-http", "true", "--allow-private", "127.0.0.0/8"),
+    *("--most-webhooks", str(HANGING + 1)),
+)
 SECONDS = 900.0
 
 HAPPENED = """
@@ -75,6 +90,7 @@ def measure(report: Report) -> None:
     lag(report, hanging=0)
     lag(report, hanging=HANGING)
     send_path(report)
+    beside_a_large_fan_out(report)
     a_million(report)
 
 
@@ -223,6 +239,113 @@ def delivered(report: Report, server: Server, requests: Path, mails: int) -> flo
         began,
     )[0]
     return float(row["delivered"]) / float(row["took"].total_seconds())
+
+
+# Beside a team with many webhooks -----------------------------------------------------------------------
+
+
+def beside_a_large_fan_out(report: Report) -> None:
+    """How long another team waits for its answers while one with fifty webhooks of all events sends batches.
+
+    Nothing is posted: what is measured is what the rows of the deliveries cost those who share the database.
+    """
+    batches, mails = (FAN_OUT_SHORT if report.short else FAN_OUT), 100
+    hooks = 50
+    data = report.folder / "fan-out"
+    with serving(report, data, roles="api,delivery,jobs", more=OPEN_TO_LOOPBACK) as server:
+        server.trust()
+        for _ in range(hooks):
+            subscribe(server, "http://127.0.0.1:9/", *EMAIL_KINDS)
+        other = asyncio.run(another_team(server))
+        alone, done_alone = answers(server, other, seconds=3.0)
+        rows = batches * mails * 2 * hooks
+        busy = threading.Thread(target=send_batches, args=(server, batches, mails, rows))
+        began = time.monotonic()
+        busy.start()
+        beside, done_beside = answers(server, other, busy=busy)
+        took = time.monotonic() - began
+    report.note(f"{rows:,} deliveries were written within {took:.1f} s")
+    note = f"alone p50 {load.percentile(alone, 50):.0f} ms, p99 {load.percentile(alone, 99):.0f} ms; "
+    note += f"beside p50 {load.percentile(beside, 50):.0f} ms, {len(beside)} requests"
+    report.figure(
+        f"accept of another team beside {hooks} webhooks × {batches} batches, p99",
+        load.percentile(beside, 99),
+        "ms",
+        at_most(500),
+        note=note,
+    )
+    note = (
+        f"alone p50 {load.percentile(done_alone, 50):.0f} ms, p99 {load.percentile(done_alone, 99):.0f} ms; "
+    )
+    note += f"beside p50 {load.percentile(done_beside, 50):.0f} ms"
+    report.figure(
+        "the same, until the outcome of its mail is committed, p99",
+        load.percentile(done_beside, 99),
+        "ms",
+        at_most(1500),
+        note=note,
+    )
+
+
+async def another_team(server: Server) -> str:
+    """The token of a second team."""
+    conn = await server.connect()
+    try:
+        made = await create_team(conn, name="Quay", email="owner@quay.example", ids=Ids(SystemClock()))
+    finally:
+        await conn.close()
+    return made.token
+
+
+def answers(
+    server: Server, token: str, seconds: float = 0.0, busy: threading.Thread | None = None
+) -> tuple[list[float], list[float]]:
+    """Milliseconds until the answer of one mail after the other, and until it shows as delivered; for so long
+    or while the thread works. Both in ascending order."""
+    client = server.connection()
+    answered, delivered = [], []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or (busy is not None and busy.is_alive()):
+        began = time.perf_counter()
+        email = posted(client, "/emails", token, ONE)["id"]
+        answered.append((time.perf_counter() - began) * 1000)
+        while asked(client, f"/emails/{email}", token)["last_event"] != "delivered":
+            time.sleep(0.002)
+        delivered.append((time.perf_counter() - began) * 1000)
+    return sorted(answered), sorted(delivered)
+
+
+def send_batches(server: Server, batches: int, mails: int, rows: int) -> None:
+    """Send them, and return when so many deliveries to webhooks are written."""
+    client = server.connection()
+    for _ in range(batches):
+        posted(client, "/emails/batch", KEY, [ONE] * mails)
+    tools.wait_for(
+        lambda: server.number("SELECT count(*) FROM webhook_deliveries") >= rows,
+        "the last delivery's row",
+        SECONDS,
+        pause=0.5,
+    )
+
+
+def posted(client: HTTPConnection, path: str, token: str, body: object) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    client.request("POST", path, json.dumps(body), headers)
+    return replied(client)
+
+
+def asked(client: HTTPConnection, path: str, token: str) -> dict[str, Any]:
+    client.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    return replied(client)
+
+
+def replied(client: HTTPConnection) -> dict[str, Any]:
+    response = client.getresponse()
+    said = response.read()
+    if response.status != 200:
+        raise RuntimeError(f"{response.status} {said[:300]!r}")
+    found: dict[str, Any] = json.loads(said)
+    return found
 
 
 # A million ----------------------------------------------------------------------------------------------

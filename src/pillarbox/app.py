@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ from pillarbox.delivery.depth import Depth
 from pillarbox.delivery.engine import Carrier, Engine
 from pillarbox.delivery.familiar import Familiar, familiar_rounds
 from pillarbox.delivery.items import Item
+from pillarbox.delivery.misdated import misdated_items
 from pillarbox.delivery.neighbours import Neighbours
 from pillarbox.delivery.network import Network
 from pillarbox.delivery.pausing import Pauses
@@ -83,7 +85,8 @@ from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.collectors import own_rounds
+from pillarbox.kernel.clock_watch import ClockWatch, Mend
+from pillarbox.kernel.collectors import misdated_keys, own_rounds
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
 from pillarbox.kernel.db import ENGINE, open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
@@ -143,6 +146,7 @@ from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
 from pillarbox.smtp.inbound import InboundDesk
 from pillarbox.smtp.local import LocalDesk
 from pillarbox.smtp.submission import SubmissionDesk
+from pillarbox.teams.allowances import Allowances
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_rounds
@@ -157,6 +161,7 @@ from pillarbox.webhooks.dispatch import figures as webhook_figures
 from pillarbox.webhooks.dispatch.census import WebhookCensus
 from pillarbox.webhooks.dispatch.claims import Claims as WebhookClaims
 from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.settle import Settler as WebhookSettler
 from pillarbox.webhooks.endpoints import EndpointRules
@@ -293,6 +298,7 @@ class House:
         self.submission = self._submission()
         self.smtp = self._smtp_doors()
         self.rounds = self._rounds()
+        self.clock_watch = ClockWatch(pool, seams.clock, self.ids, self.mends())
         checking = self._checking(seams)
         self.jobs = Jobs(
             pool,
@@ -570,6 +576,7 @@ class House:
             Limits(self.settings.rate_limit, self.settings.most_domains),
             ApiDocument(self.settings.public_url, WEBHOOKS),
         )
+        services.add(Allowances(self.settings.most_webhooks, self.settings.most_api_keys))
         services.add(self.journal, Journal)
         services.add(self.meter, Meter)
         if self.settings.route.kind is RouteKind.CAPTURE:
@@ -589,6 +596,15 @@ class House:
         services.add(self.credentials, Credentials)
         services.add(self.idempotency, IdempotencyStore)
         return services
+
+    def mends(self) -> list[Mend]:
+        """What corrects rows that were dated by a clock that was ahead."""
+        return [
+            partial(rounds.bring_forward, self.pool, self.rounds),
+            partial(misdated_keys, self.pool),
+            partial(misdated_items, self.pool),
+            partial(misdated_deliveries, self.pool),
+        ]
 
     def _delivery_log(self) -> DeliveryLog:
         days = self.settings.webhooks_retention_days
@@ -631,7 +647,9 @@ class App:
             await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
         await house.maintenance.look()
-        kept = (house.last_used.run(), house.journal.run(), house.maintenance.run(), house.depth.run())
+        kept = [house.last_used.run(), house.journal.run(), house.maintenance.run(), house.depth.run()]
+        if house.runtime.index == 0:
+            kept.append(house.clock_watch.run())
         self._writing = [*map(asyncio.create_task, kept), *self._counting()]
         if house.smtp is not None:
             await house.smtp.open()

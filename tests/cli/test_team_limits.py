@@ -48,6 +48,16 @@ def test_a_team_may_have_a_number_of_domains(empty: Installation) -> None:
     assert empty.json("teams", "show", "Harbor")["most_domains"] is None
 
 
+def test_a_team_may_have_a_number_of_webhooks_and_keys(empty: Installation) -> None:
+    made_team(empty)
+    assert empty.run("teams", "set", "Harbor", "--most-webhooks", "7").stdout == "Harbor: webhooks 7\n"
+    assert empty.run("teams", "set", "Harbor", "--most-api-keys", "3").stdout == "Harbor: api keys 3\n"
+    shown = empty.json("teams", "show", "Harbor")
+    assert (shown["most_webhooks"], shown["most_api_keys"]) == (7, 3)
+    back = empty.run("teams", "set", "Harbor", "--most-webhooks", "default").stdout
+    assert back == "Harbor: webhooks 50 (default)\n"
+
+
 def test_show_is_for_people_too(empty: Installation) -> None:
     made_team(empty)
     empty.run("teams", "set", "Harbor", "--monthly-quota", "2000")

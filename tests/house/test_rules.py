@@ -201,3 +201,9 @@ def test_pins_carry_hashes_and_no_address() -> None:
         assert packages
         assert pins.count("--hash=sha256:") >= len(packages)
         assert "://" not in pins
+
+
+def test_no_instant_is_taken_from_an_id() -> None:
+    """Ids may be ahead of the clock; what is due is reckoned from `Ids.now` or the clock itself."""
+    users = [str(path.relative_to(SOURCE)) for path in modules() if "stamp().at" in path.read_text("utf-8")]
+    assert users == []

@@ -39,6 +39,7 @@ from pillarbox.kernel.room import Room
 from pillarbox.kernel.routing import RouteTable, collect
 from pillarbox.kernel.secrets import KeyRing
 from pillarbox.kernel.services import Services
+from pillarbox.teams.allowances import Allowances
 from pillarbox.teams.bootstrap import MadeTeam, create_team
 from pillarbox.webhooks.publish import Publisher
 
@@ -91,6 +92,7 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
     services.add(Workshop(here, ring, ids, Publisher(ids)))
     services.add(ClaimRules())
+    services.add(Allowances())
     services.add(Senders(pool, clock))
     services.add(Room(clock, []))
     services.add(BlobStore(Folder(Path("blobs-of-no-test"))))

@@ -11,7 +11,7 @@ START = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
 
 
 class ManualClock:
-    """Wall time and boot time move together, and only by `advance`; sleepers wake in order of time."""
+    """Both times move by `advance`, wall time alone by `jump`; sleepers wake in order of time."""
 
     def __init__(self, now: datetime = START) -> None:
         self._now = now
@@ -39,6 +39,10 @@ class ManualClock:
             woken = heapq.heappop(self._sleepers)[2]
             if not woken.done():
                 woken.set_result(None)
+
+    def jump(self, by: timedelta | float) -> None:
+        """Set the wall clock, as an administrator or a wrong time server does; boot time stays."""
+        self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)
 
     def set(self, now: datetime) -> None:
         """Jump to an instant ahead."""

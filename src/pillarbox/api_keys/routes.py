@@ -15,6 +15,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.recording import recorded
 from pillarbox.kernel.routing import Access, route
+from pillarbox.teams.allowances import Allowances
 
 
 @route(
@@ -32,6 +33,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
     domain_id: UUID | None = None
     if permission is Permission.SENDING:
         domain_id = reference(request.json(), "domain_id")
+    await request.use(Allowances).admit_api_key(db)
     made = await keys.create(
         db, request.use(Ids), name=wanted.name, permission=permission, domain_id=domain_id
     )

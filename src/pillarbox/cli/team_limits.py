@@ -47,6 +47,8 @@ LIMITS: Final = (
     Limit("log_retention_days", "Days logs are kept", 36_500, DEFAULT, "log_retention_days"),
     Limit("metrics_retention_days", "Days metrics are kept", 36_500, DEFAULT, "metrics_retention_days"),
     Limit("most_domains", "Domains", 1_000_000, DEFAULT, "most_domains"),
+    Limit("most_webhooks", "Webhooks", 500, DEFAULT, "most_webhooks"),
+    Limit("most_api_keys", "API keys", 100_000, DEFAULT, "most_api_keys"),
 )
 
 

@@ -46,6 +46,12 @@ MetricsDays = Annotated[
 MostDomains = Annotated[
     str | None, typer.Option(metavar="N", help="Domains that the team may have; 'default': as all teams.")
 ]
+MostWebhooks = Annotated[
+    str | None, typer.Option(metavar="N", help="Webhooks that the team may have; 'default': as all teams.")
+]
+MostApiKeys = Annotated[
+    str | None, typer.Option(metavar="N", help="API keys that the team may have; 'default': as all teams.")
+]
 
 
 @group.command("create")
@@ -98,6 +104,8 @@ def set_(
     log_retention_days: LogDays = None,
     metrics_retention_days: MetricsDays = None,
     most_domains: MostDomains = None,
+    most_webhooks: MostWebhooks = None,
+    most_api_keys: MostApiKeys = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -110,6 +118,8 @@ def set_(
         "log_retention_days": log_retention_days,
         "metrics_retention_days": metrics_retention_days,
         "most_domains": most_domains,
+        "most_webhooks": most_webhooks,
+        "most_api_keys": most_api_keys,
     }
     perform(lambda reach: set_limits(reach, team, texts), data=data, database_url=database_url)
 

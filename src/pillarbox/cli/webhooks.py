@@ -150,9 +150,8 @@ async def trigger(reach: Reach, team: str | None, kind: str) -> int:
 
     owner = await one_team(reach, team)
     ids = Ids(SystemClock())
-    stamp = ids.stamp()
     async with transaction(reach.pool) as conn:
-        await Publisher(ids).publish(conn, [Event(owner.id, known(kind), stamp.at, dict(SAMPLES[kind]))])
+        await Publisher(ids).publish(conn, [Event(owner.id, known(kind), ids.now(), dict(SAMPLES[kind]))])
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
         raise Refused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")

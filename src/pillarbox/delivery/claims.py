@@ -158,7 +158,8 @@ class Claims:
     async def recover(self) -> int:
         """Free items whose lease has surely run out, and those of dead processes on this host."""
         now = self._clock.now()
-        lost = self._expiry.lost(await queries.expired(self._pool, now), self._clock.boottime())
+        expired = await queries.expired(self._pool, now, now + 2 * LEASE)
+        lost = self._expiry.lost(expired, self._clock.boottime())
         freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_neighbours():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)

@@ -2,8 +2,9 @@
 
 Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
 all processes look as if they had ended long ago, and a neighbour whose clock is wrong sees them so for ever.
-But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only when it has
-looked expired, unchanged, for longer than the renewals are apart, on a clock that never jumps.
+One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is that long. But
+a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only when it has looked
+expired, or too long, unchanged, for longer than the renewals are apart, on a clock that never jumps.
 """
 
 from __future__ import annotations

@@ -104,11 +104,11 @@ PARK = """
 
 # Across teams: leases that look expired.
 EXPIRED = """
-    SELECT team_id, email_id, grp, leased_until
-      FROM deliveries
-     WHERE owner IS NOT NULL AND leased_until < $1
-     ORDER BY leased_until
-     LIMIT $2
+    (SELECT team_id, email_id, grp, leased_until FROM deliveries
+      WHERE owner IS NOT NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
+     UNION ALL
+    (SELECT team_id, email_id, grp, leased_until FROM deliveries
+      WHERE owner IS NOT NULL AND leased_until > $3 ORDER BY leased_until DESC LIMIT $2)
 """
 
 # Items whose process went silent. They go out once more and count as uncertain; those that were begun too
@@ -335,9 +335,9 @@ async def park(conn: Source, lanes: Sequence[tuple[UUID, str]], until: datetime,
     await conn.execute(PARK, *zip(*lanes, strict=True), until, reason)
 
 
-async def expired(conn: Source, now: datetime, most: int = 1000) -> list[Lease]:
-    """Leases that look expired, the longest ones first."""
-    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, most)]
+async def expired(conn: Source, now: datetime, beyond: datetime, most: int = 1000) -> list[Lease]:
+    """Leases that look expired, the longest ones first, and those that end after `beyond`."""
+    return [Lease(**row) for row in await conn.fetch(EXPIRED, now, most, beyond)]
 
 
 async def free_expired(conn: Source, lost: Sequence[Lease], now: datetime, rule: Quarantine) -> list[Freed]:

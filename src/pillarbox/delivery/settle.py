@@ -23,6 +23,7 @@ from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
+from pillarbox.kernel.team_lanes import TeamLanes
 from pillarbox.kernel.together import Unmet, outright
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Crossed, Timeline
@@ -36,12 +37,24 @@ KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
 
 RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
 PAUSE = 0.5
+LIGHT = 4
+"""A settlement of which more deliveries to webhooks come is committed in a lane of its team."""
+
+MOST_ROWS = 2000
+"""So many deliveries to webhooks go into one commit, unless one settlement alone makes more."""
+
+ROW_WEIGHT = 4096
+
 MOST_REFUSALS = 10
 """How often a settlement that the database refuses, for a reason nobody foresaw, is offered to it."""
 
 
 async def keep_nothing(_conn: Connection, _settled: Sequence[Settlement]) -> None:
     """For routes other than `capture`."""
+
+
+class _Heavy(Exception):  # noqa: N818 - it is committed in another lane
+    """The team has more webhooks than was known: nothing of this settlement was written."""
 
 
 class Settler:
@@ -74,13 +87,25 @@ class Settler:
             most_waiting=1 << 40,
             shared=RETRIED,
         )
+        self._lanes: TeamLanes[Settlement, None] = TeamLanes(
+            self._flush_lane,
+            kind="settle webhooks",
+            weigh=lambda s: max(s.weight, self._rows(s) * ROW_WEIGHT),
+            most_weight=MOST_ROWS * ROW_WEIGHT,
+            most_waiting=1 << 40,
+            shared=RETRIED,
+        )
 
     async def settle(self, settlement: Settlement) -> None:
         """Return when the settlement is committed, however long the database is away."""
         refusals = 0
         while True:
             try:
+                if self._is_heavy(settlement):
+                    return await self._lanes.submit(settlement.item.team_id, settlement)
                 return await self._commits.submit(settlement)
+            except _Heavy:
+                continue
             except RETRIED as trouble:
                 log.warning(
                     "delivery.settle_waits", email=settlement.item.email_id, trouble=repr(trouble)[:200]
@@ -93,11 +118,46 @@ class Settler:
                 log.exception("delivery.settle_refused", email=settlement.item.email_id, refusals=refusals)
             await asyncio.sleep(PAUSE)
 
-    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[None]:
+    async def _flush(self, batch: Sequence[Settlement]) -> Sequence[BaseException | None]:
+        """What many teams share; what turns out to be heavy is left to its lane."""
+        await self._learn(batch)
+        light = [s for s in batch if not self._is_heavy(s)]
+        if light and not await self._outright(light):
+            await self._learn(light, anew=True)
+            light = [s for s in light if not self._is_heavy(s)]
+            if light:
+                await self._step_by_step(light)
+        figures.settled(light)
+        written = {id(s) for s in light}
+        return [None if id(s) in written else _Heavy() for s in batch]
+
+    async def _flush_lane(self, batch: Sequence[Settlement]) -> Sequence[None]:
+        """What one team has."""
+        await self._learn(batch)
         if not await self._outright(batch):
             await self._step_by_step(batch)
         figures.settled(batch)
         return [None] * len(batch)
+
+    # Deliveries to webhooks ------------------------------------------------------------------------
+
+    def _rows(self, settlement: Settlement) -> int:
+        kinds = [entry.kind for entry in settlement.entries]
+        return self._timeline.fan_out(settlement.item.team_id, kinds)
+
+    def _is_heavy(self, settlement: Settlement) -> bool:
+        return self._rows(settlement) > LIGHT
+
+    async def _learn(self, batch: Sequence[Settlement], *, anew: bool = False) -> None:
+        """Look what webhooks the teams of the batch have now, if it is some time since the last look. A team
+        that had none is looked at only `anew`: as long as it has none, its settlements are written outright
+        and cost nothing more."""
+        teams = {s.item.team_id for s in batch}
+        if not anew:
+            teams = {team for team in teams if self._timeline.has_webhooks(team)}
+        await self._timeline.learn(self._pool, teams, self._clock.boottime())
+
+    # What is written -------------------------------------------------------------------------------
 
     async def _outright(self, batch: Sequence[Settlement]) -> bool:
         """Write the batch in one statement, if it is nothing but ends of items that nobody else has, with the

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import asyncpg
 
-from pillarbox.doctor import machine
+from pillarbox.doctor import clocks, machine
 from pillarbox.doctor.checks import Check
 from pillarbox.doctor.doors import listening, way_back
 from pillarbox.doctor.naming import naming
@@ -56,6 +56,8 @@ async def examined(patient: Patient, outside: Outside) -> list[Check]:
         *doors,
         *await standing(patient.pool, outside.clock.now()),
         await machine.clock(patient.pool, outside.clock),
+        await clocks.jumps(patient.pool),
+        await clocks.future(patient.pool, outside.clock.now()),
         *machine.disk(disks_of(settings.data, settings.blobs), patient.measure),
         *await machine.database(patient.pool, patient.connections),
     ]

@@ -37,7 +37,7 @@ async def begin(db: TeamDb, domain_id: UUID, shop: Workshop) -> None:
         raise NotFound("Domain")
     if domain.claim_id is not None:
         raise ClaimFirst
-    now = shop.ids.stamp().at
+    now = shop.ids.now()
     proof = await proof_needed(db, shop.here)
     after = replace(domain, states=begun(domain.states, needed(domain, proof=proof), now))
     await check_queries.begin(db, domain.id, after.states, now)

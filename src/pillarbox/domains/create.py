@@ -128,9 +128,9 @@ async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
 async def make_key(shop: Workshop) -> StoredKey:
     """A DKIM key for this installation's selector, made in a thread and sealed."""
     pair = await asyncio.to_thread(generate_rsa_key)
-    stamp = shop.ids.stamp()
-    sealed = shop.ring.seal(pair.private, seal_context(stamp.id))
-    return StoredKey(stamp.id, shop.here.selector, pair.public, sealed, stamp.at)
+    key_id = shop.ids.new()
+    sealed = shop.ring.seal(pair.private, seal_context(key_id))
+    return StoredKey(key_id, shop.here.selector, pair.public, sealed, shop.ids.now())
 
 
 def drafted(wanted: NewDomain, name: str, key: StoredKey, domain_id: UUID, at: datetime) -> Domain:

@@ -73,7 +73,7 @@ async def rotate(db: TeamDb, domain_id: UUID, shop: Workshop) -> Rotation:
         if waiting is None:
             key = replace(made, selector=next_selector(shop.here.selector, rows))
             await check_queries.add_waiting_key(inner, domain_id, key)
-        await look_now(inner, domain_id, shop, shop.ids.stamp().at)
+        await look_now(inner, domain_id, shop, shop.ids.now())
     if waiting is not None:
         return Rotation(_listed(waiting), new=False)
     return Rotation(ListedKey(key.selector, key.public_key, KeyState.WAITING, None), new=True)

@@ -52,7 +52,7 @@ SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
 async def tell(db: TeamDb, shop: Workshop, kind: str, domain: Domain) -> None:
     """Tell the team's webhooks what the domain looks like now (deleted: looked like)."""
     data = event_data(domain, shop.here, proof=await proof_needed(db, shop.here))
-    await shop.publisher.publish(db.connection, [Event(db.team_id, kind, shop.ids.stamp().at, data)])
+    await shop.publisher.publish(db.connection, [Event(db.team_id, kind, shop.ids.now(), data)])
 
 
 def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData:

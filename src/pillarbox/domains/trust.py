@@ -49,7 +49,7 @@ async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Dom
 async def _vouched(db: TeamDb, before: Domain, shop: Workshop) -> Domain:
     after = replace(before, states=trusted_states(before))
     await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
-    if not await directory.own(db, after.name, shop.ids.stamp().at):
+    if not await directory.own(db, after.name, shop.ids.now()):
         raise OwnedElsewhere(after.name)
     proof = await proof_needed(db, shop.here)
     if shown(before, proof=proof) != shown(after, proof=proof):

@@ -32,12 +32,22 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Asked
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
+from pillarbox.kernel.team_lanes import TeamLanes
 from pillarbox.mail.address import Mailbox
 
 log = get("accept")
 
 INLINE = 256 * 1024
 """Attachments up to this size go into the commit; larger ones are blobs, synced before it."""
+
+SHARED = (DatabaseGone, asyncpg.InsufficientResourcesError)
+
+MOST_ROWS = 2000
+"""So many deliveries to webhooks go into one commit, unless one request alone makes more."""
+
+ROW_WEIGHT = 4096
+MOST_WAITING = 64 * 1024 * 1024
+"""What one team may have waiting in its lane."""
 
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
 MOST_FETCHES = 1000
@@ -119,6 +129,14 @@ class Accept:
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
+        self._lanes: TeamLanes[Acceptance, None] = TeamLanes(
+            self._flush,
+            kind="accept webhooks",
+            weigh=lambda a: max(a.weight, writer.fan_out(a) * ROW_WEIGHT),
+            most_weight=MOST_ROWS * ROW_WEIGHT,
+            most_waiting=MOST_WAITING,
+            shared=SHARED,
+        )
 
     def _group(self, kind: str) -> GroupCommit[Acceptance, None]:
         return GroupCommit(
@@ -126,7 +144,7 @@ class Accept:
             kind=kind,
             flushers=1,
             weigh=lambda a: a.weight,
-            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
+            shared=SHARED,
         )
 
     # May it be sent? -------------------------------------------------------------------------------
@@ -189,8 +207,7 @@ class Accept:
             return body
         weight = sum([draft.weight for draft in drafts])
         await self._keep_blobs(drafts)
-        commits = self._metered if caller.is_metered else self._commits
-        await commits.submit(Acceptance(caller, drafts, idempotency, body, status, weight, asked))
+        await self._submit(Acceptance(caller, drafts, idempotency, body, status, weight, asked))
         if asked is not None:
             asked.is_kept = True
         return body
@@ -201,8 +218,18 @@ class Accept:
         if await queries.waiting_jobs(db, JOB_FETCH, MOST_FETCHES) >= MOST_FETCHES:
             raise TooManyFetches
 
+    async def _submit(self, acceptance: Acceptance) -> None:
+        caller = acceptance.caller
+        if any(draft.outgoing.scheduled_at is not None for draft in acceptance.drafts):
+            # The only mail of which webhooks are told when it is accepted.
+            await self._writer.learn(caller.team_id)
+            if self._writer.fan_out(acceptance):
+                return await self._lanes.submit(caller.team_id, acceptance)
+        return await (self._metered if caller.is_metered else self._commits).submit(acceptance)
+
     async def drain(self) -> None:
         """Return when nothing is being committed."""
+        await self._lanes.drain()
         await self._commits.drain()
         await self._metered.drain()
 

@@ -28,6 +28,7 @@ from pillarbox.kernel.problems import ConcurrentIdempotentRequest, DatabaseGone
 from pillarbox.kernel.together import Statement
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import Opened, Timeline
+from pillarbox.timeline.rules import Kind
 from pillarbox.usage.quotas import Quotas, Spending
 
 LOOK_UP_TRIES = 20
@@ -84,6 +85,18 @@ class Commits:
         self._quotas = quotas
         self._journal = journal
         self._owner = owner
+
+    async def learn(self, team_id: UUID) -> None:
+        """Look which webhooks the team has now, for `fan_out`."""
+        try:
+            await self._timeline.learn(self._pool, [team_id], self._clock.boottime())
+        except GONE as gone:
+            raise DatabaseGone from gone
+
+    def fan_out(self, acceptance: Acceptance) -> int:
+        """How many deliveries to webhooks are written with it, by what is known of its team."""
+        scheduled = sum([draft.outgoing.scheduled_at is not None for draft in acceptance.drafts])
+        return scheduled * self._timeline.fan_out(acceptance.caller.team_id, (Kind.SCHEDULED,))
 
     async def commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
         """Commit the batch; where `leased` says so, with its work leased to the owner.
@@ -142,7 +155,7 @@ class Commits:
     # What is written -------------------------------------------------------------------------------
 
     def _prepare(self, kept: Sequence[Acceptance], leased: Sequence[bool]) -> _Prepared:
-        rows = Rows(self._owner, self._clock.now() + LEASE)
+        rows = Rows(self._owner, self._clock.now(), LEASE)
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
                 rows.add(draft, leased=is_leased and draft.is_immediate)

@@ -129,8 +129,9 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
         (ENDS,),
     ),
-    # The latest event decides, at the same instant the later kind; a `sent` that comes after a delay of
-    # the same recipient is bookkeeping, and so is a delay that is only repeated.
+    # The latest event decides, at the same instant the later kind, and what the email began with never stands
+    # behind anything, whatever the clock said; a `sent` that comes after a delay of the same recipient is
+    # bookkeeping, and so is a delay that is only repeated.
     Invariant(
         "last_event_differs_from_history",
         "The email's last event is {last_event}, but its history says {kind}.",
@@ -146,7 +147,8 @@ INVARIANTS: tuple[Invariant, ...] = (
                         AND EXISTS (SELECT FROM timeline moved
                                      WHERE moved.team_id = t.team_id AND moved.email_id = t.email_id
                                        AND moved.position IS NULL AND moved.kind IN ('queued', 'canceled')))
-             ORDER BY t.team_id, t.email_id, t.at DESC, array_position($2::text[], t.kind) DESC
+             ORDER BY t.team_id, t.email_id, t.kind NOT IN ('queued', 'scheduled') DESC, t.at DESC,
+                      array_position($2::text[], t.kind) DESC
         )
         SELECT e.team_id, e.id AS email_id, e.last_event, latest.kind
           FROM emails e

@@ -4,6 +4,7 @@ its own team.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -56,9 +57,10 @@ STORE = """
     ), work AS (
         INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
                                 released, first_attempt_at, created_at)
-        SELECT team_id, id, 0, destination, coalesce(due_at, created_at), CASE WHEN leased THEN $7::uuid END,
-               CASE WHEN leased THEN $8::timestamptz END, CASE WHEN leased THEN 1 ELSE 0 END,
-               scheduled_at IS NULL, CASE WHEN leased THEN created_at END, created_at
+        SELECT team_id, id, 0, destination, coalesce(due_at, $9::timestamptz),
+               CASE WHEN leased THEN $7::uuid END, CASE WHEN leased THEN $8::timestamptz END,
+               CASE WHEN leased THEN 1 ELSE 0 END, scheduled_at IS NULL,
+               CASE WHEN leased THEN created_at END, created_at
           FROM accepted WHERE address IS NOT NULL
     )
     SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
@@ -310,13 +312,13 @@ async def store(
     at, addresses = zip(*judged, strict=True) if judged else ((), ())
     last = Statement(ASK, (literal(at), addresses, literal(teams)))
     if rows is not None and rows.emails:
-        given = (rows_json(rows.emails), rows.html, rows.text, rows.owner, rows.leased_until)
+        given = (rows_json(rows.emails), rows.html, rows.text, rows.owner, rows.leased_until, rows.now)
         last = Statement(STORE, (*last.args, *given))
     origins: Origins = {}
-    wanted: dict[UUID, set[str]] = {}
+    wanted: dict[UUID, Counter[str]] = {}
     for row in await together(conn, writes, last):
         if row["address"] is None:
-            wanted.setdefault(row["team_id"], set()).update(row["events"])
+            wanted.setdefault(row["team_id"], Counter()).update(row["events"])
         else:
             origins[row["team_id"], row["address"]] = row["origin"]
     return origins, wanted

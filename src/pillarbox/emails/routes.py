@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -50,7 +51,7 @@ class OnlyScheduled(Invalid):
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
-    outgoing = parse.outgoing(request.json(), request.at)
+    outgoing = parse.outgoing(request.json(), _now(request))
     checked = await accept.check(request.known, outgoing)
     body = await accept.store(
         request.known,
@@ -60,6 +61,11 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
         asked=request.asked,
     )
     return Reply(body)
+
+
+def _now(request: Request) -> datetime:
+    """The wall clock: `request.at` belongs to an id, which may be ahead of it (`kernel.ids`)."""
+    return request.use(Clock).now()  # type: ignore[type-abstract]
 
 
 def validation_mode(request: Request) -> str:
@@ -122,7 +128,7 @@ async def _sort_out(
 async def _batch_item(accept: Accept, caller: Caller, item: Any, request: Request) -> Checked:
     if isinstance(item, dict) and item.get("attachments"):
         raise InvalidField("attachments", "Attachments are not supported in a batch.")
-    return await accept.check(caller, parse.outgoing(item, request.at))
+    return await accept.check(caller, parse.outgoing(item, _now(request)))
 
 
 def _at(index: int, problem: Problem) -> Problem:
@@ -174,7 +180,7 @@ async def reschedule(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     wanted = request.json().get("scheduled_at")
     if wanted is None or wanted == "":
         raise MissingField("scheduled_at")
-    at = parse.schedule(wanted, request.at)
+    at = parse.schedule(wanted, _now(request))
     if at is None:
         raise MissingField("scheduled_at")
     await queue.lock(db, email_id)
@@ -189,7 +195,7 @@ async def reschedule(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
 async def cancel(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     email_id = request.uuid("email_id")
     await queue.lock(db, email_id)
-    now = request.use(Clock).now()  # type: ignore[type-abstract]
+    now = _now(request)
     if await request.use(Timeline).cancel(db.connection, db.team_id, email_id, now):
         await queue.drop(db, email_id)
         await counting.give_back(db, email_id)

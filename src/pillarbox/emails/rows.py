@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -127,12 +127,14 @@ class Rows:
 
     An email with one recipient has this one and its work in its own row. `html` and `text` are the bodies, in
     the order of `emails`. `judged` are the addresses whose suppression must be known, because their work is
-    handed over with the commit; all other work is judged when it is claimed.
+    handed over with the commit; all other work is judged when it is claimed. What is not scheduled is due
+    `now`, which is not the time in its id (`kernel.ids`).
     """
 
-    def __init__(self, owner: UUID, leased_until: datetime) -> None:
+    def __init__(self, owner: UUID, now: datetime, lease: timedelta) -> None:
         self.owner = owner
-        self.leased_until = leased_until
+        self.now = now
+        self.leased_until = now + lease
         self.emails: list[Record] = []
         self.html: list[str | None] = []
         self.text: list[str | None] = []
@@ -199,7 +201,7 @@ class Rows:
 
     def _add_work(self, draft: Draft, *, leased: bool) -> None:
         scheduled, at = draft.outgoing.scheduled_at, draft.at
-        due = _due(draft) or at
+        due = _due(draft) or self.now
         owner, until, attempt, first = (self.owner, self.leased_until, 1, at) if leased else _FREE
         for grp, destination in enumerate(draft.groups):
             self.deliveries.append(
@@ -237,7 +239,7 @@ class Rows:
                 )
             )
         if draft.waits_for_files:
-            self.fetches.append((draft.team_id, draft.id, draft.at, _first_host(draft.attachments)))
+            self.fetches.append((draft.team_id, draft.id, self.now, _first_host(draft.attachments)))
 
 
 def _add_seldom(row: Record, draft: Draft) -> None:

@@ -33,6 +33,11 @@ EXPIRED_KEYS = """
      WHERE i.team_id = old.team_id AND i.scope = old.scope AND i.key = old.key
 """
 
+# Across teams: answers that a clock ahead of time has dated; they would be given again for too long.
+MISDATED_KEYS = """
+    UPDATE idempotency_keys SET created_at = $1 WHERE created_at > $1
+"""
+
 # Across teams: processes belong to the installation.
 SILENT_PROCESSES = """
     DELETE FROM processes WHERE seen_at < $1
@@ -46,6 +51,11 @@ async def expired_keys(source: Source, now: datetime) -> int:
         return changed(await source.execute(EXPIRED_KEYS, now - LIFETIME, BATCH))
 
     return await in_batches(some)
+
+
+async def misdated_keys(source: Source, now: datetime) -> int:
+    """Date answers from the future `now`; returns how many."""
+    return changed(await source.execute(MISDATED_KEYS, now))
 
 
 async def silent_processes(source: Source, now: datetime) -> int:

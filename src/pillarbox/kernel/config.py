@@ -88,6 +88,8 @@ class Settings:
     metrics_cache_seconds: int
     spf_value: str
     most_domains: int | None
+    most_webhooks: int
+    most_api_keys: int
     receiving_ownership_proof: str
     inbound_domain: str | None
     inbound_require_dns: bool

@@ -3,6 +3,11 @@
 An id and the `created_at` beside it come from one clock reading, so the order of ids is the order of
 creation and a cursor is a position (design 2.3). Layout of RFC 9562 section 5.7: 48 bits of
 milliseconds, then twelve bits that hold the microseconds inside that millisecond, then random bits.
+
+Where the clock is set back by a little, ids run ahead of it until it has caught up, and their order holds.
+Set back by more than `MOST_AHEAD`, they follow it: 62 random bits keep them apart from those of the same
+microsecond that were made before. So the time in an id may be ahead of the clock, and nothing is due by it:
+whatever asks when to begin takes `now`.
 """
 
 from __future__ import annotations
@@ -31,6 +36,10 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BASE62_VALUE = {digit: value for value, digit in enumerate(BASE62)}
 
 
+MOST_AHEAD = 10_000_000
+"""Microseconds that ids may be ahead of the clock."""
+
+
 class Stamp(NamedTuple):
     """A new id with the instant that it was made."""
 
@@ -39,7 +48,8 @@ class Stamp(NamedTuple):
 
 
 class Ids:
-    """Makes ids that strictly increase within this process."""
+    """Makes ids that strictly increase within this process, unless the clock is set back by more than
+    `MOST_AHEAD`."""
 
     def __init__(self, clock: Clock, random_bytes: Callable[[int], bytes] | None = None) -> None:
         self._clock = clock
@@ -51,7 +61,7 @@ class Ids:
         at = self._clock.now()
         # Seconds as a float tell microseconds apart until the year 2106.
         micros = round(at.timestamp() * 1e6)
-        if micros <= self._last:
+        if micros <= self._last <= micros + MOST_AHEAD:
             micros = self._last + 1
             at = EPOCH + timedelta(microseconds=micros)
         self._last = micros
@@ -59,9 +69,15 @@ class Ids:
 
     def several(self, count: int) -> list[UUID]:
         """New UUIDv7s of one moment, where their time is of no interest."""
-        first = max(round(self._clock.now().timestamp() * 1e6), self._last + 1)
+        first = round(self._clock.now().timestamp() * 1e6)
+        if first <= self._last <= first + MOST_AHEAD:
+            first = self._last + 1
         self._last = first + count - 1
         return [uuid7(micros, self._random_bytes(8)) for micros in range(first, first + count)]
+
+    def now(self) -> datetime:
+        """What the clock says; what is due is reckoned from it, never from the time in an id."""
+        return self._clock.now()
 
     def token(self) -> str:
         """128 random bits in hexadecimal."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
@@ -27,6 +27,13 @@ ENSURE = """
     SELECT $1, k.id, k.kind, $1, $4, $4
       FROM unnest($2::uuid[], $3::text[]) AS k (id, kind)
     ON CONFLICT (team_id, kind, subject_id) DO NOTHING
+"""
+
+BRING_FORWARD = """
+    UPDATE jobs j
+       SET due_at = $4::timestamptz
+      FROM unnest($2::text[], $3::interval[]) AS k (kind, every)
+     WHERE j.team_id = $1 AND j.kind = k.kind AND j.owner IS NULL AND j.due_at > $4::timestamptz + k.every
 """
 
 
@@ -48,10 +55,21 @@ def handlers(rounds: Sequence[Round], clock: Clock) -> dict[str, Handler]:
 
 
 async def ensure(source: Source, rounds: Sequence[Round], ids: Ids, clock: Clock) -> None:
-    """See to it that each round has its row; those that are new are due at once."""
+    """See to it that each round has its row, and that none waits longer than it may (`bring_forward`); those
+    that are new are due at once."""
     if rounds:
         kinds = [found.kind for found in rounds]
         await source.execute(ENSURE, NO_TEAM, [ids.new() for _ in kinds], kinds, clock.now())
+        await bring_forward(source, rounds, clock.now())
+
+
+async def bring_forward(source: Source, rounds: Sequence[Round], now: datetime) -> int:
+    """Make rounds due that are further ahead than one turn; returns how many. A clock that was wrong has put
+    them off, by a year if it was a year ahead."""
+    kinds = [found.kind for found in rounds]
+    turns = [found.every for found in rounds]
+    done: str = await source.execute(BRING_FORWARD, NO_TEAM, kinds, turns, now)
+    return int(done.rsplit(" ", 1)[-1])
 
 
 def _handler(found: Round, clock: Clock) -> Handler:

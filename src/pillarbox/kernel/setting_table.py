@@ -332,6 +332,20 @@ SETTINGS: tuple[Setting, ...] = (
         "How many domains a team may have; or `off`.",
     ),
     Setting(
+        "most_webhooks",
+        kinds.whole_number(0, 500),
+        "N",
+        "50",
+        "How many webhooks a team may have: each event is a delivery to each of them. What exists stays.",
+    ),
+    Setting(
+        "most_api_keys",
+        kinds.whole_number(0, 100_000),
+        "N",
+        "1000",
+        "How many API keys a team may have. What exists stays.",
+    ),
+    Setting(
         "receiving_ownership_proof",
         kinds.one_of("auto", "always", "never"),
         "WHEN",

@@ -21,7 +21,9 @@ CREATE TABLE teams (
     email_retention_days   integer CHECK (email_retention_days >= 0),
     log_retention_days     integer CHECK (log_retention_days >= 0),
     metrics_retention_days integer CHECK (metrics_retention_days >= 0),
-    most_domains           integer CHECK (most_domains >= 0)
+    most_domains           integer CHECK (most_domains >= 0),
+    most_webhooks          integer CHECK (most_webhooks >= 0),
+    most_api_keys          integer CHECK (most_api_keys >= 0)
 );
 
 CREATE TABLE team_members (
@@ -605,6 +607,15 @@ CREATE TABLE captured (
 );
 CREATE INDEX captured_order ON captured (id);
 ALTER TABLE captured ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- When the clock of one of the machines was set, and by how much; `at` is what it said afterwards. The last
+-- hundred are kept. Global.
+CREATE TABLE clock_jumps (
+    id      uuid             NOT NULL PRIMARY KEY,
+    at      timestamptz      NOT NULL,
+    seconds double precision NOT NULL,
+    kept_at timestamptz      NOT NULL DEFAULT clock_timestamp()
+);
 
 -- Its one row is there while the installation is in maintenance. Global.
 CREATE TABLE maintenance (

@@ -28,6 +28,16 @@ class Team:
     log_retention_days: int | None
     metrics_retention_days: int | None
     most_domains: int | None
+    most_webhooks: int | None
+    most_api_keys: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many there are of something, and how many the team may have where it has a number of its own."""
+
+    most: int | None
+    there: int
 
 
 async def insert(db: TeamDb, name: str, email: str, at: datetime) -> None:
@@ -53,7 +63,8 @@ SET_LIMITS = """
        SET rate_limit = given.rate_limit, daily_quota = given.daily_quota,
            monthly_quota = given.monthly_quota, email_retention_days = given.email_retention_days,
            log_retention_days = given.log_retention_days,
-           metrics_retention_days = given.metrics_retention_days, most_domains = given.most_domains
+           metrics_retention_days = given.metrics_retention_days, most_domains = given.most_domains,
+           most_webhooks = given.most_webhooks, most_api_keys = given.most_api_keys
       FROM teams own
      CROSS JOIN LATERAL jsonb_populate_record(own, $2::jsonb) AS given
      WHERE t.id = $1 AND own.id = t.id
@@ -65,12 +76,47 @@ async def set_limits(db: TeamDb, given: str) -> bool:
     return bool(await db.run(SET_LIMITS, given))
 
 
+async def hold_count(db: TeamDb, things: str) -> None:
+    """Until the transaction ends nobody else adds one of these to the team."""
+    await db.run("SELECT pg_advisory_xact_lock(hashtextextended($2 || ' of ' || $1::uuid, 0))", things)
+
+
+async def webhooks(db: TeamDb) -> Counted:
+    return await _counted(
+        db,
+        """
+        SELECT t.most_webhooks AS most,
+               (SELECT count(*) FROM webhooks w WHERE w.team_id = $1 AND w.kind = 'endpoint') AS there
+          FROM teams t
+         WHERE t.id = $1
+        """,
+    )
+
+
+async def api_keys(db: TeamDb) -> Counted:
+    return await _counted(
+        db,
+        """
+        SELECT t.most_api_keys AS most, (SELECT count(*) FROM api_keys k WHERE k.team_id = $1) AS there
+          FROM teams t
+         WHERE t.id = $1
+        """,
+    )
+
+
+async def _counted(db: TeamDb, sql: str) -> Counted:
+    found = await db.one(Counted, sql)
+    assert found is not None, "the caller's team is there"
+    return found
+
+
 # Across teams: the operator's list.
 async def every(source: Source) -> list[Team]:
     rows = await source.fetch(
         """
         SELECT id, number, name, email, status, rate_limit, created_at, daily_quota, monthly_quota,
-               email_retention_days, log_retention_days, metrics_retention_days, most_domains
+               email_retention_days, log_retention_days, metrics_retention_days, most_domains,
+               most_webhooks, most_api_keys
           FROM teams
          ORDER BY id
         """

@@ -11,7 +11,7 @@ import msgspec
 
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline import queries
-from pillarbox.timeline.rules import RANK, Detail, Entry, Fate, Kind, Opening, Step, step
+from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, Opening, Step, place, step
 
 QUARTER = 15
 SLOT = 10
@@ -126,7 +126,7 @@ class Batch:
         first_sent = entry.kind is Kind.SENT and sent_at is None
         if first_sent:
             sent_at = entry.at
-        if shows and (entry.at, RANK[entry.kind]) > (at, RANK[kind]):
+        if shows and place(entry.kind, entry.at) > place(kind, at):
             kind, at = entry.kind, entry.at
         self.heads[email] = (kind, at, sent_at)
         return first_sent

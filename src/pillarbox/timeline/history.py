@@ -7,6 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import TeamDb
+from pillarbox.timeline.rules import FIRST
 
 EVENTS = """
     SELECT t.id, t.at, t.kind, r.mailbox AS recipient, t.detail
@@ -17,6 +18,8 @@ EVENTS = """
      ORDER BY t.id
      LIMIT $3
 """
+
+BEGINNINGS = {kind.value for kind in FIRST}
 
 
 class Line(NamedTuple):
@@ -31,4 +34,6 @@ class Line(NamedTuple):
 
 async def events(db: TeamDb, email_id: UUID, most: int) -> list[Line]:
     """The first `most` events of one email, oldest first."""
-    return await db.all(Line, EVENTS, email_id, most)
+    found = await db.all(Line, EVENTS, email_id, most)
+    # What it began with comes first even where the clock was set back since.
+    return sorted(found, key=lambda line: line.kind not in BEGINNINGS)

@@ -4,12 +4,13 @@ matches on `team_id` and the key of the row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, literal
+from pillarbox.kernel.db import Connection, Source, literal
 from pillarbox.kernel.together import Expected, Statement, rows_json, together
 from pillarbox.timeline.rules import Fate
 
@@ -76,11 +77,11 @@ WRITE_FIRST = """
            SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
           FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::smallint[], $4::text::text[],
                       $5::text::timestamptz[], $6::text::timestamptz[], $7::text::text[], $8::text::text[],
-                      $9::text::timestamptz[], $10::text::timestamptz[], $11::text::timestamptz[])
+                      $9::text::timestamptz[], $10::text::timestamptz[])
                AS k (team_id, id, position, state, sent_at, delayed_at, bounce_type, last_event,
-                     last_event_at, email_sent_at, since)
+                     last_event_at, email_sent_at)
          WHERE e.team_id = k.team_id AND e.id = k.id
-           AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+           AND e.last_event = 'queued' AND e.sent_at IS NULL
         RETURNING e.team_id, e.id, e.domain_id, e.domain_name, e.broadcast_id,
                   k.position, k.state, k.sent_at AS first_sent_at, k.delayed_at, k.bounce_type
     ), fates AS (
@@ -104,7 +105,7 @@ FIRST_HEADS = """
        SET last_event = k.last_event, last_event_at = k.last_event_at, sent_at = k.email_sent_at
       FROM json_to_recordset($1::text::json)
            AS k (team_id uuid, email_id uuid, last_event text, last_event_at timestamptz,
-                 email_sent_at timestamptz, since timestamptz, domain_id uuid, domain_name text,
+                 email_sent_at timestamptz, domain_id uuid, domain_name text,
                  broadcast_id uuid)
      CROSS JOIN LATERAL (
            SELECT x.ctid AS place
@@ -112,7 +113,7 @@ FIRST_HEADS = """
             WHERE x.team_id = k.team_id AND x.id = k.email_id
            OFFSET 0) AS found
      WHERE e.ctid = found.place
-       AND e.last_event = 'queued' AND e.sent_at IS NULL AND e.last_event_at <= k.since
+       AND e.last_event = 'queued' AND e.sent_at IS NULL
        AND e.domain_name = k.domain_name AND e.domain_id IS NOT DISTINCT FROM k.domain_id
        AND e.broadcast_id IS NOT DISTINCT FROM k.broadcast_id
     RETURNING e.id
@@ -198,7 +199,7 @@ async def write(
 
 
 class First(NamedTuple):
-    """What the first events of an email with one recipient in them make of both; `since` is the earliest."""
+    """What the first events of an email with one recipient in them make of both."""
 
     team_id: UUID
     email_id: UUID
@@ -207,7 +208,6 @@ class First(NamedTuple):
     last_event: str
     last_event_at: datetime
     sent_at: datetime | None
-    since: datetime
 
 
 class Crossed(Exception):  # noqa: N818 - the transaction is repeated without the assumption
@@ -248,7 +248,6 @@ def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
                 "last_event": first.last_event,
                 "last_event_at": first.last_event_at,
                 "email_sent_at": first.sent_at,
-                "since": first.since,
             }
         )
         fate = first.fate
@@ -274,8 +273,8 @@ def nobody_told(teams: Collection[UUID]) -> Expected:
     return Expected(WANTED, (literal(teams),), 0)
 
 
-Wanted = Mapping[UUID, Collection[str]]
-"""The kinds of events that each team's webhooks want, for teams that have any."""
+Wanted = Mapping[UUID, Counter[str]]
+"""How many webhooks of each team want which kind of event, for teams that have any."""
 
 
 def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
@@ -289,10 +288,19 @@ def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
 async def append(conn: Connection, lines: Sequence[Row], increments: Sequence[Row]) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
     teams = {line["team_id"] for line in lines}
-    wanted: dict[UUID, set[str]] = {}
-    for row in await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))):
-        wanted.setdefault(row["team_id"], set()).update(row["events"])
-    return wanted
+    return _counted(await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))))
+
+
+async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:
+    """Which of these teams want to be told of what."""
+    return _counted(await source.fetch(WANTED, literal(teams)))
+
+
+def _counted(rows: Iterable[Any]) -> Wanted:
+    found: dict[UUID, Counter[str]] = {}
+    for row in rows:
+        found.setdefault(row["team_id"], Counter()).update(row["events"])
+    return found
 
 
 async def move_emails(

@@ -5,19 +5,20 @@ Order of locks everywhere: work items, then emails, then recipients, each in key
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from pillarbox.kernel import faults
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.db import Connection, Source
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.together import Expected, Statement
 from pillarbox.timeline import queries
 from pillarbox.timeline.batch import Batch, Published
 from pillarbox.timeline.queries import Belongs, Crossed, First, Wanted
-from pillarbox.timeline.rules import RANK, Entry, Fate, Kind, Opening, Step, step
+from pillarbox.timeline.rules import Entry, Fate, Kind, Opening, Step, place, step
 
 __all__ = ["Announcer", "Belongs", "Crossed", "Published", "Timeline"]
 
@@ -41,6 +42,11 @@ class Announcer(Protocol):
         """Wake whoever delivers."""
         ...
 
+
+KNOWN_SECONDS = 1.0
+"""How long what was learned of a team's webhooks counts as known."""
+
+MOST_LEARNED = 10_000
 
 EVENT_OF = {kind: f"email.{kind.value}" for kind in Kind}
 """What the webhooks call them."""
@@ -66,12 +72,13 @@ class Settled(NamedTuple):
 
 
 class Timeline:
-    """Writes the fate of emails. It remembers nothing but which teams have webhooks, of those it met."""
+    """Writes the fate of emails. It remembers nothing but the webhooks of teams that it met."""
 
     def __init__(self, ids: Ids, announcer: Announcer) -> None:
         self._ids = ids
         self._announcer = announcer
-        self._told: frozenset[UUID] = frozenset()
+        self._told: dict[UUID, Counter[str]] = {}
+        self._learned: dict[UUID, float] = {}
 
     async def record(
         self,
@@ -105,7 +112,7 @@ class Timeline:
         wanted: Wanted = {}
         if lines := batch.lines():
             wanted = await queries.append(conn, lines, batch.increments())
-            self._told = self._told - {line["team_id"] for line in lines} | wanted.keys()
+            self._remember({line["team_id"] for line in lines}, wanted)
         if batch.published:
             await self.publish(conn, batch.published, wanted)
         return batch.taken
@@ -138,9 +145,36 @@ class Timeline:
         told = [event for event in batch.published if event.team_id in self._told]
         if told:
             appends.append(self._announcer.statement(told))
-        nobody = queries.nobody_told({team for team, _ in belongs} - self._told)
+        nobody = queries.nobody_told({team for team, _ in belongs} - self._told.keys())
         writes = [*queries.firsts(rows), nobody, *[Expected(*write) for write in appends]]
         return Settled(writes, batch.taken, bool(told))
+
+    async def learn(self, source: Source, teams: Collection[UUID], boottime: float) -> None:
+        """Look which webhooks these teams have, if the last look is some time ago."""
+        before = boottime - KNOWN_SECONDS
+        teams = {team for team in teams if self._learned.get(team, before) <= before}
+        if not teams:
+            return
+        self._remember(teams, await queries.wanted(source, teams))
+        if len(self._learned) > MOST_LEARNED:
+            self._learned.clear()
+        self._learned.update(dict.fromkeys(teams, boottime))
+
+    def has_webhooks(self, team_id: UUID) -> bool:
+        """Whether the team had any when it was last met."""
+        return team_id in self._told
+
+    def fan_out(self, team_id: UUID, kinds: Iterable[Kind]) -> int:
+        """How many deliveries to webhooks come of events of these kinds, by what is known of the team."""
+        wanted = self._told.get(team_id)
+        return 0 if wanted is None else sum([wanted[EVENT_OF[kind]] for kind in kinds])
+
+    def _remember(self, teams: Collection[UUID], wanted: Wanted) -> None:
+        for team_id in teams:
+            if team_id in wanted:
+                self._told[team_id] = wanted[team_id]
+            else:
+                self._told.pop(team_id, None)
 
     def committed(self) -> None:
         """What `settled` tells webhooks of is committed."""
@@ -227,11 +261,10 @@ def _first(entries: Sequence[Entry]) -> tuple[First, list[tuple[Entry, Step]]] |
         if moved is None or position is None or entry.position != position:
             return None
         fate = moved.fate
-        if moved.shows and (entry.at, RANK[entry.kind]) > (head[1], RANK[head[0]]):
+        if moved.shows and place(entry.kind, entry.at) > place(*head):
             head = (entry.kind, entry.at)
         steps.append((entry, moved))
     if position is None or any(fate[4:]):
         return None
-    since = min(entry.at for entry in entries)
     team_id, email_id = entries[0][:2]
-    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at, since), steps
+    return First(team_id, email_id, position, fate, head[0].value, head[1], fate.sent_at), steps

@@ -31,6 +31,9 @@ class Kind(StrEnum):
 
 
 RANK = {kind: rank for rank, kind in enumerate(Kind)}
+FIRST = frozenset({Kind.QUEUED, Kind.SCHEDULED})
+"""What every email begins with; anything else is later, whatever the clock said then."""
+
 OPEN = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
 """States in which a work item still carries the recipient."""
 
@@ -182,3 +185,8 @@ def _bounce_type(entry: Entry) -> str:
 
 def _metric(rule: Rule, entry: Entry) -> str:
     return f"bounced_{_bounce_type(entry).lower()}" if rule.counts == "bounced" else rule.counts
+
+
+def place(kind: Kind, at: datetime) -> tuple[bool, datetime, int]:
+    """Where an event stands among those of its email: the latest is its `last_event`."""
+    return kind not in FIRST, at, RANK[kind]

@@ -57,7 +57,6 @@ async def _give_notice(
     rows = []
     for kind, (team_id, webhook_id) in sorted(notices):
         log.warning(kind, team=team_id, webhook=webhook_id)
-        stamp = ids.stamp()
-        rows.append((team_id, stamp.id, kind, webhook_id, stamp.at))
+        rows.append((team_id, ids.new(), kind, webhook_id, ids.now()))
     if rows:
         await queries.add_jobs(conn, rows)

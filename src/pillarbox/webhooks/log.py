@@ -53,8 +53,7 @@ class DeliveryLog:
 
     async def replay(self, db: TeamDb, webhook: Webhook, event: LoggedEvent) -> None:
         """Queue one attempt more; 422 where the webhook takes none."""
-        stamp = self.ids.stamp()
-        if not await queries.replay(db, webhook.id, event, stamp.id, self.clock.now()):
+        if not await queries.replay(db, webhook.id, event, self.ids.new(), self.clock.now()):
             raise WebhookDisabled
         after_commit(db.connection, self.wake)
 

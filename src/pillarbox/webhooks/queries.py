@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.db import Connection, Source, TeamDb
-from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.paging import Page
 from pillarbox.kernel.together import Statement, rows_json
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
@@ -335,9 +334,9 @@ async def change(
     return await db.run(CHANGE, webhook_id, endpoint, events, status, now) == 1
 
 
-async def delete(db: TeamDb, webhook_id: UUID, stamp: Stamp) -> bool:
+async def delete(db: TeamDb, webhook_id: UUID, job_id: UUID, now: datetime) -> bool:
     """Remove a webhook, and leave the removal of what it had to a job; False where there is none."""
-    return await db.run(DELETE, webhook_id, stamp.id, JOB_REMOVE, stamp.at) == 1
+    return await db.run(DELETE, webhook_id, job_id, JOB_REMOVE, now) == 1
 
 
 async def rotate(db: TeamDb, webhook_id: UUID, sealed: bytes, now: datetime) -> bool:

@@ -14,6 +14,7 @@ from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope, listed, pagi
 from pillarbox.kernel.problems import NotFound
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.secrets import KeyRing
+from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks import queries, signing_secrets, wire
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.log import DeliveryLog, webhook_of
@@ -33,6 +34,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     wanted = parse(wire.NewWebhook, request.json())
     endpoint = request.use(EndpointRules).check(wanted.endpoint)
     kinds = wire.kinds_of(wanted.events)
+    await request.use(Allowances).admit_webhook(db)
     stamp = request.use(Ids).stamp()
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), stamp.id, secret)
@@ -66,7 +68,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.WebhookRef]:
     kinds = None if change.events is UNSET else wire.kinds_of(change.events)
     status = None if change.status is UNSET else change.status
     webhook_id = request.uuid("webhook_id")
-    now = request.use(Ids).stamp().at
+    now = request.use(Ids).now()
     if not await queries.change(db, webhook_id, endpoint, kinds, status, now):
         raise NotFound("Webhook")
     return Reply(wire.WebhookRef("webhook", webhook_id))
@@ -80,8 +82,8 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.WebhookRef]:
 )
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedWebhook]:
     webhook_id = request.uuid("webhook_id")
-    stamp = request.use(Ids).stamp()
-    if not await queries.delete(db, webhook_id, stamp):
+    ids = request.use(Ids)
+    if not await queries.delete(db, webhook_id, ids.new(), ids.now()):
         raise NotFound("Webhook")
     return Reply(wire.DeletedWebhook("webhook", webhook_id, deleted=True))
 
@@ -96,7 +98,7 @@ async def rotate(request: Request, db: TeamDb) -> Reply[wire.WebhookSecret]:
     webhook_id = request.uuid("webhook_id")
     secret = signing_secrets.new_secret()
     sealed = signing_secrets.seal(request.use(KeyRing), webhook_id, secret)
-    if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).stamp().at):
+    if not await queries.rotate(db, webhook_id, sealed, request.use(Ids).now()):
         raise NotFound("Webhook")
     return Reply(wire.WebhookSecret("webhook", webhook_id, secret))
 

@@ -72,7 +72,7 @@ async def open_claim(db: TeamDb, ready: Prepared, shop: Workshop, rules: ClaimRu
     await directory.hold_name(db, name)
     place = await domain_queries.place(db, name)
     last = None if place is None else await queries.latest(db, place.domain_id)
-    now = shop.ids.stamp().at
+    now = shop.ids.now()
     if last is not None and last.status in OPEN:
         if last.options == options and not (last.status is Status.PENDING and last.expires_at <= now):
             return Opened(last, False)

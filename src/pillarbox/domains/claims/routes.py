@@ -67,7 +67,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
 async def verify(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     claim = await claim_of(db, request.uuid("domain_id"))
     ids = request.use(Ids)
-    now = ids.stamp().at
+    now = ids.now()
     if claim.status is Status.PENDING and claim.expires_at <= now:
         raise ClaimOver(Status.EXPIRED)
     if claim.status in OPEN:

@@ -62,7 +62,7 @@ class Listener:
 
     async def close(self, ids: Ids) -> None:
         """Remove it with all that waits for it."""
-        await queries.close(self._db, self.id, ids.stamp())
+        await queries.close(self._db, self.id, ids.new(), ids.now())
 
 
 async def listen(
@@ -87,7 +87,7 @@ def listener_rounds(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Round]:
     async def collect() -> str:
         found = await queries.forgotten(pool, clock.now() - FORGET_AFTER)
         for team_id, listener in found:
-            await queries.close(TeamDb(pool, team_id), listener, ids.stamp())
+            await queries.close(TeamDb(pool, team_id), listener, ids.new(), ids.now())
         return f"{len(found)} listeners"
 
     return [Round("webhooks.listeners", LOOK_EVERY, collect)]

@@ -74,9 +74,9 @@ async def touch(db: TeamDb, listener: UUID, now: datetime) -> bool:
     return await db.run(TOUCH, listener, now) == 1
 
 
-async def close(db: TeamDb, listener: UUID, stamp: Stamp) -> None:
+async def close(db: TeamDb, listener: UUID, job_id: UUID, now: datetime) -> None:
     """Remove it, and leave the removal of what waits for it to a job."""
-    await db.run(CLOSE, listener, stamp.id, JOB_REMOVE, stamp.at)
+    await db.run(CLOSE, listener, job_id, JOB_REMOVE, now)
 
 
 async def take(conn: Connection, team_id: UUID, listener: UUID, most: int) -> list[TakenRow]:

@@ -1,0 +1,68 @@
+"""Whether the clock was set while we ran, and whether it has dated anything in the future."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.doctor.checks import Check, Level
+from pillarbox.kernel.ids import first_id
+
+DAYS: Final = 7
+AHEAD: Final = timedelta(seconds=15)
+"""Ids may be ahead of the clock by less (`kernel.ids.MOST_AHEAD`)."""
+
+JUMPS: Final = """
+    SELECT at, seconds FROM clock_jumps WHERE kept_at > clock_timestamp() - $1::interval ORDER BY kept_at DESC
+"""
+
+# Across teams: the newest email of each, by one look into its index.
+NEWEST: Final = """
+    SELECT max(newest.created_at) AS at, count(*) AS teams
+      FROM teams t
+     CROSS JOIN LATERAL (
+           SELECT e.created_at FROM emails e
+            WHERE e.team_id = t.id AND e.id > $1
+            ORDER BY e.id DESC
+            LIMIT 1) AS newest
+"""
+
+NTP: Final = "Let NTP set the clocks, by slewing, and find out who sets them otherwise."
+
+
+async def jumps(pool: asyncpg.Pool) -> Check:
+    """Whether the clock was set while we ran."""
+    found = await pool.fetch(JUMPS, timedelta(days=DAYS))
+    said = f"none seen in {DAYS} days"
+    if found:
+        last = found[0]
+        said = f"{len(found)} in {DAYS} days, the last to {_shown(last['at'])} by {last['seconds']:+.0f} s"
+    return Check(
+        "clock.jumps",
+        Level.WARNING if found else Level.OK,
+        "Nobody sets the clock while we run",
+        said,
+        "none",
+        f"{NTP} What it did to the queue: docs/guide/queue-and-retention.md." if found else None,
+    )
+
+
+async def future(pool: asyncpg.Pool, now: datetime) -> Check:
+    """Whether there are emails that are dated ahead of the clock."""
+    [row] = await pool.fetch(NEWEST, first_id(now + AHEAD))
+    wrong = row["teams"] > 0
+    said = f"the newest of {row['teams']} teams is dated {_shown(row['at'])}" if wrong else "none"
+    return Check(
+        "clock.future",
+        Level.WARNING if wrong else Level.OK,
+        "No email is dated in the future",
+        said,
+        "none",
+        "Compare the clock with another. If it is right now, it was wrong then." if wrong else None,
+    )
+
+
+def _shown(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

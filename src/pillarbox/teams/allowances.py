@@ -1,0 +1,44 @@
+"""How many webhooks and API keys a team may have: a number of its own, or the installation's.
+
+Whoever makes one through the API holds the team's lock of its kind until the commit, so that as many as there
+are when it counts are as many as there will be. What exists when a limit is lowered stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.problems import Forbidden
+from pillarbox.teams import queries
+
+
+class TooMany(Forbidden):
+    def __init__(self, most: int, things: str) -> None:
+        super().__init__(f"Your team may have at most {most} {things}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """The installation's numbers."""
+
+    webhooks: int = 50
+    api_keys: int = 1000
+
+    async def admit_webhook(self, db: TeamDb) -> None:
+        """403 where the team has its share of webhooks, disabled ones included."""
+        await queries.hold_count(db, "webhooks")
+        found = await queries.webhooks(db)
+        _refuse(found, self.webhooks, "webhooks")
+
+    async def admit_api_key(self, db: TeamDb) -> None:
+        """403 where the team has its share of API keys."""
+        await queries.hold_count(db, "API keys")
+        found = await queries.api_keys(db)
+        _refuse(found, self.api_keys, "API keys")
+
+
+def _refuse(found: queries.Counted, usual: int, things: str) -> None:
+    most = usual if found.most is None else found.most
+    if found.there >= most:
+        raise TooMany(most, things)

@@ -1,0 +1,271 @@
+"""The machine's clock is set an hour ahead and back again: what is due stays due, and somebody is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from kit.hooks import hook, publish
+from kit.mailroom import clock_of, still
+from kit.receiver import WEBHOOKS, receiver, status
+from kit.world import World, mail
+from pillarbox.delivery.claims import LEASE
+from pillarbox.doctor import clocks
+from pillarbox.doctor.checks import Level
+from pillarbox.kernel import rounds
+from pillarbox.kernel.clock_watch import JUMPS, ClockWatch
+from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.rounds import NO_TEAM, Round
+
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+YEAR = timedelta(days=365)
+
+DUE = "SELECT due_at FROM jobs WHERE team_id = $1 AND kind = 'test.round'"
+
+
+@asynccontextmanager
+async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World, ClockWatch]]:
+    """A Pillarbox whose clock stands still, and what looks whether somebody sets it."""
+    async with still(database_url, folder, **WEBHOOKS) as pillarbox:
+        house = pillarbox.app.house
+        yield pillarbox, ClockWatch(house.pool, house.clock, house.ids, house.mends())
+
+
+async def there_and_back(pillarbox: World, watch: ClockWatch, by: timedelta = HOUR) -> None:
+    """The clock is ahead for eight seconds, in which nothing happens."""
+    clock = clock_of(pillarbox)
+    clock.jump(by)
+    assert await watch.look()
+    clock.advance(8)
+    assert await watch.look() is None
+    clock.jump(-by)
+    assert await watch.look()
+
+
+async def test_in_one_minute_is_one_minute_after_the_clock_was_ahead(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Ids were made while it was ahead; they hold back neither `created_at` nor what is due."""
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        clock.jump(HOUR)
+        await team.send(scheduled_at="in 1 minute")
+        clock.advance(8)
+        clock.jump(-HOUR)
+        email = await team.send(scheduled_at="in 1 minute")
+        found = await team.email(email)
+        assert abs(datetime.fromisoformat(found["scheduled_at"]) - clock.now() - MINUTE) < timedelta(
+            seconds=1
+        )
+        assert abs(datetime.fromisoformat(found["created_at"]) - clock.now()) < timedelta(seconds=1)
+        clock.advance(MINUTE)
+        assert await pillarbox.turn() == 1
+        assert (await team.email(email))["last_event"] == "delivered"
+        moved = await team.send(scheduled_at="in 2 hours")
+        await team.call("PATCH", f"/emails/{moved}", {"scheduled_at": "in 1 minute"})
+        clock.advance(MINUTE)
+        assert await pillarbox.turn() == 1
+
+
+async def test_a_schedule_follows_the_clock_where_ids_run_ahead_of_it(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Set back by less than ids follow at once."""
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        await team.send()
+        clock.jump(-9)
+        email = await team.send(scheduled_at="in 1 minute")
+        due = datetime.fromisoformat((await team.email(email))["scheduled_at"])
+        assert abs(due - clock.now() - MINUTE) < timedelta(seconds=1)
+        clock.jump(9)
+
+
+async def test_mail_that_was_accepted_by_a_clock_ahead_is_sent_when_that_is_seen(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its work is free: no engine took it over. It ends `delivered`, before it was accepted."""
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        clock.jump(HOUR)
+        email = await team.send(to=["a@one.example", "b@two.example"])
+        await pillarbox.pool.execute(
+            "UPDATE deliveries SET owner = NULL, leased_until = NULL, attempt = 0 WHERE team_id = $1", team.id
+        )
+        single = await team.send()
+        clock.jump(-HOUR)
+        assert await watch.look() is None, "it is where it was at the last look"
+        await there_and_back(pillarbox, watch)
+        clock.advance(3)
+        assert await pillarbox.turn() >= 2
+        for sent in (email, single):
+            assert (await team.email(sent))["last_event"] == "delivered"
+        assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
+
+
+async def test_a_scheduled_email_of_a_clock_ahead_stays_as_it_was_told(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        clock.jump(HOUR)
+        email = await team.send(scheduled_at="in 1 minute")
+        told = (await team.email(email))["scheduled_at"]
+        await watch.look()
+        clock.jump(-HOUR)
+        await watch.look()
+        assert await pillarbox.turn() == 0
+        assert (await team.email(email))["scheduled_at"] == told
+        clock.advance(HOUR + MINUTE)
+        assert await pillarbox.turn() == 1
+
+
+async def test_a_lease_that_a_clock_ahead_has_dated_ends_in_its_time(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its holder died while the clock was a year ahead; nothing was seen of that by who takes over."""
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        email = await team.send()
+        dead = uuid4()
+        await pillarbox.pool.execute(
+            "UPDATE deliveries SET owner = $1, leased_until = $2, attempt = 1", dead, clock.now() + YEAR
+        )
+        claims = pillarbox.app.house.claims
+        assert await claims.recover() == 0
+        clock.advance(LEASE)
+        assert await claims.recover() == 1
+        await pillarbox.turn()
+        assert (await team.email(email))["last_event"] == "delivered"
+
+
+async def test_windows_of_the_rate_limit_know_no_wall_clock(database_url: str, tmp_path: Path) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        clock = clock_of(pillarbox)
+        windows = Windows(pillarbox.app.house.runtime.shared_memory, clock)
+        key = b"clock-jump-test-"
+        assert [windows.take(key, 1).allowed for _ in range(2)] == [True, False]
+        clock.jump(HOUR)
+        assert not windows.take(key, 1).allowed
+        clock.jump(-HOUR)
+        assert not windows.take(key, 1).allowed
+        clock.advance(1)
+        assert windows.take(key, 1).allowed
+
+
+async def test_an_answer_is_given_again_for_a_day_and_not_longer(database_url: str, tmp_path: Path) -> None:
+    """The one that was kept while the clock was a year ahead as well."""
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        before = await team.post("/emails", mail(), **{"Idempotency-Key": "before"})
+        clock.jump(YEAR)
+        await watch.look()
+        ahead = await team.post("/emails", mail(), **{"Idempotency-Key": "ahead"})
+        clock.jump(-YEAR)
+        await watch.look()
+        for key, first in (("before", before), ("ahead", ahead)):
+            again = await team.post("/emails", mail(), **{"Idempotency-Key": key})
+            assert again.json() == first.json()
+        clock.advance(timedelta(hours=24, seconds=3))
+        for key, first in (("before", before), ("ahead", ahead)):
+            later = await team.post("/emails", mail(), **{"Idempotency-Key": key})
+            assert later.json() != first.json()
+
+
+async def test_an_event_of_a_clock_ahead_is_told_when_that_is_seen(database_url: str, tmp_path: Path) -> None:
+    """And a retry comes in its time after the clock was ahead."""
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        dispatcher = pillarbox.app.house.dispatcher
+        assert dispatcher is not None
+        async with receiver() as at:
+            at.answers(status(503))
+            await hook(team, endpoint=at.url)
+            clock.jump(HOUR)
+            await watch.look()
+            await publish(team)
+            clock.jump(-HOUR)
+            await watch.look()
+            clock.advance(3)
+            await dispatcher.look()
+            await dispatcher.idle()
+            assert len(at.arrivals) == 1
+            clock.jump(HOUR)
+            clock.jump(-HOUR)
+            clock.advance(5.1)
+            await dispatcher.look()
+            await dispatcher.idle()
+            assert len(at.arrivals) == 2
+
+
+async def test_a_round_comes_in_its_time_although_the_clock_was_a_year_ahead(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        clock = clock_of(pillarbox)
+        done: list[datetime] = []
+
+        async def work() -> str:
+            done.append(clock.now())
+            return ""
+
+        turns = [Round("test.round", HOUR, work)]
+        house = pillarbox.app.house
+        await rounds.ensure(pillarbox.pool, turns, house.ids, clock)
+        wrong = clock.now() + YEAR
+        await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", wrong)
+        await rounds.bring_forward(pillarbox.pool, turns, clock.now())
+        assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == clock.now()
+        soon = clock.now() + HOUR
+        await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", soon)
+        await rounds.ensure(pillarbox.pool, turns, house.ids, clock)
+        assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == soon
+
+
+async def test_a_jump_is_counted_kept_and_told_by_the_doctor(database_url: str, tmp_path: Path) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        clock, house = clock_of(pillarbox), pillarbox.app.house
+        await pillarbox.pool.execute("DELETE FROM clock_jumps")
+        assert (await clocks.jumps(pillarbox.pool)).level is Level.OK
+        watch = ClockWatch(pillarbox.pool, clock, house.ids)
+        counted = _counted()
+        clock.advance(3600)
+        assert await watch.look() is None, "time that passes is no jump, nor is a suspended machine"
+        clock.jump(1.5)
+        assert await watch.look() is None
+        await there_and_back(pillarbox, watch)
+        assert _counted() == {name: counted.get(name, 0) + 1 for name in ("forward", "back")}
+        found = await clocks.jumps(pillarbox.pool)
+        assert (found.name, found.level) == ("clock.jumps", Level.WARNING)
+        assert found.found.startswith("2 in 7 days, the last to ")
+        assert found.found.endswith(" by -3600 s")
+
+
+async def test_only_the_last_jumps_are_kept(database_url: str, tmp_path: Path) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        clock = clock_of(pillarbox)
+        watch = ClockWatch(pillarbox.pool, clock, pillarbox.app.house.ids)
+        for _ in range(51):
+            await there_and_back(pillarbox, watch)
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM clock_jumps") == 100
+
+
+async def test_the_doctor_tells_of_mail_from_the_future(database_url: str, tmp_path: Path) -> None:
+    async with watched(database_url, tmp_path) as (pillarbox, _):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        late = clock.now() + 2 * YEAR
+        assert (await clocks.future(pillarbox.pool, late)).level is Level.OK
+        await team.send()
+        found = await clocks.future(pillarbox.pool, clock.now() - HOUR)
+        assert (found.name, found.level) == ("clock.future", Level.WARNING)
+        assert "teams is dated" in found.found
+
+
+def _counted() -> dict[str, float]:
+    values: dict[Any, float] = JUMPS._values
+    return {labels if isinstance(labels, str) else labels[0]: n for labels, n in values.items()}
