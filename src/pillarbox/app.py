@@ -80,6 +80,7 @@ from pillarbox.kernel import openapi as openapi_routes
 from pillarbox.kernel import rounds
 from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.bounded_pool import close_within
 from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.collectors import own_rounds
@@ -88,6 +89,7 @@ from pillarbox.kernel.db import ENGINE, open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
 from pillarbox.kernel.doors import LMTP, SMTP, submission_names
 from pillarbox.kernel.files import Files
+from pillarbox.kernel.health import DatabaseProbe
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Journal
@@ -185,6 +187,7 @@ CAPTURE_ROUTES: list[Route] = collect(capture_routes, capture_json_routes)
 
 CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
+CLOSE_SECONDS = 5.0
 SIGNING_THREADS = 2
 READING_THREADS = 2
 DELIVERY_CHANNEL = "pillarbox_delivery"
@@ -228,8 +231,9 @@ class Pools:
         )
 
     async def close(self) -> None:
-        await self.engine.close()
-        await self.doors.close()
+        """Within a few seconds, even where the database stands still."""
+        await close_within(self.engine, CLOSE_SECONDS)
+        await close_within(self.doors, CLOSE_SECONDS)
 
 
 class House:
@@ -247,6 +251,7 @@ class House:
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
+        self.probe = DatabaseProbe(settings.database_url or "")
         self.depth = Depth(pool, seams.clock, settings.queue_limit)
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
@@ -549,6 +554,7 @@ class House:
             self.senders,
             self.blobs,
             self.room,
+            self.probe,
             self.last_used,
             Sharing(self.signer, self.settings.public_url),
             self.windows,
@@ -677,6 +683,7 @@ class App:
             await house.rspamd_client.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
         house.reading_threads.shutdown(wait=False, cancel_futures=True)
+        await house.probe.close()
         await house.pools.close()
 
 
