@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context, ContextVar, Token
 from types import TracebackType
@@ -92,7 +92,7 @@ class TooManyWaiting(TimeoutError):  # noqa: N818
 _sharing = 0
 
 
-async def shared(result: Awaitable[T]) -> T:
+async def shared(result: asyncio.Future[T]) -> T:
     """The result of something for which others may wait as well: who gives up does not end it for them."""
     global _sharing
     if _sharing >= MOST_SHARING:
@@ -101,8 +101,17 @@ async def shared(result: Awaitable[T]) -> T:
     try:
         async with bounded():
             return await asyncio.shield(result)
+    except TimeoutError:
+        result.add_done_callback(_heard)
+        raise
     finally:
         _sharing -= 1
+
+
+def _heard(result: asyncio.Future[T]) -> None:
+    """Whoever waited has had an answer already; what went wrong here need not be reported again."""
+    if not result.cancelled():
+        result.exception()
 
 
 class Sweep:
