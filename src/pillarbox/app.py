@@ -83,6 +83,7 @@ from pillarbox.kernel import openapi as openapi_routes
 from pillarbox.kernel import rounds
 from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore
+from pillarbox.kernel.bounded_pool import close_within
 from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.clock_watch import ClockWatch, Mend
@@ -92,6 +93,7 @@ from pillarbox.kernel.db import ENGINE, open_pool
 from pillarbox.kernel.dns import DnsResolver, Resolver
 from pillarbox.kernel.doors import LMTP, SMTP, submission_names
 from pillarbox.kernel.files import Files
+from pillarbox.kernel.health import DatabaseProbe
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Journal
@@ -194,6 +196,7 @@ WEBHOOKS = {**email_events.SHAPES, **received_events.SHAPES, **domain_events.SHA
 
 CONNECTIONS = 16
 ENGINE_CONNECTIONS = 10
+CLOSE_SECONDS = 5.0
 SIGNING_THREADS = 2
 READING_THREADS = 2
 DELIVERY_CHANNEL = "pillarbox_delivery"
@@ -237,8 +240,9 @@ class Pools:
         )
 
     async def close(self) -> None:
-        await self.engine.close()
-        await self.doors.close()
+        """Within a few seconds, even where the database stands still."""
+        await close_within(self.engine, CLOSE_SECONDS)
+        await close_within(self.doors, CLOSE_SECONDS)
 
 
 class House:
@@ -256,6 +260,7 @@ class House:
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
         self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
+        self.probe = DatabaseProbe(settings.database_url or "")
         self.depth = Depth(pool, seams.clock, settings.queue_limit)
         self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
@@ -562,6 +567,7 @@ class House:
             self.senders,
             self.blobs,
             self.room,
+            self.probe,
             self.last_used,
             Sharing(self.signer, self.settings.public_url),
             self.windows,
@@ -703,6 +709,7 @@ class App:
             await house.rspamd_client.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
         house.reading_threads.shutdown(wait=False, cancel_futures=True)
+        await house.probe.close()
         await house.pools.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kit import probe_routes
 from kit.client import Door, door, error, sending_key
+from kit.cut import wire_to
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.pipeline import HttpSettings
@@ -244,11 +245,11 @@ async def test_a_lock_that_cannot_be_had_is_409(database_url: str) -> None:
 
 
 async def test_a_lost_database_is_503_with_retry_after(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with wire_to(database_url) as wire, door(wire.url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert (await client.get("/health")).json() == {"status": "ok"}
-            await api.pool.close()
+            wire.cut()
             answer = await client.get("/health")
             assert error(answer)[:2] == (503, "service_unavailable")
             answer = await client.get("/domains")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -87,3 +88,36 @@ async def test_a_commit_that_ends_with_its_connection_is_refused(
         headers = {"idempotency_key": "once"} if what == "with a key" else {}
         again = await team.post("/emails", mail(**BODIES[what]), **headers)
         assert again.status_code == 200, again.text
+
+
+async def once(team: Team) -> httpx.Response:
+    return await team.post("/emails", mail(subject="held up"), idempotency_key="once")
+
+
+async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str, tmp_path: Path) -> None:
+    """DUR-01: the database was told to commit and says nothing. The 503 tells that it may be done; the same
+    key gives the stored answer when the database speaks again, and there is one email."""
+    async with wire_to(database_url) as wire, world(wire.url, tmp_path, started=False) as pillarbox:
+        team = await pillarbox.team()
+        await team.send()
+        await pillarbox.turn()
+        wire.stalls_behind = b"COMMIT"
+        began = time.monotonic()
+        answer = await once(team)
+        assert (answer.status_code, answer.json()["name"]) == (503, "service_unavailable"), answer.text
+        assert "not known" in answer.json()["message"]
+        assert time.monotonic() - began < 13
+        # The same request now is not carried out a second time, whatever it hears.
+        hurried = await once(team)
+        assert hurried.status_code in (409, 503), hurried.text
+        wire.flow()
+        async with asyncio.timeout(30):
+            while (again := await once(team)).is_error:
+                assert again.status_code in (409, 503), again.text
+                await asyncio.sleep(0.1)
+        assert again.headers["idempotent-replayed"] == "true"
+        assert await pillarbox.pool.fetchval(STORED) == 1
+        # The process has found it committed as well, and sends it once.
+        await pillarbox.app.house.accept.drain()
+        await pillarbox.turn()
+        assert (await team.kinds(again.json()["id"])).count("delivered") == 1

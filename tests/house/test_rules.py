@@ -136,6 +136,37 @@ def test_no_statement_is_put_together_from_pieces() -> None:
     assert pieced == []
 
 
+LOST = re.compile(
+    r"asyncpg\.(\w*Connection\w*Error|CannotConnectNowError|AdminShutdownError|CrashShutdownError|\w*TimeoutError"
+    r"|InterfaceError|InternalClientError|QueryCanceledError)\b"
+)
+
+OWN_LISTS = {
+    "kernel/db.py": "the list that everybody uses",
+    "kernel/bounded_pool.py": "below it",
+    "kernel/supervisor.py": "a URL that cannot be used looks like a connection that is lost",
+}
+"""Modules that name exceptions of a lost connection, with the reason."""
+
+
+def test_how_a_connection_dies_is_known_in_one_place() -> None:
+    """`GONE`, `TROUBLE` and `RETRIED` of `kernel.db`; a list of one's own forgets some."""
+    own = {str(path.relative_to(SOURCE)) for path in modules() if LOST.search(path.read_text("utf-8"))}
+    assert own == OWN_LISTS.keys()
+
+
+def test_no_module_adds_to_the_ways_in_which_a_connection_dies() -> None:
+    """Whoever catches an OSError beside PostgreSQL's errors means `TROUBLE`."""
+    together = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Tuple):
+                caught = {ast.unparse(part) for part in node.elts}
+                if "asyncpg.PostgresError" in caught and caught & {"OSError", "TimeoutError", "*GONE"}:
+                    together.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert [where for where in together if where.split(":")[0] not in OWN_LISTS] == []
+
+
 async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
     conn = await asyncpg.connect(database_url)
     wrong = []

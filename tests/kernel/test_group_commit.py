@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from pillarbox.kernel import time_limit
 from pillarbox.kernel.group_commit import GroupCommit
-from pillarbox.kernel.problems import Overloaded
+from pillarbox.kernel.problems import DatabaseGone, OutcomeUnknown, Overloaded
+from pillarbox.kernel.time_limit import TimeLimit
 
 
 class Gone(Exception):  # noqa: N818
@@ -122,3 +124,45 @@ async def test_nobody_is_forgotten_between_two_flushers() -> None:
     async with asyncio.timeout(20):
         await asyncio.gather(*(client(name) for name in "abc"))
     assert sum(len(commit) for commit in store.commits) == 600
+
+
+async def test_whose_time_is_over_is_answered_and_what_has_not_begun_is_not_done() -> None:
+    """One flush hangs: its caller cannot know, whoever waits behind it was never begun, and others go on."""
+    store = Store()
+    store.gate = asyncio.Event()
+    commits: GroupCommit[str, str] = GroupCommit(store.flush, flushers=1)
+
+    async def limited(item: str) -> str:
+        with TimeLimit(0.1):
+            return await commits.submit(item)
+
+    begun = asyncio.create_task(limited("a"))
+    await asyncio.sleep(0.01)
+    behind = asyncio.create_task(limited("b"))
+    patient = asyncio.create_task(commits.submit("c"))
+    with pytest.raises(OutcomeUnknown):
+        await begun
+    with pytest.raises(DatabaseGone) as refusal:
+        await behind
+    assert type(refusal.value) is DatabaseGone
+    assert not patient.done()
+    store.gate.set()
+    assert await patient == "C"
+    assert store.commits == [["a"], ["c"]]
+    await commits.drain()
+    assert commits.weight == 0
+
+
+async def test_the_limit_of_one_caller_is_not_that_of_the_flush() -> None:
+    """A flush carries out what many have asked for, and runs without the limit of whoever came first."""
+    found: list[object] = []
+
+    async def flush(batch: Sequence[str]) -> list[str | BaseException]:
+        found.append(time_limit.current())
+        return list(batch)
+
+    commits: GroupCommit[str, str] = GroupCommit(flush)
+    with TimeLimit() as limit:
+        await commits.submit("a")
+        assert time_limit.current() is limit
+    assert found == [None]

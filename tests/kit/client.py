@@ -30,6 +30,7 @@ from pillarbox.kernel.auth import Credentials
 from pillarbox.kernel.blobs import BlobStore, Folder
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.db import open_pool
+from pillarbox.kernel.health import DatabaseProbe
 from pillarbox.kernel.http_protocol import Protocol, server_config
 from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.ids import Ids
@@ -116,6 +117,8 @@ async def door(
     pool = await open_pool(database_url, most=8)
     fd = shared_memory.create() if windows_fd is None else windows_fd
     services = parts(pool, clock or SystemClock(), fd, here)
+    probe = DatabaseProbe(database_url)
+    services.add(probe)
     table = RouteTable(collect(*PRODUCT, *more))
     config = server_config(Api(table, services, settings), protocol)
     config.load()
@@ -132,6 +135,7 @@ async def door(
             connection.shutdown()
         if state.tasks:
             await asyncio.wait(state.tasks, timeout=5)
+        await probe.close()
         await pool.close()
 
 

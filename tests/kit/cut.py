@@ -27,6 +27,8 @@ class Wire:
         self._forwarding: set[asyncio.Future[tuple[None, None]]] = set()
         self._flows = asyncio.Event()
         self._flows.set()
+        self.stalls_behind: bytes | None = None
+        """When PostgreSQL has been told this nothing comes through any more, as with `stall`."""
 
     @property
     def sessions(self) -> int:
@@ -77,6 +79,9 @@ class Wire:
                 await self._flows.wait()
                 writer.write(data)
                 await writer.drain()
+                if self.stalls_behind is not None and self.stalls_behind in data:
+                    self.stalls_behind = None
+                    self.stall()
         except OSError:
             pass
         finally:

@@ -12,7 +12,8 @@ from pillarbox.api_keys import queries
 from pillarbox.kernel import log
 from pillarbox.kernel.auth import Caller, Credential, Permission
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE
+from pillarbox.kernel.db import TROUBLE
+from pillarbox.kernel.time_limit import TimeLimit, shared
 
 REMEMBERED_SECONDS = 0.25
 MOST_REMEMBERED = 10_000
@@ -56,7 +57,7 @@ class LastUsed:
     async def _try_flush(self) -> None:
         try:
             await self.flush()
-        except (*GONE, asyncpg.PostgresError) as failure:
+        except TROUBLE as failure:
             log.get("api_keys").warning("api_keys.last_used_not_written", error=type(failure).__name__)
 
 
@@ -77,7 +78,7 @@ class KeyCredentials:
         asking = self._asking.get(token_hash)
         if asking is None:
             asking = self._asking[token_hash] = asyncio.create_task(self._ask(token_hash))
-        return await asyncio.shield(asking)
+        return await shared(asking)
 
     def used(self, caller: Caller) -> None:
         if caller.key_id is not None:
@@ -94,7 +95,8 @@ class KeyCredentials:
         me = asyncio.current_task()
         asked_at = self._clock.boottime()
         try:
-            row = await queries.by_hash(self._pool, token_hash)
+            with TimeLimit():
+                row = await queries.by_hash(self._pool, token_hash)
             found = None if row is None else _credential(row)
             if found is not None and self._asking.get(token_hash) is me:
                 self._remember(token_hash, asked_at + REMEMBERED_SECONDS, found)

@@ -40,7 +40,6 @@ UNBOUNDED = 10_000
 
 DATABASE_TROUBLE = (
     *GONE,
-    TimeoutError,
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.InsufficientPrivilegeError,
@@ -72,7 +71,10 @@ def perform(
     except BrokenPipeError:
         raise
     except DATABASE_TROUBLE as problem:
-        raise stopped(f"The database cannot be used: {problem or type(problem).__name__}.", failed) from None
+        reason = str(problem) or type(problem).__name__
+        if isinstance(problem, TimeoutError):
+            reason = "it does not answer in time"
+        raise stopped(f"The database cannot be used: {reason}.", failed) from None
 
 
 def stopped(sentence: str, status: int = FAILED) -> typer.Exit:

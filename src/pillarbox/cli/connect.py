@@ -25,6 +25,7 @@ import asyncpg
 import typer
 
 from pillarbox.kernel import log
+from pillarbox.kernel.bounded_pool import close_within
 from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings, settings_of
 from pillarbox.kernel.data_folder import FolderError, FolderInUse, locked, read_note
 from pillarbox.kernel.db import open_pool
@@ -55,6 +56,7 @@ OWN = frozenset({"data", "log"})
 """Settings that a command has for itself, beside a server too."""
 
 POOL = 2
+CLOSE_SECONDS = 5.0
 
 
 class NoDatabaseError(FolderError):
@@ -100,7 +102,7 @@ async def reach(settings: Settings) -> AsyncIterator[Reach]:
         try:
             yield Reach(found, pool, *((note["http"], note.get("doors")) if note else (None, None)))
         finally:
-            await pool.close()
+            await close_within(pool, CLOSE_SECONDS)
 
 
 @asynccontextmanager

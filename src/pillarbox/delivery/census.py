@@ -23,7 +23,7 @@ import asyncpg
 from pillarbox.delivery import figures
 from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE
+from pillarbox.kernel.db import TROUBLE
 from pillarbox.kernel.log import get
 
 log = get("figures")
@@ -89,7 +89,7 @@ class Census:
         while True:
             try:
                 await self.count()
-            except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+            except TROUBLE as trouble:
                 log.warning("figures.queue_not_counted", trouble=repr(trouble)[:200])
             await self._clock.sleep(EVERY)
 

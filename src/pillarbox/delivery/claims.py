@@ -13,7 +13,7 @@ from pillarbox.delivery.expiry import Expiry
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadParcels, Parcel, Target
 from pillarbox.delivery.queries import Freed, Pair, Share
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.db import TROUBLE, Connection, transaction
 from pillarbox.kernel.log import get
 from pillarbox.kernel.register import boot_id, enroll, started
 from pillarbox.kernel.silence import Silence
@@ -110,7 +110,7 @@ class Claims:
             if left:
                 await queries.give_back(conn, left, self._owner, self._clock.now())
             return [_item(row, *parcel, deadline) for row, parcel in loaded if parcel is not None]
-        except (*GONE, asyncpg.PostgresError, TimeoutError):
+        except TROUBLE:
             raise
         except Exception as trouble:
             # The text of the trouble may show what people wrote.
@@ -183,7 +183,7 @@ class Claims:
         holds work, which comes back at once where the register says whose it was."""
         try:
             await site_queries.leave(self._pool, self._owner)
-        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+        except TROUBLE as trouble:
             log.warning("delivery.not_left", trouble=repr(trouble)[:200])
 
     async def end_silence(self) -> None:

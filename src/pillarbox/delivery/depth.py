@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE
+from pillarbox.kernel.db import TROUBLE
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import Overloaded
 
@@ -61,7 +61,7 @@ class Depth:
         """Find out how it stands now; what was known is kept while the database does not answer."""
         try:
             items = await self._items()
-        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+        except TROUBLE as trouble:
             log.warning("delivery.depth_unknown", trouble=repr(trouble)[:200])
             return
         was_over, self.is_over = self.is_over, items > self._most

@@ -19,9 +19,10 @@ from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.quarantine import Suspects
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
-from pillarbox.delivery.settle import RETRIED, Settler
+from pillarbox.delivery.settle import Settler
 from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import RETRIED
 from pillarbox.kernel.log import get
 from pillarbox.timeline.rules import Detail, Entry, Kind
 

@@ -74,7 +74,7 @@ DROP = """
 # A row that a settle holds is skipped: it is about to be settled, and waiting for it could deadlock.
 RENEW = """
     UPDATE deliveries d
-       SET leased_until = $4
+       SET leased_until = greatest(d.leased_until, $4)
       FROM (SELECT d.team_id, d.email_id, d.grp
               FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
               JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp

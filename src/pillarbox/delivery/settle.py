@@ -19,7 +19,7 @@ from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.reports import Settlement
 from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.db import RETRIED, Connection, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
@@ -35,7 +35,6 @@ log = get("delivery")
 KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
 """Stores the messages that the route `capture` keeps, in the settling transaction."""
 
-RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
 PAUSE = 0.5
 LIGHT = 4
 """A settlement of which more deliveries to webhooks come is committed in a lane of its team."""

@@ -13,6 +13,7 @@ from pillarbox.domains import queries
 from pillarbox.domains.queries import SenderRow
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.time_limit import TimeLimit, shared
 
 REMEMBERED_SECONDS = 0.25
 MOST_REMEMBERED = 10_000
@@ -67,7 +68,7 @@ class Senders:
         asking = self._asking.get(place)
         if asking is None:
             asking = self._asking[place] = asyncio.create_task(self._ask(place))
-        return await asyncio.shield(asking)
+        return await shared(asking)
 
     def forget(self, team_id: UUID) -> None:
         """Ask the database again for every name of the team; call it after the commit of a change."""
@@ -79,7 +80,8 @@ class Senders:
         me = asyncio.current_task()
         until = self._clock.boottime() + REMEMBERED_SECONDS
         try:
-            row = await queries.sender(TeamDb(self._pool, place[0]), place[1])
+            with TimeLimit():
+                row = await queries.sender(TeamDb(self._pool, place[0]), place[1])
             found = None if row is None else _sender_domain(row)
             if self._asking.get(place) is me:
                 self._remember(place, until, found)

@@ -24,15 +24,22 @@ from pillarbox.kernel.db import GONE, Connection, transaction
 from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import Answered, Asked, Content, Journal
-from pillarbox.kernel.problems import ConcurrentIdempotentRequest, DatabaseGone
+from pillarbox.kernel.problems import ConcurrentIdempotentRequest, DatabaseGone, OutcomeUnknown
+from pillarbox.kernel.time_limit import TimeLimit
 from pillarbox.kernel.together import Statement
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import Opened, Timeline
 from pillarbox.timeline.rules import Kind
 from pillarbox.usage.quotas import Quotas, Spending
 
+COMMIT_SECONDS = 7.0
+"""How long a commit may take before its connection is given up. That is less than those who wait for it have,
+so where the connection alone was at fault they still hear what became of it."""
+
 LOOK_UP_TRIES = 20
 LOOK_UP_PAUSE = 0.25
+LOOK_UP_SECONDS = 1.0
+"""For one try."""
 
 
 @dataclass(slots=True)
@@ -101,11 +108,13 @@ class Commits:
     async def commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
         """Commit the batch; where `leased` says so, with its work leased to the owner.
 
-        Raises `DatabaseGone` where nothing was committed because the database went away.
+        Raises `DatabaseGone` where nothing was committed because the database went away, and `OutcomeUnknown`
+        where it stays away and nobody can tell.
         """
-        if any(a.idempotency is not None or a.caller.is_metered for a in batch):
-            return await self._with_conditions(batch, leased)
-        return Committed({}, await self._plainly(self._prepare(batch, leased)))
+        with TimeLimit(COMMIT_SECONDS):
+            if any(a.idempotency is not None or a.caller.is_metered for a in batch):
+                return await self._with_conditions(batch, leased)
+            return Committed({}, await self._plainly(self._prepare(batch, leased)))
 
     async def _plainly(self, prepared: _Prepared) -> Origins | None:
         if prepared.opened.published:
@@ -251,26 +260,35 @@ class Commits:
     async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins | None:
         """The connection was lost while this was committed: look whether it was (design 2.6).
 
-        Raises `DatabaseGone` where it was not. What is found to be committed stays so, even where the
-        database goes away once more: then it is not known which addresses are suppressed.
+        Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not tell. What is
+        found to be committed stays so, even where the database goes away once more: then it is not known
+        which addresses are suppressed.
         """
+        if not backend:
+            raise DatabaseGone from gone
         drafts = [draft for acceptance in prepared.kept for draft in acceptance.drafts]
-        if not drafts or not backend or not await self._was_committed(drafts, backend):
+        was_committed = await self._was_committed(drafts, backend) if drafts else None
+        if was_committed is None:
+            raise OutcomeUnknown from gone
+        if not was_committed:
             raise DatabaseGone from gone
         try:
-            origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
+            with TimeLimit(LOOK_UP_SECONDS):
+                origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
         except GONE:
             return None
         return origins
 
-    async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool:
-        """Whether these emails are stored. A server process that is still at it is waited for."""
+    async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool | None:
+        """Whether these emails are stored; None where nobody can tell. A server process that is still at it
+        is waited for."""
         teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]
-        for left in reversed(range(LOOK_UP_TRIES)):
+        for _ in range(LOOK_UP_TRIES):
             try:
-                if not left or not await queries.is_at_work(self._pool, backend):
-                    return len(await queries.existing(self._pool, teams, ids)) == len(ids)
+                with TimeLimit(LOOK_UP_SECONDS):
+                    if not await queries.is_at_work(self._pool, backend):
+                        return len(await queries.existing(self._pool, teams, ids)) == len(ids)
             except GONE:
                 pass
             await asyncio.sleep(LOOK_UP_PAUSE)
-        return False
+        return None

@@ -22,6 +22,23 @@ class BlobFailed(Exception):  # noqa: N818
         self.reason = reason
 
 
+class BlobsSilent(BlobFailed):
+    """The store did not answer in time: a disk that hangs, a server that says nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("no answer in time")
+
+
+SECONDS = 10.0
+SLOWEST = 2 * 1024 * 1024
+"""How long a store may take to answer, and so many octets in each second more."""
+
+
+def patience(octets: int = 0) -> float:
+    """Seconds after which so much ought to be read or written."""
+    return SECONDS + octets / SLOWEST
+
+
 class Backend(Protocol):
     """What a store of blobs can do; keys are valid when they get here."""
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from datetime import datetime
+from typing import TypeVar
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
-from pillarbox.kernel.blob_backend import CHUNK, BlobFailed, BlobMissing, gathered
+from pillarbox.kernel.blob_backend import CHUNK, BlobFailed, BlobMissing, BlobsSilent, gathered, patience
+
+T = TypeVar("T")
 
 
 class Bucket:
@@ -23,7 +27,10 @@ class Bucket:
     async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
         source = data if isinstance(data, bytes) else gathered(data)
         try:
-            await obstore.put_async(self._store, key, source)
+            async with asyncio.timeout(patience(len(data)) if isinstance(data, bytes) else None):
+                await obstore.put_async(self._store, key, source)
+        except TimeoutError:
+            raise BlobsSilent from None
         except (BaseError, OSError) as failure:
             raise BlobFailed(_brief(failure)) from failure
 
@@ -34,9 +41,13 @@ class Bucket:
         if end is not None and end <= start:
             return
         try:
-            result = await obstore.get_async(self._store, key, options=_range(start, end))
-            async for chunk in result.stream(min_chunk_size=CHUNK):
+            async with asyncio.timeout(patience()):
+                result = await obstore.get_async(self._store, key, options=_range(start, end))
+            chunks = result.stream(min_chunk_size=CHUNK)
+            while (chunk := await _next(chunks)) is not None:
                 yield bytes(chunk)
+        except TimeoutError:
+            raise BlobsSilent from None
         except FileNotFoundError:
             raise BlobMissing(key) from None
         except (BaseError, OSError) as failure:
@@ -44,7 +55,10 @@ class Bucket:
 
     async def delete(self, key: str) -> None:
         try:
-            await obstore.delete_async(self._store, key)
+            async with asyncio.timeout(patience()):
+                await obstore.delete_async(self._store, key)
+        except TimeoutError:
+            raise BlobsSilent from None
         except FileNotFoundError:
             return
         except (BaseError, OSError) as failure:
@@ -52,10 +66,13 @@ class Bucket:
 
     async def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
         try:
-            async for batch in obstore.list(self._store, prefix or None):
+            batches = obstore.list(self._store, prefix or None).__aiter__()
+            while (batch := await _next(batches)) is not None:
                 for found in batch:
                     if found["last_modified"] < older_than:
                         yield found["path"]
+        except TimeoutError:
+            raise BlobsSilent from None
         except (BaseError, OSError) as failure:
             raise BlobFailed(_brief(failure)) from failure
 
@@ -65,6 +82,12 @@ class Bucket:
 
     async def close(self) -> None:
         return None
+
+
+async def _next(parts: AsyncIterator[T]) -> T | None:
+    """The next part, in time; None behind the last."""
+    async with asyncio.timeout(patience()):
+        return await anext(parts, None)
 
 
 def _range(start: int, end: int | None) -> obstore.GetOptions:

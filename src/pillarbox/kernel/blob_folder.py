@@ -7,20 +7,31 @@ import errno
 import os
 import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from pillarbox.kernel.blob_backend import CHUNK, BlobFailed, BlobMissing, gathered
+from pillarbox.kernel.blob_backend import (
+    CHUNK,
+    PART,
+    SECONDS,
+    BlobFailed,
+    BlobMissing,
+    BlobsSilent,
+    gathered,
+    patience,
+)
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 THREADS = 8
 PARTIAL = ".partial-"
+LONG = 1 << 30
+"""For looks at many files at once, which may take as long as reading so much."""
 
 
 class Folder:
@@ -35,76 +46,110 @@ class Folder:
         self._sync = sync
         self._durable: set[Path] = set()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="blobs")
+        self._jobs: set[asyncio.Future[Any]] = set()
+        self._hanging: set[Future[Any]] = set()
         self.writable = True
 
     async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
         if isinstance(data, bytes):
-            await self._in_thread(self._put_whole, key, data)
+            await self._in_thread(partial(self._put_whole, key, data), len(data))
             return
-        partial = _Partial(self, self.path(key))
+        draft = _Partial(self, self.path(key))
         try:
-            await self._in_thread(partial.begin)
+            await self._in_thread(draft.begin)
             async for part in gathered(data):
-                await self._in_thread(partial.write, part)
-            await self._in_thread(partial.finish)
-        finally:
-            await self._in_thread(partial.abandon)
+                await self._in_thread(partial(draft.write, part))
+            await self._in_thread(draft.finish, PART)
+        except _Hanging as hanging:
+            self._after(hanging, draft.abandon)
+            raise
+        except BaseException:
+            await self._in_thread(draft.abandon)
+            raise
 
     async def get(self, key: str) -> bytes:
-        return await self._in_thread(self._read_whole, key)
+        return await self._in_thread(partial(self._read_whole, key))
 
     async def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]:
-        file = await self._in_thread(self._open, key)
+        file = await self._in_thread(partial(self._open, key))
+        is_ours = True
         try:
             while end is None or start < end:
                 size = CHUNK if end is None else min(CHUNK, end - start)
-                chunk = await self._in_thread(os.pread, file.fileno(), size, start)
+                chunk = await self._in_thread(partial(os.pread, file.fileno(), size, start))
                 if not chunk:
                     return
                 start += len(chunk)
                 yield chunk
+        except _Hanging as hanging:
+            is_ours = False
+            self._after(hanging, file.close)
+            raise
         finally:
-            file.close()
+            if is_ours:
+                file.close()
 
     async def delete(self, key: str) -> None:
-        await self._in_thread(self.path(key).unlink, missing_ok=True)
+        await self._in_thread(partial(self.path(key).unlink, missing_ok=True))
 
     async def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
         folders = self._files(self._root / prefix, older_than.timestamp())
-        while files := await self._in_thread(_next_files, folders):
+        while files := await self._in_thread(partial(_next_files, folders), LONG):
             for path in files:
                 if not path.name.startswith(PARTIAL):
                     yield (path.parent.parent / path.name).relative_to(self._root).as_posix()
 
     async def remove_partial(self, older_than: datetime) -> int:
-        return await self._in_thread(self._remove_partial, older_than.timestamp())
+        return await self._in_thread(partial(self._remove_partial, older_than.timestamp()), LONG)
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._threads.shutdown)
+        """Wait for what is being written, unless it hangs."""
+        if self._jobs:
+            await asyncio.wait(tuple(self._jobs), timeout=SECONDS)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def path(self, key: str) -> Path:
         """The file of a key."""
         folder, _, name = key.rpartition("/")
         return self._root / folder / sha256(key.encode()).hexdigest()[:2] / name
 
-    async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of `work`; a cancelled caller leaves only when it is done with its file."""
-        loop = asyncio.get_running_loop()
-        job = loop.run_in_executor(self._threads, lambda: _disk(work, *args, **kwargs))
+    async def _in_thread(self, work: Callable[[], R], octets: int = 0) -> R:
+        """The result of `work`, which reads or writes so much; `_Hanging` where the disk does not answer.
+
+        A cancelled caller leaves only when it is done with its file, or it hangs.
+        """
+        if len(self._hanging) >= THREADS:
+            raise BlobsSilent
+        running = self._threads.submit(_disk, work)
+        job = asyncio.wrap_future(running)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        until = asyncio.get_running_loop().time() + patience(octets)
         try:
-            return await asyncio.shield(job)
+            await asyncio.wait([job], timeout=patience(octets))
         except asyncio.CancelledError:
-            await _ended(job)
+            await _ended(job, until)
             raise
+        if not job.done():
+            job.add_done_callback(_heard)
+            if not running.cancel():
+                self._hanging.add(running)
+                running.add_done_callback(self._hanging.discard)
+            raise _Hanging(running)
+        return job.result()
+
+    def _after(self, hanging: _Hanging, work: Callable[[], object]) -> None:
+        """Do it when the disk has let go of the file, if ever."""
+        hanging.running.add_done_callback(lambda _: self._threads.submit(work))
 
     def _put_whole(self, key: str, data: bytes) -> None:
-        partial = _Partial(self, self.path(key))
+        draft = _Partial(self, self.path(key))
         try:
-            partial.begin()
-            partial.write(data)
-            partial.finish()
+            draft.begin()
+            draft.write(data)
+            draft.finish()
         finally:
-            partial.abandon()
+            draft.abandon()
 
     def prepare(self, folder: Path) -> None:
         """Make a folder ready to be written into; BlobFailed once a sync has failed."""
@@ -168,6 +213,14 @@ class Folder:
         return len(left)
 
 
+class _Hanging(BlobsSilent):
+    """The disk does not answer; `running` is what it was asked for."""
+
+    def __init__(self, running: Future[Any]) -> None:
+        super().__init__()
+        self.running = running
+
+
 class _Partial:
     """A file on its way: invisible until `finish`, gone after `abandon` unless it was finished."""
 
@@ -212,10 +265,10 @@ class _Partial:
             os.close(file)
 
 
-def _disk(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def _disk(work: Callable[[], R]) -> R:
     """The result of `work`, with an error of the disk as BlobFailed."""
     try:
-        return work(*args, **kwargs)
+        return work()
     except OSError as failure:
         raise BlobFailed(errno.errorcode.get(failure.errno or 0, "disk error")) from failure
 
@@ -232,12 +285,17 @@ def _next_files(folders: Iterator[Sequence[Path]]) -> Sequence[Path]:
     return next(folders, ())
 
 
-async def _ended(job: asyncio.Future[R]) -> None:
-    """Return when `job` is over, however often the caller is cancelled meanwhile."""
-    while not job.done():
+async def _ended(job: asyncio.Future[R], until: float) -> None:
+    """Return when `job` is over, however often the caller is cancelled meanwhile; at the latest then."""
+    job.add_done_callback(_heard)
+    while not job.done() and (left := until - asyncio.get_running_loop().time()) > 0:
         try:
-            await asyncio.wait([job])
+            await asyncio.wait([job], timeout=left)
         except asyncio.CancelledError:
             continue
+
+
+def _heard(job: asyncio.Future[R]) -> None:
+    """Nobody waits for it any more, and what went wrong need not be reported."""
     if not job.cancelled():
         job.exception()

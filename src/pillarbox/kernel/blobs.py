@@ -9,6 +9,9 @@ appears whole or not at all, and is never changed: writing a key again replaces 
 There are two backends. `Folder` keeps files: each is written under a temporary name in its own folder,
 synced, renamed, and the folder synced. `Bucket` is any object store that obstore speaks.
 
+Nobody waits for ever for a disk or a server that hangs: after a time that grows with the size `BlobsSilent`
+is raised, and what was asked for may still be done one day.
+
 A failed sync is final (DUR-11): the kernel may have dropped the very pages that it could not write, so a
 second sync would lie. After one, a Folder refuses every further `put`, and `writable` is False.
 """
@@ -24,11 +27,11 @@ from urllib.parse import unquote, urlsplit
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
-from pillarbox.kernel.blob_backend import Backend, BlobFailed, BlobMissing
+from pillarbox.kernel.blob_backend import Backend, BlobFailed, BlobMissing, BlobsSilent
 from pillarbox.kernel.blob_bucket import Bucket
 from pillarbox.kernel.blob_folder import Folder
 
-__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "Bucket", "Folder"]
+__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "Bucket", "Folder"]
 
 SCHEMES = ("file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 LONGEST_KEY = 250

@@ -14,6 +14,8 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.kernel.bounded_pool import BoundedPool, Stateless
+
 T = TypeVar("T")
 
 Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
@@ -29,29 +31,34 @@ ENGINE = "pillarbox-engine"
 
 STATEMENT_CACHE = 512
 
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 60
+"""How long a connection may take to be made, and a statement of background work to be answered."""
+
 GONE = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
+    asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
-"""What asyncpg raises when the database cannot be reached or went away in the middle."""
+"""What is raised when the database cannot be reached, went away in the middle, did not answer in time (a
+`TimeoutError` is an OSError) or is not ours to write any more. `tests/faults/test_cut_conversations.py` cuts
+conversations at every byte to find them; a lint keeps other modules from lists of their own."""
 
+TROUBLE = (*GONE, asyncpg.PostgresError)
+"""Whatever the database may answer with: for work that is left for the next time."""
 
-class _Stateless(asyncpg.Connection):
-    """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
-    would cost every statement a second round trip."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.afterwards: dict[Callable[[], None], None] = {}
-
-    def get_reset_query(self) -> str:
-        return ""
+RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
+"""What says nothing about the statement itself: it is tried again as it is."""
 
 
 def literal(values: Iterable[object]) -> str:
@@ -76,18 +83,22 @@ one plan for each statement, so none is made again for other values: that costs 
 
 async def open_pool(
     url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
-) -> asyncpg.Pool:
+) -> BoundedPool:
     """A pool of at most `most` connections, each with the house's time-outs. `by_key`: rows are always
-    looked up by index, one by one."""
-    return await asyncpg.create_pool(
+    looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
+    `STATEMENT_SECONDS`."""
+    pool = BoundedPool(
         url,
         min_size=1,
         max_size=most,
-        statement_cache_size=STATEMENT_CACHE,
-        max_inactive_connection_lifetime=300,
         max_queries=1_000_000_000,
-        connection_class=_Stateless,
-        command_timeout=60,
+        max_inactive_connection_lifetime=300,
+        loop=None,
+        record_class=asyncpg.Record,
+        connection_class=Stateless,
+        statement_cache_size=STATEMENT_CACHE,
+        timeout=CONNECT_SECONDS,
+        command_timeout=STATEMENT_SECONDS,
         server_settings={
             "application_name": application,
             "lock_timeout": str(LOCK_TIMEOUT_MS),
@@ -96,6 +107,18 @@ async def open_pool(
             "jit": "off",
             **(BY_KEY if by_key else {}),
         },
+    )
+    return await pool
+
+
+async def open_connection(url: str, *, application: str) -> asyncpg.Connection:
+    """A connection of its own, outside of any pool."""
+    return await asyncpg.connect(
+        url,
+        connection_class=Stateless,
+        timeout=CONNECT_SECONDS,
+        command_timeout=STATEMENT_SECONDS,
+        server_settings={"application_name": application},
     )
 
 

@@ -30,6 +30,7 @@ from urllib.parse import quote
 
 import asyncpg
 
+from pillarbox.kernel.db import TROUBLE
 from pillarbox.kernel.pgfiles import Account, Installation, account_for, installation_for, reachable
 from pillarbox.kernel.process import bind_to_parent, ended
 
@@ -253,7 +254,7 @@ class EmbeddedPostgres:
             if self._process.poll() is not None:
                 raise EmbeddedError(f"The embedded database did not start: {await self._last_complaint()}")
             if self._says_ready():
-                with contextlib.suppress(OSError, asyncpg.PostgresError, TimeoutError):
+                with contextlib.suppress(*TROUBLE):
                     await ensure_database(self.url("postgres"), DATABASE)
                     return
             await asyncio.sleep(READY_POLL)

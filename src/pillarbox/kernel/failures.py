@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel import log
-from pillarbox.kernel.blobs import BlobFailed
+from pillarbox.kernel.blobs import BlobFailed, BlobsSilent
 from pillarbox.kernel.db import GONE
 from pillarbox.kernel.problems import DatabaseGone, Invalid, Overloaded, Problem, ResourceLocked
 
@@ -23,14 +23,17 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return failure
     if isinstance(failure, LOCKED):
         return ResourceLocked("Another request is changing this object right now. Try again.")
+    if isinstance(failure, GONE):
+        log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
+        return DatabaseGone()
+    if isinstance(failure, BlobsSilent):
+        log.get("http").error("http.storage_silent", request=str(request_id))
+        return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
     if isinstance(failure, FULL):
         log.get("http").error("http.storage_full", request=str(request_id), error=type(failure).__name__)
         return Overloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
     if isinstance(failure, UNSTORABLE):
         log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
         return Invalid("A value of the request cannot be stored.")
-    if isinstance(failure, GONE):
-        log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
-        return DatabaseGone()
     log.get("http").error("http.failed", request=str(request_id), exc_info=failure)
     return Problem("Something went wrong on our side. Try again later.")

@@ -4,6 +4,9 @@ There is no timer unless one is asked for: the flush in flight is the window. Ea
 answer after the commit
 that holds its row. When a flush fails for a reason that one item may have caused, the batch is cut in
 half and both halves are tried, so one bad row never fails its neighbours.
+
+A caller with a time limit (`time_limit`) waits no longer than that: what has not begun then is taken out
+again, and of what is being committed it is not known what will become.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from pillarbox.kernel import problems
+from pillarbox.kernel import problems, time_limit
 from pillarbox.kernel.tallies import SECONDS, SIZES, Histogram
+from pillarbox.kernel.time_limit import UNLIMITED, Sweep
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -27,7 +31,18 @@ COMMIT_ITEMS = Histogram(
     "pillarbox_commit_items", "How many callers shared a group commit.", SIZES, ("kind",)
 )
 
+NEVER = float("inf")
+
 Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
+
+
+class _Waiting(NamedTuple, Generic[Item, Result]):
+    """An item, and who waits for its answer until `overdue`."""
+
+    item: Item
+    weight: int
+    answer: asyncio.Future[Result]
+    overdue: float
 
 
 class GroupCommit(Generic[Item, Result]):
@@ -67,7 +82,9 @@ class GroupCommit(Generic[Item, Result]):
         self._flushers = flushers
         self._linger = linger
         self._shared = shared
-        self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
+        self._waiting: deque[_Waiting[Item, Result]] = deque()
+        self._committing: list[Sequence[_Waiting[Item, Result]]] = []
+        self._sweep = Sweep(self._answer_overdue)
         self._weight = 0
         self._running: set[asyncio.Task[None]] = set()
         self._active = 0
@@ -78,19 +95,29 @@ class GroupCommit(Generic[Item, Result]):
         return self._weight
 
     async def submit(self, item: Item) -> Result:
-        """Return when `item` is committed; raise what befell it."""
+        """Return when `item` is committed; raise what befell it, `DatabaseGone` where it was not committed in
+        time and will not be, `OutcomeUnknown` where it may still be."""
         weight = self._weigh(item)
         if self._weight and self._weight + weight > self._most_waiting:
             raise problems.Overloaded("The service is busy right now. Try again later.")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, weight, answer))
+        limit = time_limit.current()
+        now = time.monotonic()
+        overdue = NEVER if limit is None else now + limit.left
+        self._waiting.append(_Waiting(item, weight, answer, overdue))
         self._weight += weight
+        if limit is not None:
+            self._sweep.arm()
         if self._active < self._flushers:
             self._active += 1
-            task = asyncio.create_task(self._run())
+            task = asyncio.create_task(self._run(), context=UNLIMITED)
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return await answer
+        try:
+            return await answer
+        finally:
+            if limit is not None:
+                limit.left -= time.monotonic() - now
 
     async def drain(self) -> None:
         """Return when nothing waits and no flush is in flight."""
@@ -104,25 +131,44 @@ class GroupCommit(Generic[Item, Result]):
             while self._waiting:
                 if self._linger and len(self._waiting) < self._most_items:
                     await asyncio.sleep(self._linger)
+                if not self._waiting:
+                    break
                 batch = self._gather()
+                self._committing.append(batch)
                 try:
-                    await self._commit([(item, answer) for item, _, answer in batch])
+                    await self._commit([(one.item, one.answer) for one in batch])
                 finally:
-                    self._weight -= sum(weight for _, weight, _ in batch)
+                    self._committing.remove(batch)
+                    self._weight -= sum([one.weight for one in batch])
         finally:
             # Counted down in the same breath as the last look at what waits: whoever comes after that
             # look starts a flusher of its own.
             self._active -= 1
 
-    def _gather(self) -> list[tuple[Item, int, asyncio.Future[Result]]]:
+    def _gather(self) -> list[_Waiting[Item, Result]]:
         batch = [self._waiting.popleft()]
-        total = batch[0][1]
+        total = batch[0].weight
         while self._waiting and len(batch) < self._most_items:
-            if total + self._waiting[0][1] > self._most_weight:
+            if total + self._waiting[0].weight > self._most_weight:
                 break
             batch.append(self._waiting.popleft())
-            total += batch[-1][1]
+            total += batch[-1].weight
         return batch
+
+    def _answer_overdue(self) -> bool:
+        """Answer those whose time is over; whether there is anybody left to look after."""
+        now = time.monotonic()
+        overdue = [one for one in self._waiting if one.overdue <= now]
+        if overdue:
+            self._waiting = deque([one for one in self._waiting if one.overdue > now])
+        for one in overdue:
+            self._weight -= one.weight
+            _fail(one.answer, problems.DatabaseGone())
+        for batch in self._committing:
+            for one in batch:
+                if one.overdue <= now:
+                    _fail(one.answer, problems.OutcomeUnknown())
+        return bool(self._waiting or self._committing)
 
     async def _commit(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
         started = time.perf_counter()

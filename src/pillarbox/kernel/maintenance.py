@@ -11,7 +11,7 @@ from typing import Final
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Source
+from pillarbox.kernel.db import TROUBLE, Source
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import Overloaded
 
@@ -58,7 +58,7 @@ class Maintenance:
         """Find out how it stands now; what was known is kept while the database does not answer."""
         try:
             found = await current(self._pool)
-        except (*GONE, asyncpg.PostgresError, TimeoutError):
+        except TROUBLE:
             return
         if (found is None) != (self._retry_after is None):
             log.info("maintenance.changed", on=found is not None)

@@ -71,7 +71,12 @@ async def migrate_url(url: str) -> list[int]:
 
 async def refuse_unmigrated_url(url: str) -> None:
     """MigrationError unless the database at `url` has exactly this release's schema."""
-    conn = await asyncpg.connect(url, timeout=15, server_settings={"application_name": "pillarbox migrate"})
+    conn = await asyncpg.connect(
+        url,
+        timeout=15,
+        command_timeout=15,
+        server_settings={"application_name": "pillarbox migrate"},
+    )
     try:
         if not await conn.fetchval("SELECT to_regclass('schema_migrations') IS NOT NULL"):
             raise MigrationError("The database has no schema yet; start `pillarbox serve` once.")
@@ -80,7 +85,8 @@ async def refuse_unmigrated_url(url: str) -> None:
                 "The database has an older schema; start `pillarbox serve` of this release once."
             )
     finally:
-        await conn.close()
+        # Not in good order, which a database that stands still would never let it be.
+        conn.terminate()
 
 
 async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:

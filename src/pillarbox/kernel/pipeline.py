@@ -14,10 +14,11 @@ from typing import Any
 
 import asyncpg
 
+from pillarbox.kernel import time_limit
 from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
 from pillarbox.kernel.body import ClientGone, count_body, declared_size, drain, read_body, within
 from pillarbox.kernel.budget import ByteBudget
-from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.kernel.db import GONE, TeamDb, transaction
 from pillarbox.kernel.exchange import Exchange, Receive, Send
 from pillarbox.kernel.failures import problem_for
 from pillarbox.kernel.http import Network, Reply, Request
@@ -42,6 +43,7 @@ from pillarbox.kernel.problems import (
     Forbidden,
     Invalid,
     NotAUuid,
+    OutcomeUnknown,
     Problem,
     RateLimited,
     Unsupported,
@@ -52,6 +54,7 @@ from pillarbox.kernel.rendering import answer_headers, plain_lines, problem_repl
 from pillarbox.kernel.routing import Intake, Route, RouteTable
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.tallies import SECONDS, Histogram
+from pillarbox.kernel.time_limit import TimeLimit
 
 DEADLOCK_TRIES = 3
 LARGE = 1024 * 1024
@@ -129,6 +132,10 @@ class Api:
 
     async def serve(self, exchange: Exchange) -> None:
         """Take one request from our own protocol and answer it."""
+        with TimeLimit():
+            await self._serve(exchange)
+
+    async def _serve(self, exchange: Exchange) -> None:
         started = time.perf_counter()
         request = Request(exchange.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
         try:
@@ -259,15 +266,22 @@ class Api:
     async def _in_transaction(self, request: Request, route: Route) -> Reply:
         """The handler with its commit. A deadlock undid everything, so the request is run again."""
         for tries_left in reversed(range(DEADLOCK_TRIES)):
+            is_told = False
             try:
                 async with transaction(self._pool) as conn:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
                     reply.encode()
                     if request.asked is not None:
                         await self._journal.keep(conn, [answered_by(request.asked, reply)])
+                    is_told = request.method not in READS
             except asyncpg.DeadlockDetectedError:
                 if not tries_left:
                     raise
+            except GONE as gone:
+                if is_told:
+                    # It went away while it was told to commit.
+                    raise OutcomeUnknown from gone
+                raise
             else:
                 if request.asked is not None:
                     request.asked.is_kept = True
@@ -357,6 +371,7 @@ async def _deliver(request: Request, reply: Reply, receive: Receive, send: Send)
         if request.method != "HEAD":
             async with aclosing(reply.body) as parts:
                 async for part in parts:
+                    time_limit.renew()
                     await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     elif reply.status == 413:

@@ -148,5 +148,15 @@ class Overloaded(Problem):
 class DatabaseGone(Overloaded):
     """The database does not answer; nothing was accepted."""
 
+    def __init__(self, message: str = "The service is not available right now. Try again later.") -> None:
+        super().__init__(message)
+
+
+class OutcomeUnknown(DatabaseGone):
+    """The database went away while it was told to commit: what was asked for may have been done."""
+
     def __init__(self) -> None:
-        super().__init__("The service is not available right now. Try again later.")
+        super().__init__(
+            "The service did not answer in time, and it is not known whether this request was carried out. "
+            "Where it had an `Idempotency-Key`, repeating it with the same key is safe."
+        )

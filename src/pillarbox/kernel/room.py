@@ -2,13 +2,14 @@
 
 A database whose disk is full stops in the middle of whatever it does. So new mail is refused while what is
 left is still enough to send, settle, read and delete what was accepted before; it is taken again by itself
-when there is room.
+when there is room. It is refused, too, while a disk does not even say how much room it has.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -22,6 +23,8 @@ log = get("room")
 
 MIB = 1024 * 1024
 LOOK_EVERY = 1.0
+PATIENCE = 0.25
+"""How long anybody waits for a disk, once; a disk that hangs is asked by a thread, which waits alone."""
 RETRY_SECONDS = 10
 
 PART = 10
@@ -88,6 +91,8 @@ class Room:
         self._measure = measure
         self._looked_at = float("-inf")
         self._is_short = False
+        self._thread = ThreadPoolExecutor(1, "room")
+        self._measuring: Future[list[Space]] | None = None
 
     @property
     def is_short(self) -> bool:
@@ -104,9 +109,27 @@ class Room:
             raise NoRoom
 
     def _look(self) -> None:
-        found = [space for folder in self._folders if (space := self._measure(folder)) is not None]
+        if not self._folders:
+            return
+        is_new = self._measuring is None
+        measuring = self._measuring or self._thread.submit(self._measured)
+        try:
+            found = measuring.result(PATIENCE if is_new else 0)
+        except TimeoutError:
+            if not is_new and not self._is_short:
+                log.warning("room.disk_silent")
+                self._is_short = True
+            self._measuring = measuring
+            return
+        self._measuring = None
+        self._compare(found)
+
+    def _measured(self) -> list[Space]:
+        return [space for folder in self._folders if (space := self._measure(folder)) is not None]
+
+    def _compare(self, found: list[Space]) -> None:
         was_short = self._is_short
         self._is_short = any(space.free < needed(space.total) for space in found)
         if self._is_short != was_short:
-            free = min(space.free for space in found) // MIB
+            free = min([space.free for space in found], default=0) // MIB
             log.warning("room.short" if self._is_short else "room.enough", free_mib=free)

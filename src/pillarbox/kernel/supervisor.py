@@ -30,7 +30,7 @@ import asyncpg
 from pillarbox.kernel import log, shared_memory
 from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ring_text
 from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.db import TROUBLE, Connection
 from pillarbox.kernel.doors import HTTP, LMTP, SMTP, DoorError, bind, bound_at, submission_names
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.migrate import MigrationError, migrate
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
-CONNECTIONS_PER_PROCESS = 25
+CONNECTIONS_PER_PROCESS = 32
 FIGURES_FOLDER = "figures"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
@@ -308,14 +308,14 @@ async def connect_patiently(url: str) -> asyncpg.Connection:
             )
         except WRONG_ACCESS as error:
             raise StartError(f"The database refuses the connection: {error}.") from None
-        except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+        except (ValueError, asyncpg.InterfaceError) as error:
+            raise StartError(f"The database URL cannot be used: {error}.") from None
+        except TROUBLE as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise StartError(
                     f"The database cannot be reached: {error or type(error).__name__}."
                 ) from None
             logger.warning("database.waiting", reason=str(error) or type(error).__name__)
-        except (ValueError, asyncpg.InterfaceError) as error:
-            raise StartError(f"The database URL cannot be used: {error}.") from None
         await asyncio.sleep(DATABASE_PAUSE)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from pillarbox.kernel.db import GONE
+from pillarbox.kernel.db import TROUBLE, open_connection
 from pillarbox.kernel.log import get
 
 log = get("wakeup")
@@ -44,7 +44,7 @@ class Bell:
     async def _notify(self) -> None:
         try:
             await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
-        except (*GONE, asyncpg.PostgresError) as trouble:
+        except TROUBLE as trouble:
             log.info("wakeup.not_sent", channel=self._channel, trouble=type(trouble).__name__)
 
 
@@ -69,12 +69,12 @@ class Ear:
         while True:
             try:
                 await self._listen()
-            except (*GONE, asyncpg.PostgresError) as trouble:
+            except TROUBLE as trouble:
                 log.info("wakeup.lost", channel=self._channel, trouble=type(trouble).__name__)
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        conn = await asyncpg.connect(self._url, server_settings={"application_name": "pillarbox-ear"})
+        conn = await open_connection(self._url, application="pillarbox-ear")
         lost = asyncio.Event()
         try:
             conn.add_termination_listener(lambda _: lost.set())

@@ -26,7 +26,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.db import GONE, TROUBLE, Connection, transaction
 from pillarbox.kernel.lease_watch import Holding, LeaseWatch
 from pillarbox.kernel.log import get
 from pillarbox.kernel.turns import CANDIDATES, CLAIM_THESE, Candidate, Held, Turns, chosen, overdue
@@ -79,7 +79,7 @@ POSTPONE = """
 # Across teams: what this process runs.
 RENEW = """
     UPDATE jobs j
-       SET leased_until = $4
+       SET leased_until = greatest(j.leased_until, $4)
       FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
      WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
 """
@@ -335,13 +335,13 @@ class Jobs:
                 if self._tasks:
                     until = self._clock.now() + LEASE
                     await self._pool.execute(RENEW, *_keys(self._tasks.values()), self._owner, until)
-            except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+            except TROUBLE as trouble:
                 log.warning("jobs.not_renewed", trouble=repr(trouble)[:200])
 
     async def _give_back(self, jobs: Collection[Job]) -> None:
         try:
             await self._pool.execute(GIVE_BACK, *_keys(jobs), self._owner)
-        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+        except TROUBLE as trouble:
             log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
 
     async def _run(self, job: Job) -> None:

@@ -17,6 +17,7 @@ import asyncpg
 
 from pillarbox.directory import domains
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.time_limit import TimeLimit, shared
 from pillarbox.mail.address import AddressError, parse_domain, wire_local
 from pillarbox.receiving.return_path import FEEDBACK
 from pillarbox.receiving.storage import Storage
@@ -152,7 +153,7 @@ class Addresses:
             asked = self._asked[name] = asyncio.get_running_loop().create_future()
             if self._asking is None:
                 self._asking = asyncio.create_task(self._ask())
-        return await asyncio.shield(asked)
+        return await shared(asked)
 
     async def _ask(self) -> None:
         """Answer everybody who asks, all who came meanwhile together."""
@@ -160,7 +161,8 @@ class Addresses:
             while self._asked:
                 asked, self._asked = self._asked, {}
                 try:
-                    found = await self._look_up(list(asked))
+                    with TimeLimit():
+                        found = await self._look_up(list(asked))
                 except Exception as trouble:
                     for answer in asked.values():
                         answer.set_exception(trouble)

@@ -29,6 +29,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
 from pillarbox.kernel.problems import DatabaseGone, Overloaded
 from pillarbox.kernel.room import Room
+from pillarbox.kernel.time_limit import TimeLimit
 from pillarbox.mail import authentication_results, message
 from pillarbox.mail.loop_marks import LoopMarks
 from pillarbox.mail.message import Message
@@ -51,6 +52,8 @@ MOST_OCTETS: Final = 40 * 1024 * 1024
 MOST_HOPS: Final = 50
 MOST_TOGETHER: Final = 200
 """Messages of one commit."""
+COMMIT_SECONDS: Final = 7.0
+"""How long a commit may take before its connection is given up."""
 REMEMBERED: Final = timedelta(hours=24)
 
 IN_PLACE: Final = 64 * 1024
@@ -210,7 +213,8 @@ class Receiving:
         for blob in blobs.values():
             await self._blobs.put(blob, raw)
         await self._gathering.company()
-        ids = await self._commits.submit(drafts)
+        with TimeLimit():
+            ids = await self._commits.submit(drafts)
         # Committed is committed: the answer is yes, whatever befalls from here.
         if blobs and len(ids) < len(drafts):
             await self._forget([blob for email, blob in blobs.items() if email not in ids])
@@ -226,7 +230,8 @@ class Receiving:
 
     async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[tuple[UUID, ...]]:
         try:
-            stored = await self._write([draft for drafts in batch for draft in drafts])
+            with TimeLimit(COMMIT_SECONDS):
+                stored = await self._write([draft for drafts in batch for draft in drafts])
         except GONE as gone:
             # What was committed all the same is recognised when its sender tries again.
             raise DatabaseGone from gone

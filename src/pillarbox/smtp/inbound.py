@@ -9,6 +9,7 @@ from uuid import UUID
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import GONE
 from pillarbox.kernel.log import get
+from pillarbox.kernel.time_limit import TimeLimit
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail.address import LONGEST_LOCAL, wire_local
 from pillarbox.mail.smtp_answers import Answer
@@ -102,7 +103,8 @@ class InboundDesk:
 
     async def _find(self, session: Session, path: Path) -> Answer:
         try:
-            place = await self._addresses.find(path.local, path.domain)
+            with TimeLimit():
+                place = await self._addresses.find(path.local, path.domain)
         except GONE as trouble:
             log.warning("smtp.no_directory", trouble=type(trouble).__name__)
             return say.LATER
@@ -133,17 +135,18 @@ class InboundDesk:
             return say.TOO_BIG
         raw = _beginning(content)
         try:
-            await self._bounces(
-                BounceMail(
-                    report.token,
-                    report.address,
-                    _sender(session),
-                    raw,
-                    self._clock.now(),
-                    session.peer,
-                    session.helo or "",
+            with TimeLimit():
+                await self._bounces(
+                    BounceMail(
+                        report.token,
+                        report.address,
+                        _sender(session),
+                        raw,
+                        self._clock.now(),
+                        session.peer,
+                        session.helo or "",
+                    )
                 )
-            )
         except TooManyReports:
             return say.LATER
         except Exception:

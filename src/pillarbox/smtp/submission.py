@@ -36,6 +36,7 @@ from pillarbox.kernel.json_body import refuse_nul
 from pillarbox.kernel.problems import ConcurrentIdempotentRequest
 from pillarbox.kernel.ratelimit import Windows
 from pillarbox.kernel.secrets import hash_api_key
+from pillarbox.kernel.time_limit import TimeLimit
 from pillarbox.mail import smtp_answers as say
 from pillarbox.mail.address import AddressError, Mailbox
 from pillarbox.mail.message import Message
@@ -99,7 +100,8 @@ class SubmissionDesk:
         """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
         token_hash = hash_api_key(password)
         try:
-            caller = await self._caller(token_hash)
+            with TimeLimit():
+                caller = await self._caller(token_hash)
         except KEY_REFUSED:
             caller = None
         except Exception as failure:
@@ -153,7 +155,8 @@ class SubmissionDesk:
     async def message(self, session: Session, content: Content) -> Answer:
         try:
             async with self._large.of(content.size if content.size > LARGE else 0):
-                return await self._submitted(session, content)
+                with TimeLimit():
+                    return await self._submitted(session, content)
         except Exception as failure:
             return reply(problem_for(failure, self._ids.new()))
 

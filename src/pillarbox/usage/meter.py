@@ -13,9 +13,10 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.kernel import time_limit
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Source
+from pillarbox.kernel.db import TROUBLE, Source
 from pillarbox.kernel.log import get
 from pillarbox.usage import queries
 from pillarbox.usage.queries import Used
@@ -48,7 +49,7 @@ class UsageMeter:
     async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
         try:
             found = await self._reading(caller.team_id, since)
-        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+        except TROUBLE as trouble:
             log.warning("usage.not_known", error=type(trouble).__name__)
             return {}
         headers = {}
@@ -74,7 +75,7 @@ class UsageMeter:
         known = self._known.get(team_id)
         if known is not None and known.at > since:
             return known
-        async with self._turns.setdefault(team_id, asyncio.Lock()):
+        async with time_limit.bounded(), self._turns.setdefault(team_id, asyncio.Lock()):
             known = self._known.get(team_id)
             if known is not None and known.at > since:
                 return known

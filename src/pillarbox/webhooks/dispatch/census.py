@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE
+from pillarbox.kernel.db import TROUBLE
 from pillarbox.kernel.log import get
 from pillarbox.webhooks.dispatch import figures
 
@@ -73,7 +73,7 @@ class WebhookCensus:
         while True:
             try:
                 await self.count()
-            except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+            except TROUBLE as trouble:
                 log.warning("figures.webhooks_not_counted", trouble=repr(trouble)[:200])
             await self._clock.sleep(EVERY)
 

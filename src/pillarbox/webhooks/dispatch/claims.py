@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, transaction
+from pillarbox.kernel.db import TROUBLE, Connection, transaction
 from pillarbox.kernel.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.kernel.log import get
 from pillarbox.kernel.register import boot_id, enroll, started
@@ -74,7 +74,7 @@ class Claims:
         """
         try:
             return await self._claim(place, most)
-        except (*GONE, KeyRingError, asyncpg.PostgresError, TimeoutError):
+        except (*TROUBLE, KeyRingError):
             raise
         except Exception as trouble:
             # The text of the trouble may show what people wrote.

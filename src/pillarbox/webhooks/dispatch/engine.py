@@ -9,6 +9,7 @@ from typing import Any
 
 from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.db import RETRIED
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
 from pillarbox.kernel.secrets import KeyRingError
@@ -18,7 +19,7 @@ from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, Place
 from pillarbox.webhooks.dispatch.lanes import Lane, Lanes
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
-from pillarbox.webhooks.dispatch.settle import RETRIED, Settler
+from pillarbox.webhooks.dispatch.settle import Settler
 
 log = get("webhooks")
 

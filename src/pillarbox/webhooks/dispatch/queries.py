@@ -96,7 +96,7 @@ CLAIM = """
 # A row that a settle holds is skipped: it is about to be settled.
 RENEW = """
     UPDATE webhook_deliveries d
-       SET leased_until = $6
+       SET leased_until = greatest(d.leased_until, $6)
       FROM (SELECT d.team_id, d.webhook_id, d.event_id, d.replay
               FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
                    AS k (team_id, webhook_id, event_id, replay)

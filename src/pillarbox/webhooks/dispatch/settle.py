@@ -13,7 +13,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel import faults
-from pillarbox.kernel.db import GONE, transaction
+from pillarbox.kernel.db import RETRIED, transaction
 from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
@@ -24,7 +24,6 @@ from pillarbox.webhooks.verdicts import Result
 
 log = get("webhooks")
 
-RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError, TimeoutError)
 PAUSE = 0.5
 MOST_REFUSALS = 10
 GATHER_SECONDS = 0.01

@@ -1,0 +1,134 @@
+"""How long the database may keep one request waiting (design 6.5).
+
+A request has a few seconds for all its database work together: waiting for a connection, statements and the
+commit that it shares with others. Time that it spends elsewhere (reading its body, DNS, the blob store) does
+not count. The limit travels in a context variable, so whatever a request calls is held to it: pools
+(`bounded_pool`) give up waiting and end connections that take too long, group commits answer their callers.
+
+Background work has no limit here: its statements have the pool's own, and its leases end by time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import Context, ContextVar, Token
+from types import TracebackType
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+SECONDS: Final = 8.0
+"""For one request. With the step of the sweep an answer comes within ten seconds."""
+
+STEP: Final = 0.5
+"""How often somebody looks for what is overdue; one timer serves all."""
+
+MOST_SHARING: Final = 1000
+"""Callers of one process that wait for results of others; the next one is refused at once."""
+
+UNLIMITED: Final = Context()
+"""For tasks that a request starts and that outlive it."""
+
+
+class TimeLimit:
+    """The seconds that are left; `with TimeLimit():` holds everything inside to it."""
+
+    __slots__ = ("_token", "left")
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.left = seconds
+        self._token: Token[TimeLimit | None] | None = None
+
+    def __enter__(self) -> TimeLimit:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        trouble: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+            self._token = None
+
+
+_current: ContextVar[TimeLimit | None] = ContextVar("time_limit", default=None)
+
+current: Final = _current.get
+"""The limit of whoever asks; None in the background."""
+
+
+def renew() -> None:
+    """Give the caller all its time again: an answer that is sent in parts has it for each of them."""
+    limit = current()
+    if limit is not None:
+        limit.left = SECONDS
+
+
+@asynccontextmanager
+async def bounded() -> AsyncIterator[None]:
+    """What is inside counts as database work; TimeoutError when the time is over."""
+    limit = current()
+    if limit is None:
+        yield
+        return
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(max(0.0, limit.left)):
+            yield
+    finally:
+        limit.left -= time.monotonic() - began
+
+
+class TooManyWaiting(TimeoutError):  # noqa: N818
+    """So many wait for the database already that one more would only wait in vain."""
+
+
+_sharing = 0
+
+
+async def shared(result: asyncio.Future[T]) -> T:
+    """The result of something for which others may wait as well: who gives up does not end it for them."""
+    global _sharing
+    if _sharing >= MOST_SHARING:
+        raise TooManyWaiting("too many requests wait for the database")
+    _sharing += 1
+    try:
+        async with bounded():
+            return await asyncio.shield(result)
+    except TimeoutError:
+        result.add_done_callback(_heard)
+        raise
+    finally:
+        _sharing -= 1
+
+
+def _heard(result: asyncio.Future[T]) -> None:
+    """Whoever waited has had an answer already; what went wrong here need not be reported again."""
+    if not result.cancelled():
+        result.exception()
+
+
+class Sweep:
+    """Calls `look` every `STEP` seconds for as long as it says that there is something to look after."""
+
+    __slots__ = ("_look", "_timer")
+
+    def __init__(self, look: Callable[[], bool]) -> None:
+        self._look = look
+        self._timer: asyncio.TimerHandle | None = None
+
+    def arm(self) -> None:
+        """There is something to look after."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(STEP, self._turn)
+
+    def _turn(self) -> None:
+        self._timer = None
+        if self._look():
+            self.arm()
