@@ -7,9 +7,9 @@ own, which looks at the stack of the loop's thread while the callback is late. C
 all the time (a long call of a C library) keeps that thread waiting, too: it looks the moment the call
 returns, so the stack then names the caller.
 
-`cpu_ms` is the processor time of the loop's thread meanwhile, `process_cpu_ms` that of all threads. A loop that
-computed has used as much as the stall was long; where only the process has, another thread held Python's
-lock; where neither has, the machine had no time for the process, or the loop waited for a disk.
+`cpu_ms` is the processor time of the loop's thread meanwhile, `process_cpu_ms` that of all threads. A loop
+that computed has used as much as the stall was long; where only the process has, another thread held
+Python's lock; where neither has, the machine had no time for the process, or the loop waited for a disk.
 """
 
 from __future__ import annotations
