@@ -65,8 +65,8 @@ def is_harmless(html: str) -> bool:
 
 
 def tame(html: str, bare: str = "&lt;") -> str:
-    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of; `bare` stands for
-    each `<` that begins no tag."""
+    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of. `bare` is
+    written for each `<` that begins no tag."""
     return _Tamer(html, bare).written()
 
 
