@@ -54,7 +54,6 @@ async def test_a_handler_that_blocks_leaves_one_line_that_names_it(lines: list[A
     assert "test_loop_watchdog.py" in line["where"]
     assert " < " in line["stack"]
     assert counted("sleeps", 0.1) >= 1
-    assert watchdog.longest >= 0.2
 
 
 async def test_code_that_keeps_the_lock_is_named_too(lines: list[Any]) -> None:

@@ -15,7 +15,6 @@ from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.shared_page import OtherMail
 from pillarbox.kernel.aside import by_size
-from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files

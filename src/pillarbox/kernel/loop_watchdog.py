@@ -18,9 +18,10 @@ import asyncio
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, NamedTuple
 
 from pillarbox.kernel.log import get
 from pillarbox.kernel.tallies import SECONDS, Histogram
@@ -42,21 +43,43 @@ LAG = Histogram(
 _PACKAGES = Path(__file__).parents[2]
 
 
-class LoopWatchdog:
-    """Watches the loop that `start` is called on; `process` names the kind of process in the histogram."""
+class Stall(NamedTuple):
+    """How long the loop stood still, the processor time of its thread and of all threads meanwhile (in
+    seconds), and where it was: the innermost function first, nothing where nobody could look."""
 
-    def __init__(self, process: str = "worker") -> None:
+    late: float
+    cpu: float
+    process_cpu: float
+    stack: tuple[str, ...]
+
+
+def report(stall: Stall) -> None:
+    """The line in the log."""
+    log.warning(
+        "loop.stalled",
+        ms=round(stall.late * 1000),
+        cpu_ms=round(stall.cpu * 1000),
+        process_cpu_ms=round(stall.process_cpu * 1000),
+        where=stall.stack[0] if stall.stack else "unknown",
+        stack=" < ".join(stall.stack),
+    )
+
+
+class LoopWatchdog:
+    """Watches the loop that `start` is called on; `process` names the kind of process in the histogram, and
+    `tell` is called on the loop after each stall."""
+
+    def __init__(self, process: str = "worker", tell: Callable[[Stall], None] = report) -> None:
         self._labels = (process,)
+        self._tell = tell
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pillarbox-watchdog", daemon=True)
         self._watched = 0
         self._due = 0.0
         self._cpu = 0.0
         self._process_cpu = 0.0
-        self._seen: list[str] = []
+        self._seen: tuple[str, ...] = ()
         self._timer: asyncio.TimerHandle | None = None
-        self.longest = 0.0
-        """The longest stall so far, in seconds."""
 
     def start(self) -> None:
         """Begin to watch the running loop."""
@@ -82,20 +105,10 @@ class LoopWatchdog:
         late = max(0.0, time.monotonic() - self._due)
         LAG.observe(late, self._labels)
         if late > STALL:
-            self._report(late)
-        self._seen = []
+            cpu, process_cpu = time.thread_time() - self._cpu, time.process_time() - self._process_cpu
+            self._tell(Stall(late, cpu, process_cpu, self._seen))
+        self._seen = ()
         self._expect(loop)
-
-    def _report(self, late: float) -> None:
-        self.longest = max(self.longest, late)
-        log.warning(
-            "loop.stalled",
-            ms=round(late * 1000),
-            cpu_ms=round((time.thread_time() - self._cpu) * 1000),
-            process_cpu_ms=round((time.process_time() - self._process_cpu) * 1000),
-            where=self._seen[0] if self._seen else "unknown",
-            stack=" < ".join(self._seen),
-        )
 
     # In the thread -----------------------------------------------------------------------------------
 
@@ -111,14 +124,14 @@ class LoopWatchdog:
                 self._seen = seen
 
 
-def _stack(frame: FrameType | None) -> list[str]:
+def _stack(frame: FrameType | None) -> tuple[str, ...]:
     """Where the thread is, innermost first: places in the program and names of functions, no values."""
     found: list[str] = []
     while frame is not None and len(found) < MOST_FRAMES:
         code = frame.f_code
         found.append(f"{_short(code.co_filename)}:{frame.f_lineno} {code.co_qualname}")
         frame = frame.f_back
-    return found
+    return tuple(found)
 
 
 def _short(path: str) -> str:
