@@ -174,7 +174,7 @@ class _Reader:
 
     def _text(self, at: int, end: int) -> str:
         try:
-            return _decode_text(b'"%b"' % self._data[at:end])
+            return _decode_text(b'"%b"' % bytes(self._data[at:end]))
         except (msgspec.DecodeError, UnicodeError, ValueError):
             raise NotJson from None
 
@@ -206,7 +206,7 @@ class _Reader:
             if cut < at:
                 break
             try:
-                octets = bytes(_decode_numbers(b"[%b]" % data[at:cut]))
+                octets = bytes(_decode_numbers(b"[%b]" % bytes(data[at:cut])))
             except (msgspec.DecodeError, ValueError):
                 break
             if not octets:
