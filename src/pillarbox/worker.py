@@ -29,6 +29,7 @@ from pillarbox.kernel.certificates import Certificate, renewing_context
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import Settings, settings_of
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.runtime import Application, Factory, Runtime
 from pillarbox.kernel.workers import READY
 
@@ -99,6 +100,8 @@ async def work(given: Given, channel: socket.socket) -> None:
     application = await factory_of(given.factory)(given.settings, given.runtime)
     await application.start()
     calm_collector()
+    watchdog = LoopWatchdog()
+    watchdog.start()
     server = HttpServer(given, application) if "http" in given.runtime.doors else None
     if server:
         await server.open()
@@ -110,6 +113,7 @@ async def work(given: Given, channel: socket.socket) -> None:
     if server:
         await server.close()
     await application.stop(WORK_GRACE)
+    watchdog.stop()
 
 
 def calm_collector() -> None:

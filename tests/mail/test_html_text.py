@@ -209,6 +209,54 @@ def test_hostile_documents_take_bounded_time(html: str) -> None:
     assert len(text) <= 2 * len(html) + 10
 
 
+LARGEST = 10 * 1024 * 1024
+"""Octets of html that a request may have."""
+
+SPREAD = {
+    "lines": ("<pre>", "a\n"),
+    "empty lines": ("<pre>", "\n"),
+    "carriage returns": ("<pre>", "\r"),
+    "indented lines": ("<ul>" * 9 + "<pre>", "a\n"),
+    "angle brackets": ("", "<"),
+    "half tags": ("", "</"),
+    "attributes": ("<a ", "a=1 "),
+    "a style": ("<p style='", "; "),
+    "quotes": ("", '<a x="'),
+    "words": ("", "a "),
+    "words beyond ASCII": ("", "\xe9 "),
+    "nothing to see": ("", "\u200b"),
+    "entities": ("", "&amp;"),
+    "paragraphs": ("", "<p>x"),
+    "comments": ("", "<!--"),
+}
+
+
+@pytest.mark.parametrize(("begin", "repeated"), SPREAD.values(), ids=SPREAD.keys())
+def test_time_is_linear_and_other_threads_run_meanwhile(begin: str, repeated: str) -> None:
+    """API-09: a tenth of the largest document; the largest are in the slow sweep of every door."""
+    html = begin + repeated * (LARGEST // 10 // len(repeated.encode()))
+    started = time.thread_time()
+    text = text_of(html)
+    assert time.thread_time() - started < 0.5
+    assert len(text) <= LARGEST
+
+
+def test_a_long_preformatted_text_keeps_its_lines_across_the_pieces_that_it_is_read_in() -> None:
+    lines = [f"{'  ' * (n % 3)}line {n}" + "\n" * (n % 4) for n in range(20_000)]
+    text = text_of("<pre>" + "\n".join(lines) + "</pre>")
+    seen = [line for line in text.split("\n") if line]
+    assert seen == [line.rstrip("\n") for line in lines]
+    assert "\n\n\n" not in text
+
+
+def test_line_ends_and_words_may_lie_anywhere_in_a_long_text() -> None:
+    for start in range(4):
+        words = "x" * start + " word" * 50_000
+        assert text_of(f"<p>{words}</p>") == words.strip()
+        ends = "<pre>" + "x" * start + "ab\r\n" * 50_000
+        assert text_of(ends) == "x" * start + "\n".join(["ab"] * 50_000)
+
+
 TAGS = ["<a href='https://x'>", "</a>", "<p>", "<div>", "</div>", "<ul>", "<li>", "</ul>", "<table>", "<td>"]
 OTHERS = ["<pre>", "</pre>", "<br>", "<b", '"', ">", "&amp", "<!--", "-->", "x", "\n"]
 

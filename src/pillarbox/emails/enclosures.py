@@ -14,6 +14,8 @@ from pillarbox.mail.attachments import clean_filename, parse_content_type
 
 MOST = 100
 MOST_BASE64 = 40 * 1024 * 1024
+BASE64_PIECE = 1024 * 1024
+"""A multiple of four."""
 MOST_NAME = 255
 MOST_CID = 128
 MOST_URL = 2048
@@ -120,11 +122,13 @@ def _extension(filename: str) -> str:
 
 def _content(value: object, field: str) -> bytes:
     if isinstance(value, bytes):
-        return value  # of a message that came by SMTP: JSON has no bytes
+        return value  # of a message that came by SMTP, or of a long array of octets
     if isinstance(value, str):
         return _from_base64(value, field)
     if isinstance(value, Mapping) and value.get("type") == "Buffer":
         value = value.get("data")
+        if isinstance(value, bytes):
+            return value
     if isinstance(value, list):
         return _from_numbers(value, field)
     raise InvalidAttachment(f"Invalid `{field}.content` field. Use base64 text or an array of bytes.")
@@ -137,7 +141,7 @@ def _from_base64(text: str, field: str) -> bytes:
     """
     if len(text) <= MOST_BASE64 + 4 and not text.endswith(_TOO_MUCH_PADDING):
         try:
-            return binascii.a2b_base64(text, strict_mode=True)
+            return _octets(text)
         except ValueError:
             pass  # not in the usual form, or wrong
     if not text.isascii():
@@ -153,9 +157,18 @@ def _from_base64(text: str, field: str) -> bytes:
         digits = digits.rstrip(b"=")
         digits += b"=" * (-len(digits) % 4)
     try:
-        return binascii.a2b_base64(digits, strict_mode=True)
-    except binascii.Error:
+        return _octets(digits.decode("ascii"))
+    except ValueError:
         raise _bad_base64(field) from None
+
+
+def _octets(digits: str) -> bytes:
+    """What base64 in the usual form stands for, in pieces so that other threads run in between; ValueError
+    for any other form."""
+    if 0 <= digits.find("=") < len(digits) - 2:
+        raise ValueError("padding stands at the end only")
+    pieces = [digits[at : at + BASE64_PIECE] for at in range(0, len(digits), BASE64_PIECE)]
+    return b"".join([binascii.a2b_base64(piece, strict_mode=True) for piece in pieces])
 
 
 def _bad_base64(field: str) -> InvalidAttachment:

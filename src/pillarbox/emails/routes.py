@@ -12,9 +12,10 @@ import msgspec
 from pillarbox.delivery import queue
 from pillarbox.emails import parse, queries, share, wire
 from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.shared_page import OtherMail
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
-from pillarbox.kernel.auth import Caller
+from pillarbox.kernel.aside import by_size
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import Files
@@ -51,7 +52,7 @@ class OnlyScheduled(Invalid):
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
-    outgoing = parse.outgoing(request.json(), _now(request))
+    outgoing = await by_size(request.size, parse.outgoing, request.json(), _now(request))
     checked = await accept.check(request.known, outgoing)
     body = await accept.store(
         request.known,
@@ -115,9 +116,12 @@ async def _sort_out(
     accept = request.use(Accept)
     good: list[Checked] = []
     bad: list[wire.BatchError] = []
-    for index, item in enumerate(items):
+    parsed = await by_size(request.size, _parsed, items, _now(request))
+    for index, item in enumerate(parsed):
         try:
-            good.append(await _batch_item(accept, request.known, item, request))
+            if isinstance(item, Problem):
+                raise item
+            good.append(await accept.check(request.known, item))
         except Problem as problem:
             if strict:
                 raise _at(index, problem) from None
@@ -125,10 +129,17 @@ async def _sort_out(
     return good, bad
 
 
-async def _batch_item(accept: Accept, caller: Caller, item: Any, request: Request) -> Checked:
-    if isinstance(item, dict) and item.get("attachments"):
-        raise InvalidField("attachments", "Attachments are not supported in a batch.")
-    return await accept.check(caller, parse.outgoing(item, _now(request)))
+def _parsed(items: Sequence[Any], at: datetime) -> list[Outgoing | Problem]:
+    """Each item as an email, or what is wrong with it."""
+    found: list[Outgoing | Problem] = []
+    for item in items:
+        try:
+            if isinstance(item, dict) and item.get("attachments"):
+                raise InvalidField("attachments", "Attachments are not supported in a batch.")
+            found.append(parse.outgoing(item, at))
+        except Problem as problem:
+            found.append(problem)
+    return found
 
 
 def _at(index: int, problem: Problem) -> Problem:

@@ -50,7 +50,8 @@ class Request:
     `id` is a UUIDv7 made when the request arrived and is answered as `x-request-id`; `at` is the
     instant inside it. `params` holds the path parameters, percent-decoded; those whose name ends in
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
-    figures name it. `asked` is what the log of requests keeps, if there is one.
+    figures name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
+    keeps, if there is one.
     """
 
     __slots__ = (
@@ -71,6 +72,7 @@ class Request:
         "raw",
         "scope",
         "services",
+        "size",
     )
 
     def __init__(
@@ -86,6 +88,7 @@ class Request:
         self.params: dict[str, str] = {}
         self.raw: bytes | bytearray = b""
         self.body: Any = {}
+        self.size = 0
         self.caller: Caller | None = None
         self.asked: Asked | None = None
         self.idempotency: Idempotency | None = None

@@ -17,6 +17,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from pillarbox.kernel import large_json
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.problems import (
     ConcurrentIdempotentRequest,
@@ -91,9 +92,12 @@ def key_of(header: bytes | None) -> str | None:
     return header.decode("ascii")
 
 
-def fingerprint(body: Any, salt: str = "") -> bytes:
-    """SHA-256 of the body with sorted keys, and of what else decides the answer."""
-    digest = hashlib.sha256(_sorted(body))
+def fingerprint(body: Any, salt: str = "", *, is_large: bool = False) -> bytes:
+    """SHA-256 of the body with sorted keys, and of what else decides the answer. A large one is written in
+    pieces, for a thread that lets others run."""
+    digest = hashlib.sha256()
+    for piece in large_json.encoded(body) if is_large else (_sorted(body),):
+        digest.update(piece)
     digest.update(b"\n" + salt.encode())
     return digest.digest()
 

@@ -24,8 +24,9 @@ READS: Final = frozenset({"GET", "HEAD"})
 
 class Asked:
     """A request as the log tells of it. `body` is what was parsed and `size` the number of its bytes, 0 when
-    there was none; `status` is what the route answers where all goes well. `is_kept` says that the row is
-    committed already, `is_open` that no answer of this kind can hold a secret."""
+    there was none; `masked_sizes` are those of a large body as it is logged, where the request was accepted
+    and where it was refused; `status` is what the route answers where all goes well. `is_kept` says that the
+    row is committed already, `is_open` that no answer of this kind can hold a secret."""
 
     __slots__ = (
         "at",
@@ -34,6 +35,7 @@ class Asked:
         "id",
         "is_kept",
         "is_open",
+        "masked_sizes",
         "method",
         "size",
         "status",
@@ -61,6 +63,7 @@ class Asked:
         self.status = status
         self.body: Any = None
         self.size = 0
+        self.masked_sizes: tuple[int, int] | None = None
         self.is_kept = False
         self.is_open = False
 
@@ -88,6 +91,10 @@ class Journal(Protocol):
         """Whether there is a log for this caller's team."""
         ...
 
+    def measure(self, asked: Asked) -> None:
+        """Find out how much would be kept of a large body. Takes long: to be called in a thread."""
+        ...
+
     def rows(self, answered: Sequence[Answered]) -> Statement | None:
         """What writes these rows, for whoever writes more with them; None where nothing is to be written."""
         ...
@@ -110,6 +117,9 @@ class NoJournal:
 
     def keeps(self, caller: Caller) -> bool:
         return False
+
+    def measure(self, asked: Asked) -> None:
+        """Nothing."""
 
     def rows(self, answered: Sequence[Answered]) -> Statement | None:
         """Nothing."""

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
+from pillarbox.kernel import large_json
 from pillarbox.kernel.problems import BadRequest, Invalid
 
 MOST_DEPTH = 64
 MOST_CONTAINERS = 100_000
-MOST_STRINGS = 500_000
 SMALL = 1024 * 1024
-"""What a body of this size holds fits into memory whatever it is, so it is counted when it is parsed: that
-is faster than to look at every byte once more."""
+"""What a body of this size holds fits into memory whatever it is. Larger ones are read in pieces
+(`kernel.large_json`), which belongs in a thread."""
 
 
 _CONTAINERS = (dict, list)
@@ -29,16 +29,22 @@ def decode(data: bytes | bytearray) -> Any:
     """The body as Python values, `{}` for an empty one; 400 for anything that is not sound JSON."""
     if not data:
         return {}
-    suspect = len(data) > SMALL and _many_containers(data)
     try:
-        body = _decode(data)
+        body = _decode(data) if len(data) <= SMALL else large_json.decode(data)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
-    except (msgspec.DecodeError, UnicodeError, ValueError):
+    except large_json.TooMuch:
+        raise BadRequest(TOO_MANY) from None
+    except (large_json.NotJson, msgspec.DecodeError, UnicodeError, ValueError):
         raise BadRequest(NOT_JSON) from None
-    if suspect or len(data) <= SMALL:
-        _refuse_shape(body)
+    _refuse_shape(body)
     return body
+
+
+def decoded(data: bytes | bytearray) -> tuple[Any, bool]:
+    """The body, and whether a string of it holds a NUL."""
+    body = decode(data)
+    return body, may_hold_nul(data) and _holds_nul(body)
 
 
 def may_hold_nul(data: bytes | bytearray) -> bool:
@@ -50,28 +56,6 @@ def refuse_nul(body: Any) -> None:
     """422 when any string of the body holds U+0000, which PostgreSQL cannot store."""
     if _holds_nul(body):
         raise Invalid(WITH_NUL)
-
-
-def _many_containers(data: bytes | bytearray) -> bool:
-    """True where a large body may be nested too deep; refuses masses of small values."""
-    containers = data.count(b"[") + data.count(b"{")
-    if containers > MOST_CONTAINERS or data.count(b'"') > 2 * MOST_STRINGS:
-        _refuse_masses(data)
-    return containers > MOST_DEPTH
-
-
-def _refuse_masses(data: bytes | bytearray) -> None:
-    """Small tokens take many times their size once parsed: bound their number before parsing.
-
-    Counted on a copy without escapes, in which quotes come in pairs, so that the count itself takes
-    little time and memory whatever the body holds.
-    """
-    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if plain.count(b'"') > 2 * MOST_STRINGS:
-        raise BadRequest(TOO_MANY)
-    outside = b"".join(plain.split(b'"')[::2])
-    if outside.count(b"[") + outside.count(b"{") > MOST_CONTAINERS:
-        raise BadRequest(TOO_MANY)
 
 
 def _refuse_shape(body: Any) -> None:

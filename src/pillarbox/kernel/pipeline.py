@@ -15,6 +15,7 @@ from typing import Any
 import asyncpg
 
 from pillarbox.kernel import time_limit
+from pillarbox.kernel.aside import aside, by_size
 from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
 from pillarbox.kernel.body import ClientGone, count_body, declared_size, drain, read_body, within
 from pillarbox.kernel.budget import ByteBudget
@@ -34,7 +35,7 @@ from pillarbox.kernel.idempotency import (
 )
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.journal import READS, UNREADABLE, Asked, Journal, NoJournal
-from pillarbox.kernel.json_body import decode, may_hold_nul, refuse_nul
+from pillarbox.kernel.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.maintenance import Maintenance
 from pillarbox.kernel.metering import Meter
 from pillarbox.kernel.paging import well_formed
@@ -233,27 +234,29 @@ class Api:
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
-        suspect = parse_body(request, route)
+        holds_nul = await parse_body(request, route, self._journal)
         if key is None:
-            return await self._handle(request, route, values, suspect)
+            return await self._handle(request, route, values, holds_nul)
         salt = route.salt(request) if route.salt else ""
-        wanted = request.idempotency = Idempotency(route.scope, key, fingerprint(request.body, salt))
+        is_large = request.size > SMALL
+        made = await by_size(request.size, fingerprint, request.body, salt, is_large=is_large)
+        wanted = request.idempotency = Idempotency(route.scope, key, made)
         team = request.known.team_id
         with self._running.hold(team, wanted):
             stored = await self._answers.find(team, wanted.scope, key)
             if stored is not None:
                 return replayed(same(stored, wanted))
             try:
-                return await self._handle(request, route, values, suspect)
+                return await self._handle(request, route, values, holds_nul)
             except AlreadyAnswered:
                 stored = await self._answers.find(team, wanted.scope, key)
                 if stored is None:
                     raise ConcurrentIdempotentRequest from None
                 return replayed(same(stored, wanted))
 
-    async def _handle(self, request: Request, route: Route, values: list[str], suspect: bool) -> Reply:
+    async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:
         take_parameters(request, route, values)
-        refuse_shape(request, route, suspect)
+        refuse_shape(request, route, holds_nul=holds_nul)
         if route.needs is Access.PUBLIC:
             reply = await route.handler(request)
         elif route.transaction:
@@ -310,8 +313,8 @@ def _is_slowed(request: Request) -> bool:
     return request.rate is not None and not request.rate.allowed
 
 
-def parse_body(request: Request, route: Route) -> bool:
-    """Parse a JSON body into the request and let its bytes go; True when it may hold a NUL."""
+async def parse_body(request: Request, route: Route, journal: Journal) -> bool:
+    """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
     if route.intake is Intake.RAW or not route.takes_body:
         return False
     encoding = request.raw_header(b"content-encoding")
@@ -322,12 +325,18 @@ def parse_body(request: Request, route: Route) -> bool:
         raise Unsupported("This endpoint takes JSON, not `multipart/form-data`.")
     data, request.raw = request.raw, b""
     asked = request.asked if data else None
+    request.size = len(data)
     if asked is not None:
         asked.size, asked.body = len(data), UNREADABLE
-    request.body = decode(data)
+    if len(data) <= SMALL:
+        request.body, holds_nul = decoded(data)
+    else:
+        request.body, holds_nul = await aside(decoded, data)
     if asked is not None:
         asked.body = request.body
-    return may_hold_nul(data)
+        if len(data) > SMALL:
+            await aside(journal.measure, asked)
+    return holds_nul
 
 
 def take_parameters(request: Request, route: Route, values: list[str]) -> None:
@@ -344,14 +353,14 @@ def take_parameters(request: Request, route: Route, values: list[str]) -> None:
             raise Invalid(f"Invalid `{name}` parameter. It may not contain a NUL character.")
 
 
-def refuse_shape(request: Request, route: Route, suspect: bool) -> None:
+def refuse_shape(request: Request, route: Route, *, holds_nul: bool) -> None:
     """422 for a top level of the wrong type and for NUL anywhere; the first of the field checks."""
     allowed = (dict, list) if route.intake is Intake.ARRAY else (dict,)
     if not isinstance(request.body, allowed):
         wanted = "an array or an object" if route.intake is Intake.ARRAY else "an object"
         raise Invalid(f"The request body must be {wanted}.")
-    if suspect:
-        refuse_nul(request.body)
+    if holds_nul:
+        raise Invalid(WITH_NUL)
 
 
 def too_many(taken: Taken) -> RateLimited:

@@ -28,17 +28,20 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from pillarbox.kernel import log, shared_memory
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.config import ConfigError, Settings, load_or_create_key_ring_text
 from pillarbox.kernel.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.db import TROUBLE, Connection
 from pillarbox.kernel.doors import HTTP, LMTP, SMTP, DoorError, bind, bound_at, submission_names
 from pillarbox.kernel.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
+from pillarbox.kernel.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.migrate import MigrationError, migrate
 from pillarbox.kernel.migrate import migrations_in as known_migrations
 from pillarbox.kernel.nursery_process import FACTORY, NurseryProcess
 from pillarbox.kernel.pgfiles import ProgramsError
 from pillarbox.kernel.process import reap_orphans
 from pillarbox.kernel.setting_kinds import HostPort, Role, RouteKind
+from pillarbox.kernel.tallies import Sheet
 from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 
 if TYPE_CHECKING:
@@ -115,10 +118,18 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
+        watchdog = LoopWatchdog("supervisor")
+        counting = None
         try:
             await self._unless_stopped(self._open())
+            watchdog.start()
+            if self._figures:
+                counting = asyncio.create_task(Sheet(self._figures.folder, SystemClock()).keep())
             await self._stop.wait()
         finally:
+            watchdog.stop()
+            if counting:
+                counting.cancel()
             await self._close()
         return 0
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pillarbox.kernel.journal import UNREADABLE, Answered
+from pillarbox.kernel import large_json
+from pillarbox.kernel.journal import UNREADABLE, Answered, Asked
 from pillarbox.logs.masking import masked_answer, masked_question
 
 MOST: Final = 256 * 1024
@@ -49,6 +50,15 @@ def row_of(answered: Answered) -> Row:
     }
 
 
+def measure(asked: Asked) -> None:
+    """Note how large the body is as it is logged, before a handler empties what it attaches."""
+    accepted, refused = [
+        sum(map(len, large_json.encoded(masked_question(asked.body, well_formed=well_formed))))
+        for well_formed in (True, False)
+    ]
+    asked.masked_sizes = accepted, refused
+
+
 def _question(answered: Answered) -> tuple[str | None, bool]:
     """The body of the request as JSON, and whether it refers to contents."""
     asked = answered.asked
@@ -56,8 +66,12 @@ def _question(answered: Answered) -> tuple[str | None, bool]:
         return None, False
     if asked.body is UNREADABLE:
         return '{"invalid_json":true}', False
+    if asked.masked_sizes is not None:
+        size = asked.masked_sizes[answered.status >= REFUSED]
+        if size > MOST:
+            return _truncated(size), False
     body = masked_question(asked.body, well_formed=answered.status < REFUSED)
-    if asked.size > SURELY_LESS:
+    if asked.size > SURELY_LESS and asked.masked_sizes is None:
         size = len(_encode(body))
         if size > MOST:
             return _truncated(size), False

@@ -16,11 +16,11 @@ from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.db import Source
 from pillarbox.kernel.group_commit import GroupCommit
-from pillarbox.kernel.journal import Answered
+from pillarbox.kernel.journal import Answered, Asked
 from pillarbox.kernel.log import get
 from pillarbox.kernel.tallies import Counter
 from pillarbox.kernel.together import Statement
-from pillarbox.logs import queries
+from pillarbox.logs import entries, queries
 from pillarbox.logs.entries import lean, row_of
 from pillarbox.logs.policy import LogPolicy
 
@@ -53,6 +53,9 @@ class RequestLog:
     def keeps(self, caller: Caller) -> bool:
         days = caller.log_days
         return (self._policy.days if days is None else days) > 0
+
+    def measure(self, asked: Asked) -> None:
+        entries.measure(asked)
 
     def rows(self, answered: Sequence[Answered]) -> Statement:
         return queries.insert([row_of(found) for found in answered])

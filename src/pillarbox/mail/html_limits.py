@@ -13,6 +13,14 @@ import re
 DEEPEST = 256
 MOST_TAGS = 50_000
 """The text of a document ends at this tag; no mail that people read comes near."""
+MOST_ATTRIBUTES = 256
+"""Those of a tag that are looked at."""
+LONGEST_ATTRIBUTE = 8192
+"""Characters of a value; what is longer is left out."""
+WINDOW = 65_536
+"""Characters that are searched at once, so that other threads may run in between."""
+STAND_IN = "\x01"
+"""May stand for `<` in what is written: as short as what it stands for, and in no text."""
 HARMLESS_LENGTH = 16_384
 HARMLESS_TAGS = 1000
 """Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold."""
@@ -56,16 +64,18 @@ def is_harmless(html: str) -> bool:
     return len(html) <= HARMLESS_LENGTH and html.count("<") <= HARMLESS_TAGS
 
 
-def tame(html: str) -> str:
-    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of."""
-    return _Tamer(html).written()
+def tame(html: str, bare: str = "&lt;") -> str:
+    """The same text, links and blocks as `html`, in a form that is cheap to build a tree of. `bare` is
+    written for each `<` that begins no tag."""
+    return _Tamer(html, bare).written()
 
 
 class _Tamer:
     """One pass over the document; `_at` only ever grows."""
 
-    def __init__(self, html: str) -> None:
-        self._html = html
+    def __init__(self, html: str, bare: str) -> None:
+        self._html = html.replace(STAND_IN, " ")
+        self._bare = bare
         self._at = 0
         self._out: list[str] = []
         self._open: list[str] = []
@@ -73,7 +83,7 @@ class _Tamer:
 
     def written(self) -> str:
         for _ in range(MOST_TAGS):
-            found = _TAG.search(self._html, self._at)
+            found = self._next_tag()
             if found is None:
                 self._text(len(self._html))
                 break
@@ -85,7 +95,18 @@ class _Tamer:
         return "".join(self._out)
 
     def _text(self, end: int) -> None:
-        self._out.append(self._html[self._at : end].replace("<", "&lt;"))
+        self._out.append(self._html[self._at : end].replace("<", self._bare))
+
+    def _next_tag(self) -> re.Match[str] | None:
+        at, size = self._at, len(self._html)
+        while at < size:
+            found = _TAG.search(self._html, at, at + WINDOW)
+            if found is not None:
+                # Its name may go on behind the window.
+                return _TAG.match(self._html, found.start())
+            # A tag may begin at the end of the window.
+            at += WINDOW - len("<!-")
+        return None
 
     def _markup(self, found: re.Match[str]) -> None:
         comment, declaration, slash, name = found.groups()
@@ -106,11 +127,15 @@ class _Tamer:
     def _attributes(self) -> str:
         """The attributes of the start tag at hand that are kept; the first of a name counts."""
         kept: dict[str, str] = {}
-        while (found := _ATTRIBUTE.match(self._html, self._at)) is not None:
+        for _ in range(MOST_ATTRIBUTES):
+            found = _ATTRIBUTE.match(self._html, self._at)
+            if found is None:
+                break
             self._at = found.end()
             name = found[1].lower()
             if name in KEPT_ATTRIBUTES and name not in kept:
-                kept[name] = f"{found[2] or found[3] or found[4] or ''}".replace('"', "&quot;")
+                value = found[2] or found[3] or found[4] or ""
+                kept[name] = value.replace('"', "&quot;") if len(value) <= LONGEST_ATTRIBUTE else ""
         self._skip_past(">")
         return "".join([f' {name}="{value}"' for name, value in kept.items()])
 

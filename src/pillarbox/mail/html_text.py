@@ -3,7 +3,8 @@
 Blocks stand on lines of their own, paragraphs are set off by a blank line, list items begin with `- `
 or their number, table cells are separated by ` | `, links keep their target as `text (url)`, images
 leave their alternative text. Lines are never wrapped. Scripts, styles, the head and what the author hid
-(preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML.
+(preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML, and long
+texts are read in pieces, so that other threads may run in between.
 """
 
 from __future__ import annotations
@@ -32,11 +33,20 @@ BREAKS = {
 MOST_BREAKS = 2
 DEEPEST_INDENT = 8
 RULE = "---"
+LONGEST_TEXT = 10 * 1024 * 1024
+"""Characters; only text that is indented line by line gets longer than its HTML."""
+PIECE = 65_536
+"""Characters that are read at once."""
+LONGEST_STYLE = 4096
+"""So much of a `style` is read."""
 
 _BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
 _NOT_DIGITS = re.compile(r"[^0-9+]+")
 _BLANK = " \t\n\f\r\xa0"
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n)++")
+_LINES_BEFORE = re.compile(r"(?:[ \t]*+\n)*+")
+_LINE_BEGINS = re.compile(r"\n(?=[^\n])")
 _INVISIBLE = re.compile("[\x00\xad\u034f\u200b\u2060\ufeff]")
 _FILLERS = " \u200c\u200d\u200e\u200f"
 _ZERO = r"(?:0+(?:\.0*)?|\.0+)"
@@ -50,7 +60,9 @@ _HIDING = re.compile(
 def text_of(html: str, *, quotations: bool = True) -> str:
     """The text of the document, without blank lines at its ends and never with two in a row; on demand
     without what stands in `<blockquote>`."""
-    tree = LexborHTMLParser(html if html_limits.is_harmless(html) else html_limits.tame(html))
+    if not html_limits.is_harmless(html):
+        html = html_limits.tame(html, bare=html_limits.STAND_IN)
+    tree = LexborHTMLParser(html)
     body = tree.body
     if body is None:
         return ""
@@ -86,7 +98,7 @@ def _walk(body: LexborNode, text: _Text, unread: Collection[str]) -> None:
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
     if not attributes:
         return False
-    return "hidden" in attributes or bool(_HIDING.search(attributes.get("style") or ""))
+    return "hidden" in attributes or bool(_HIDING.search((attributes.get("style") or "")[:LONGEST_STYLE]))
 
 
 class _Text:
@@ -100,14 +112,28 @@ class _Text:
         self._lists: list[int | None] = []
         self._links: list[tuple[str, list[str]]] = []
         self._pre = 0
+        self._length = 0
 
     def written(self) -> str:
         return "".join(self._out)
 
     def say(self, raw: str) -> None:
-        if self._pre:
-            self._say_as_it_is(raw)
+        """A text of the document. Where it is cut makes no difference, but between CR and LF."""
+        say = self._say_lines if self._pre else self._say_words
+        if len(raw) <= PIECE:
+            say(raw)
             return
+        at = 0
+        while at < len(raw):
+            end = at + PIECE
+            if raw[end - 1 : end + 1] == "\r\n":
+                end += 1
+            say(raw[at:end])
+            at = end
+
+    def _say_words(self, raw: str) -> None:
+        if html_limits.STAND_IN in raw:
+            raw = raw.replace(html_limits.STAND_IN, "<")
         if raw.isascii():
             said = " ".join(raw.split())
         else:
@@ -175,6 +201,9 @@ class _Text:
             self._lists[-1] = number + 1
 
     def _put(self, said: str) -> None:
+        self._length += len(said)
+        if self._length > LONGEST_TEXT:
+            return
         level = min(len(self._lists), DEEPEST_INDENT)
         if self._breaks or not self._out:
             start = "\n" * self._breaks if self._out else ""
@@ -187,16 +216,32 @@ class _Text:
             self._links[-1][1].append(said)
         self._breaks, self._between, self._marker = 0, "", ""
 
-    def _say_as_it_is(self, raw: str) -> None:
-        for number, line in enumerate(raw.replace("\r\n", "\n").replace("\r", "\n").split("\n")):
-            if number:
-                self._breaks = min(self._breaks + 1, MOST_BREAKS)
-                self._between = ""
-            shown = _INVISIBLE.sub("", line).replace("\xa0", " ")
-            if shown.strip(" \t"):
-                self._put(shown)
-            elif not self._breaks:
-                self._between = shown
+    def _say_lines(self, raw: str) -> None:
+        """Text whose lines stand as they are, but for empty ones beyond the first between two others."""
+        raw = raw.replace("\r\n", "\n").replace("\r", "\n").replace(html_limits.STAND_IN, "<")
+        shown = _INVISIBLE.sub("", raw).replace("\xa0", " ")
+        first = _LINES_BEFORE.match(shown)
+        begin = first.end() if first else 0
+        self._add_line_ends(shown.count("\n", 0, begin))
+        rest = shown[begin:]
+        visible = len(rest.rstrip(" \t\n"))
+        if not visible:
+            if not self._breaks:
+                self._between += rest
+            return
+        end = rest.find("\n", visible)
+        said = _EMPTY_LINES.sub("\n\n", rest if end < 0 else rest[:end])
+        if self._lists:
+            indent = "  " * min(len(self._lists), DEEPEST_INDENT)
+            said = _LINE_BEGINS.sub(f"\n{indent}", said)
+        self._put(said)
+        if end >= 0:
+            self._add_line_ends(rest.count("\n", end))
+
+    def _add_line_ends(self, count: int) -> None:
+        if count:
+            self._breaks = min(self._breaks + count, MOST_BREAKS)
+            self._between = ""
 
     def _end_link(self, href: str, said: list[str]) -> None:
         label = " ".join(said)

@@ -6,7 +6,6 @@ the one `emails.accept`. `250` is said when it is committed, and not before.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ import msgspec
 from pillarbox.emails import parse
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.parse import MOST_RECIPIENTS
+from pillarbox.kernel.aside import by_size
 from pillarbox.kernel.auth import Caller, Credentials, InvalidApiKey, usable
 from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
@@ -166,10 +166,7 @@ class SubmissionDesk:
         expected: Expected = session.notes
         caller = await self._caller(login.token_hash)
         self._credentials.used(caller)
-        if content.size > LARGE:
-            message, body = await asyncio.to_thread(_read, content, envelope)
-        else:
-            message, body = _read(content, envelope)
+        message, body = await by_size(content.size, _read, content, envelope)
         if letter.hops(message) > MOST_HOPS:
             return LOOP
         if any(len(body[role]) > MOST_RECIPIENTS for role in letter.CLASSES):
@@ -177,12 +174,13 @@ class SubmissionDesk:
         key = key_of(letter.idempotency_key(message))
         del message
         if key is None:
-            return _queued(await self._stored(caller, body, None, expected))
-        wanted = Idempotency(SCOPE, key, fingerprint(body))
-        return _queued(await self._stored_once(caller, body, wanted, expected))
+            return _queued(await self._stored(caller, body, content.size, None, expected))
+        made = await by_size(content.size, fingerprint, body, is_large=content.size > LARGE)
+        wanted = Idempotency(SCOPE, key, made)
+        return _queued(await self._stored_once(caller, body, content.size, wanted, expected))
 
     async def _stored_once(
-        self, caller: Caller, body: dict[str, Any], wanted: Idempotency, expected: Expected
+        self, caller: Caller, body: dict[str, Any], size: int, wanted: Idempotency, expected: Expected
     ) -> bytes:
         """Store it, unless the key has been answered; then the first answer once more."""
         team = caller.team_id
@@ -190,7 +188,7 @@ class SubmissionDesk:
             stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
                 try:
-                    return await self._stored(caller, body, wanted, expected)
+                    return await self._stored(caller, body, size, wanted, expected)
                 except AlreadyAnswered:
                     stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
@@ -198,9 +196,9 @@ class SubmissionDesk:
             return same(stored, wanted).body
 
     async def _stored(
-        self, caller: Caller, body: dict[str, Any], key: Idempotency | None, expected: Expected
+        self, caller: Caller, body: dict[str, Any], size: int, key: Idempotency | None, expected: Expected
     ) -> bytes:
-        outgoing = parse.outgoing(body, self._clock.now(), is_letter=True)
+        outgoing = await by_size(size, parse.outgoing, body, self._clock.now(), is_letter=True)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
         await self._gathering.company()

@@ -1,0 +1,88 @@
+"""A stall of the event loop leaves one line in the log that names its cause, and is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from pillarbox.kernel import loop_watchdog
+from pillarbox.kernel.loop_watchdog import LAG, LoopWatchdog
+
+
+@pytest.fixture(autouse=True)
+def fresh_logger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loggers that were used before are bound to where they wrote then."""
+    monkeypatch.setattr(loop_watchdog, "log", loop_watchdog.get("loop_watchdog"))
+
+
+@pytest.fixture
+def lines() -> Iterator[list[Any]]:
+    with capture_logs() as found:
+        yield found
+
+
+def counted(process: str, above: float) -> float:
+    """How many values of the histogram were above a bound."""
+    numbers = LAG.numbers()
+    values = dict(numbers.values).get((process,))
+    return 0 if values is None else sum(values[numbers.bounds.index(above) + 1 : -1])
+
+
+def handler_that_sleeps() -> None:
+    time.sleep(0.3)
+
+
+async def test_a_handler_that_blocks_leaves_one_line_that_names_it(lines: list[Any]) -> None:
+    watchdog = LoopWatchdog("sleeps")
+    watchdog.start()
+    await asyncio.sleep(0.12)
+    before = len(lines)
+    handler_that_sleeps()
+    await asyncio.sleep(0.02)
+    watchdog.stop()
+    [line] = [line for line in lines[before:] if "handler_that_sleeps" in line["where"]]
+    assert line["event"] == "loop.stalled"
+    assert line["log_level"] == "warning"
+    assert line["ms"] >= 200
+    assert line["cpu_ms"] < 200
+    assert "test_loop_watchdog.py" in line["where"]
+    assert " < " in line["stack"]
+    assert counted("sleeps", 0.1) >= 1
+
+
+async def test_code_that_keeps_the_lock_is_named_too(lines: list[Any]) -> None:
+    """While one call of a C library runs, no other thread can look."""
+    watchdog = LoopWatchdog("computes")
+    watchdog.start()
+    await asyncio.sleep(0.06)
+    before = len(lines)
+    used = time.thread_time()
+    while time.thread_time() - used < 0.3:
+        sorted(range(100_000, 0, -1), key=str)
+    await asyncio.sleep(0.02)
+    watchdog.stop()
+    found = [line for line in lines[before:] if "test_code_that_keeps_the_lock" in line["where"]]
+    assert found
+    assert found[-1]["cpu_ms"] >= 200
+    assert found[-1]["process_cpu_ms"] >= found[-1]["cpu_ms"]
+
+
+async def test_it_costs_next_to_nothing_and_ends_with_its_loop() -> None:
+    watchdog = LoopWatchdog("idle")
+    watchdog.start()
+    used = time.process_time()
+    await asyncio.sleep(0.5)
+    used = time.process_time() - used
+    watchdog.stop()
+    assert used < 0.1
+    assert not any(thread.name == "pillarbox-watchdog" for thread in threading.enumerate())
+
+
+def test_one_that_was_never_started_can_be_stopped() -> None:
+    LoopWatchdog("never").stop()
