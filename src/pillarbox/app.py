@@ -26,6 +26,7 @@ from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import CHANNEL as CAPTURE_CHANNEL
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.delivery import figures
 from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
@@ -283,6 +284,7 @@ class House:
         self.windows = Windows(runtime.shared_memory, seams.clock)
         self.reading_threads = ThreadPoolExecutor(READING_THREADS, "pillarbox-read")
         self.reading = Reading(self.blobs, self.reading_threads)
+        self.page_work = PageWork()
         self.addresses = self._addresses()
         self.rspamd_client: Outbound | None = None
         self.receiving = self._receiving(seams)
@@ -567,9 +569,9 @@ class House:
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
             services.add(self.capture)
-            services.add(Reader(self.pool, self.blobs))
+            services.add(Reader(self.pool, self.blobs, self.page_work))
             services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
-        services.add(SharedPages(), SharedScreens)
+        services.add(SharedPages(self.page_work), SharedScreens)
         services.add(self.reading)
         services.add(ReceivedMail(self.reading), OtherMail)
         services.add(self.pool, asyncpg.Pool)
@@ -677,6 +679,7 @@ class App:
             await house.rspamd_client.close()
         house.threads.shutdown(wait=False, cancel_futures=True)
         house.reading_threads.shutdown(wait=False, cancel_futures=True)
+        house.page_work.close()
         await house.pools.close()
 
 

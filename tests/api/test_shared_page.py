@@ -17,6 +17,7 @@ import httpx
 
 from kit.client import door
 from kit.clock import ManualClock
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails import shared_page
 from pillarbox.emails.share import DEFAULT, Sharing
@@ -110,13 +111,15 @@ async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
     clock = ManualClock()
     async with door(database_url, shared_page, clock=clock) as opened, opened.client() as client:
         sharing = Sharing(Signer(opened.services.use(KeyRing), clock), "https://out.example")
+        work = PageWork()
         blobs = BlobStore.open(f"file:{folder}/blobs")
         opened.services.add(sharing)
         opened.services.add(blobs)
-        opened.services.add(SharedPages(), SharedScreens)
+        opened.services.add(SharedPages(work), SharedScreens)
         opened.services.add(ReceivedMail(Reading(blobs, ThreadPoolExecutor(1))), OtherMail)
         team = await opened.team()
         yield Shared(client, opened.pool, clock, sharing, team.id, blobs)
+        work.close()
         await blobs.close()
 
 

@@ -19,6 +19,7 @@ from pillarbox.capture import json_routes, routes
 from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.reading import Reader
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.items import Item, Parcel, Target
 from pillarbox.delivery.reports import Report, Settlement
 from pillarbox.kernel.blobs import BlobStore
@@ -128,9 +129,11 @@ async def capture_world(
     async with door(database_url, routes, json_routes, clock=clock) as opened:
         blobs = BlobStore.open(f"file:{folder}/blobs")
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
+        work = PageWork()
         guard = CaptureDoor.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
-        for part in (blobs, capture, guard, Reader(opened.pool, blobs)):
+        for part in (blobs, capture, guard, Reader(opened.pool, blobs, work)):
             opened.services.add(part)
         yield CaptureWorld(opened, capture, blobs, guard)
         await capture.stop()
+        work.close()
         await blobs.close()

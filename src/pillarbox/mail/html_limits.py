@@ -15,7 +15,9 @@ MOST_TAGS = 50_000
 """The text of a document ends at this tag; no mail that people read comes near."""
 HARMLESS_LENGTH = 16_384
 HARMLESS_TAGS = 1000
-"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold."""
+HARMLESS_COPIES = 20_000
+"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold: each
+formatting element may be copied into each block."""
 
 KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden"))
 VOID = frozenset(
@@ -42,18 +44,29 @@ RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "n
 """Those of them that run to the end of the document when they are not closed (HTML 13.2.5)."""
 
 _BLANK = "[ \\t\\n\\f\\r]"
-_TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
-_ATTRIBUTE = re.compile(
+TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
+ATTRIBUTE = re.compile(
     rf"(?:{_BLANK}|/)*+([^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
     rf"(?:{_BLANK}*+={_BLANK}*+(?:\"([^\"]*+)\"|'([^']*+)'|([^ \t\n\f\r>]*+)))?"
 )
-_COMMENT_END = re.compile(r"--!?>")
+_FORMATTING = re.compile(
+    r"<(?:[abisu]|em|tt|big|code|font|nobr|small|strike|strong)[ \t\n\f\r/>]", re.IGNORECASE
+)
+COMMENT_END = re.compile(r"--!?>")
 _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCII) for name in UNREAD}
 
 
 def is_harmless(html: str) -> bool:
     """Whether the document is so small that no content can make it expensive."""
-    return len(html) <= HARMLESS_LENGTH and html.count("<") <= HARMLESS_TAGS
+    if len(html) > HARMLESS_LENGTH:
+        return False
+    tags = html.count("<")
+    return tags <= HARMLESS_TAGS and tags * _formatting(html) <= HARMLESS_COPIES
+
+
+def _formatting(html: str) -> int:
+    """How many tags there are, at most, that begin a formatting element (HTML 13.2.4.3)."""
+    return len(_FORMATTING.findall(html))
 
 
 def tame(html: str) -> str:
@@ -73,7 +86,7 @@ class _Tamer:
 
     def written(self) -> str:
         for _ in range(MOST_TAGS):
-            found = _TAG.search(self._html, self._at)
+            found = TAG.search(self._html, self._at)
             if found is None:
                 self._text(len(self._html))
                 break
@@ -90,7 +103,7 @@ class _Tamer:
     def _markup(self, found: re.Match[str]) -> None:
         comment, declaration, slash, name = found.groups()
         if comment:
-            end = _COMMENT_END.search(self._html, found.end() - 2)
+            end = COMMENT_END.search(self._html, found.end() - 2)
             self._at = end.end() if end else len(self._html)
         elif declaration or slash:
             if slash:
@@ -106,7 +119,7 @@ class _Tamer:
     def _attributes(self) -> str:
         """The attributes of the start tag at hand that are kept; the first of a name counts."""
         kept: dict[str, str] = {}
-        while (found := _ATTRIBUTE.match(self._html, self._at)) is not None:
+        while (found := ATTRIBUTE.match(self._html, self._at)) is not None:
             self._at = found.end()
             name = found[1].lower()
             if name in KEPT_ATTRIBUTES and name not in kept:
