@@ -34,12 +34,12 @@ def links(html: str) -> list[Link]:
     """The links of an HTML body in their order, without repetitions."""
     tree = LexborHTMLParser(nested(mail_html.without_data(html), LINKS_ALONE).body)
     found: dict[Link, None] = {}
-    for node in tree.css("a[href]"):
-        target = (node.attributes.get("href") or "").strip()
+    node = tree.body.child if tree.body is not None else None
+    while node is not None and len(found) < MOST:
+        target = (node.attributes.get("href") or "").strip() if node.is_element_node else ""
         if target and not target.startswith("#"):
             found[_link(" ".join(node.text().split())[:LONGEST_TEXT], target)] = None
-        if len(found) == MOST:
-            break
+        node = node.next
     return list(found)
 
 

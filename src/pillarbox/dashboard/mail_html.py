@@ -55,11 +55,12 @@ POLICY = (
 
 ALLOWED = Allowed(TAGS, ATTRIBUTES, EMPTIED)
 
-LONGEST = 4 * 1024 * 1024
+LONGEST = 2 * 1024 * 1024
 """Of HTML with its pictures only so many characters are looked at."""
 MOST_PICTURES = 8 * 1024 * 1024
 """So many characters of pictures are put into a page; the same picture may be shown often."""
 MOST_STYLES = 256 * 1024
+LONGEST_STYLE = 32 * 1024
 LONGEST_ATTRIBUTE = 2000
 
 _LINK = re.compile(r"(?:https?://|mailto:|#)", re.IGNORECASE)
@@ -210,6 +211,8 @@ class _Judge:
     def attribute(self, tag: str, name: str, value: str) -> str | None:
         """The value that the attribute may have, or None."""
         if name == "style":
+            if len(value) > LONGEST_STYLE:
+                return None
             self.left_out += len(re.findall(r"url\s*\(", value, re.IGNORECASE))
             return mail_styles.declarations(value) or None
         if name == "href":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+BLOCK = 64 * 1024
 DEEPEST = 256
 MOST_TAGS = 50_000
 """The text of a document ends at this tag; no mail that people read comes near."""
@@ -56,6 +57,17 @@ COMMENT_END = re.compile(r"--!?>")
 _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCII) for name in UNREAD}
 
 
+def next_tag(html: str, at: int) -> re.Match[str] | None:
+    """The next tag, comment or declaration. Searched in blocks, between which other threads may run."""
+    while at < len(html):
+        found = TAG.search(html, at, at + BLOCK)
+        if found is not None:
+            return TAG.match(html, found.start())
+        # What begins at the end of a block ends in the next one.
+        at += BLOCK - len("<!-")
+    return None
+
+
 def is_harmless(html: str) -> bool:
     """Whether the document is so small that no content can make it expensive."""
     if len(html) > HARMLESS_LENGTH:
@@ -86,7 +98,7 @@ class _Tamer:
 
     def written(self) -> str:
         for _ in range(MOST_TAGS):
-            found = TAG.search(self._html, self._at)
+            found = next_tag(self._html, self._at)
             if found is None:
                 self._text(len(self._html))
                 break

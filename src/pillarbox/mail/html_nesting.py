@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pillarbox.mail.html_limits import ATTRIBUTE, COMMENT_END, RAW, TAG
+from pillarbox.mail.html_limits import ATTRIBUTE, COMMENT_END, RAW, next_tag
 
 DEEPEST = 256
 LONGEST_READ = 1024 * 1024
@@ -89,8 +89,8 @@ def nested(html: str, allowed: Allowed) -> Nested:
 class _Writer:
     """One pass over the document; `_at` only ever grows.
 
-    `_open` holds the open elements with their attributes (`_amounts` says how many of each name), and with True those that have ended but contain a
-    block that has not. `_cut` holds the formatting elements that a block cut off, which are opened anew
+    `_open` holds the open elements with their attributes, and with True those that have ended but contain a
+    block that has not; `_amounts` says how many there are of each name. `_cut` holds the formatting elements that a block cut off, which are opened anew
     before the next text; each table cell has a list of its own.
     """
 
@@ -111,7 +111,7 @@ class _Writer:
         self._complete = complete
 
     def nested(self) -> Nested:
-        while (found := TAG.search(self._html, self._at)) is not None:
+        while (found := next_tag(self._html, self._at)) is not None:
             self._text(self._html[self._at : found.start()])
             self._at = found.end()
             self._tags += 1
@@ -365,7 +365,7 @@ class _Writer:
             self._close_through(at)
 
     def _end_formatting(self, at: int) -> None:
-        """End a formatting element: with a block inside it, when the block ends (HTML 13.2.6.4.7 moves it)."""
+        """End a formatting element; where a block is open inside it, when that block ends."""
         name, attributes, _ = self._open[at]
         if any(found[0] in SPECIAL for found in self._open[at + 1 :]):
             self._open[at] = (name, attributes, True)
