@@ -530,11 +530,13 @@ class House:
         webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
         own += [*policy_rounds(self.pool, self.clock), *familiar_rounds(self.pool, self.clock)]
-        received = ReceivedRetention(
-            self.pool, self.clock, self.blobs, days=settings.received_retention_days
-        ).rounds()
+        received = self._received_retention().rounds()
         own += [*log_rounds(self.pool, self.clock, self.log_policy), *usage_rounds(self.pool, self.clock)]
         return [*email_rounds(kept, orphans), *received, *own, *counted, *webhooks]
+
+    def _received_retention(self) -> ReceivedRetention:
+        days = self.settings.received_retention_days
+        return ReceivedRetention(self.pool, self.clock, self.blobs, days=days)
 
     def _webhook_retention(self) -> WebhookRetention:
         return WebhookRetention(self.pool, self.clock, days=self.settings.webhooks_retention_days)
@@ -569,6 +571,7 @@ class House:
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
             services.add(self.capture)
+            services.add(self._received_retention())
             services.add(Reader(self.pool, self.blobs, self.page_work))
             services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
         services.add(SharedPages(self.page_work), SharedScreens)

@@ -28,6 +28,7 @@ from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.address import parse_mailbox
 from pillarbox.mail.compose import Attachment, Message, compose
+from pillarbox.receiving.retention import ReceivedRetention
 
 TOKEN = "token-of-this-start"
 NOW = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
@@ -131,7 +132,8 @@ async def capture_world(
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
         work = PageWork()
         guard = CaptureDoor.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
-        for part in (blobs, capture, guard, Reader(opened.pool, blobs, work)):
+        received = ReceivedRetention(opened.pool, clock, blobs, days=0)
+        for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work)):
             opened.services.add(part)
         yield CaptureWorld(opened, capture, blobs, guard)
         await capture.stop()

@@ -17,6 +17,7 @@ from pillarbox.kernel.paging import Page
 from pillarbox.kernel.problems import InvalidParameter
 from pillarbox.kernel.query import Query
 from pillarbox.kernel.routing import Access, route
+from pillarbox.receiving.retention import ReceivedRetention
 
 LONGEST_WAIT = 60
 WAIT_REASON = f"Use a number of seconds from 0 to {LONGEST_WAIT}."
@@ -67,8 +68,13 @@ async def retrieve_captured(request: Request) -> Reply:
     summary="Remove all captured mail (route capture only)",
 )
 async def clear_captured(request: Request) -> Reply:
+    """With `received=true` the mail that was received as well; it stays otherwise."""
     request.use(CaptureDoor).admit_change(request)
-    return Reply(wire.Cleared(deleted=await request.use(Capture).clear()))
+    received = request.query.boolean("received")
+    deleted = await request.use(Capture).clear()
+    if received:
+        deleted += await request.use(ReceivedRetention).clear()
+    return Reply(wire.Cleared(deleted=deleted))
 
 
 async def _item(reader: Reader, row: CapturedRow, origin: str, request: Request) -> msgspec.Raw:

@@ -26,6 +26,7 @@ from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.paging import Page, well_formed
 from pillarbox.kernel.problems import NotFound, Problem
 from pillarbox.kernel.routing import Access, route
+from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.timeline import history
 
 ON_A_PAGE = 50
@@ -185,13 +186,16 @@ async def show_part(request: Request) -> Reply:
 )
 @for_people
 async def clear(request: Request) -> Reply:
-    """Remove every mail; the page's own form alone may ask for it (UI-06)."""
+    """Remove every captured mail, and with `received` every received one; the page's own form alone may ask
+    for it (UI-06)."""
     guard = request.use(CaptureDoor)
     guard.admit_change(request)
     fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=10)
     if not guard.is_form_key(fields.get("form", [""])[-1]):
         raise ForeignPage
     await request.use(Capture).clear()
+    if fields.get("received", [""])[-1]:
+        await request.use(ReceivedRetention).clear()
     return Reply.html("", 303, {"location": "/capture"})
 
 

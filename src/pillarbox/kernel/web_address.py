@@ -37,8 +37,10 @@ _HOST_HEADER = re.compile(r"(?:[A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]
 
 
 def is_host_header(text: str) -> bool:
-    """Whether this may stand in a Host header: a name or an address, and perhaps a port. Of the characters
-    that RFC 3986 allows in a name only those that occur in names of hosts; it may be empty (RFC 9112, 3.2)."""
+    """Whether this may stand in a Host header: a name or an address, and perhaps a port, or nothing.
+
+    Of the characters that RFC 3986 allows in a name only those that occur in names of hosts.
+    """
     return _HOST_HEADER.fullmatch(text) is not None
 
 

@@ -90,8 +90,8 @@ class _Writer:
     """One pass over the document; `_at` only ever grows.
 
     `_open` holds the open elements with their attributes, and with True those that have ended but contain a
-    block that has not; `_amounts` says how many there are of each name. `_cut` holds the formatting elements that a block cut off, which are opened anew
-    before the next text; each table cell has a list of its own.
+    block that has not; `_amounts` says how many there are of each name. `_cut` holds the formatting elements
+    that a block cut off, which are opened anew before the next text; each table cell has a list of its own.
     """
 
     def __init__(self, html: str, allowed: Allowed, complete: bool) -> None:
