@@ -63,6 +63,11 @@ class PageWork:
         self._is_closed = False
         self._made = _Made(remembered)
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return sum([len(turns) for turns in self._waiting.values()])
+
     async def do(self, team_id: UUID, work: Callable[[], T], is_gone: IsGone = never) -> T:
         """What `work` returns. Raises Busy, and ClientGone where whoever asked left before it began."""
         if self._is_closed:
@@ -115,8 +120,7 @@ class PageWork:
             raise
 
     def _is_full(self, team_id: UUID) -> bool:
-        waiting = sum([len(turns) for turns in self._waiting.values()])
-        return waiting >= MOST_WAITING or len(self._waiting.get(team_id, ())) >= MOST_OF_ONE
+        return self.waiting >= MOST_WAITING or len(self._waiting.get(team_id, ())) >= MOST_OF_ONE
 
     def _forget_gone(self) -> None:
         """Let nobody wait whose client has left."""
