@@ -27,6 +27,7 @@ from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import CHANNEL as CAPTURE_CHANNEL
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.delivery import figures
 from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
@@ -297,6 +298,7 @@ class House:
         self.windows = Windows(runtime.shared_memory, seams.clock)
         self.reading_threads = ThreadPoolExecutor(READING_THREADS, "pillarbox-read")
         self.reading = Reading(self.blobs, self.reading_threads)
+        self.page_work = PageWork()
         self.addresses = self._addresses()
         self.rspamd_client: Outbound | None = None
         self.receiving = self._receiving(seams)
@@ -546,11 +548,13 @@ class House:
         webhooks += listener_rounds(self.pool, self.clock, self.ids)
         own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
         own += [*policy_rounds(self.pool, self.clock), *familiar_rounds(self.pool, self.clock)]
-        received = ReceivedRetention(
-            self.pool, self.clock, self.blobs, days=settings.received_retention_days
-        ).rounds()
+        received = self._received_retention().rounds()
         own += [*log_rounds(self.pool, self.clock, self.log_policy), *usage_rounds(self.pool, self.clock)]
         return [*email_rounds(kept, orphans), *received, *own, *counted, *webhooks]
+
+    def _received_retention(self) -> ReceivedRetention:
+        days = self.settings.received_retention_days
+        return ReceivedRetention(self.pool, self.clock, self.blobs, days=days)
 
     def _webhook_retention(self) -> WebhookRetention:
         return WebhookRetention(self.pool, self.clock, days=self.settings.webhooks_retention_days)
@@ -588,9 +592,10 @@ class House:
         if self.settings.route.kind is RouteKind.CAPTURE:
             hosts = (self.settings.http.host, self.settings.hostname)
             services.add(self.capture)
-            services.add(Reader(self.pool, self.blobs))
+            services.add(self._received_retention())
+            services.add(Reader(self.pool, self.blobs, self.page_work))
             services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
-        services.add(SharedPages(), SharedScreens)
+        services.add(SharedPages(self.page_work), SharedScreens)
         services.add(self.reading)
         services.add(ReceivedMail(self.reading), OtherMail)
         services.add(self.pool, asyncpg.Pool)
@@ -710,6 +715,7 @@ class App:
         house.threads.shutdown(wait=False, cancel_futures=True)
         house.reading_threads.shutdown(wait=False, cancel_futures=True)
         await house.probe.close()
+        house.page_work.close()
         await house.pools.close()
 
 

@@ -94,7 +94,6 @@ async def test_only_names_of_this_machine_are_answered_to(database_url: str, tmp
         "127.0.0.1.evil.example",
         "0.0.0.0",
         "127.0.0.2",
-        "[",
         "",
     ]
     async with capture_world(database_url, tmp_path) as world, world.program() as program:
@@ -105,6 +104,7 @@ async def test_only_names_of_this_machine_are_answered_to(database_url: str, tmp
             page = await program.get("/capture", params={"token": TOKEN}, headers={"host": name})
             assert page.status_code == 403, name
             assert "set-cookie" not in page.headers
+        assert (await program.get("/capture.json", headers={"host": "["})).status_code == 400
 
 
 async def test_only_connections_of_this_machine_are_answered(database_url: str, tmp_path: Path) -> None:
@@ -117,6 +117,26 @@ async def test_only_connections_of_this_machine_are_answered(database_url: str, 
                 headers = {"x-forwarded-for": "127.0.0.1"}
                 assert error(await client.get("/capture.json", headers=headers))[0] == 403, address
                 assert (await client.get("/capture", params={"token": TOKEN})).status_code == 403, address
+
+
+async def test_a_host_that_holds_more_than_a_name_is_no_name_of_this_machine(
+    database_url: str, tmp_path: Path
+) -> None:
+    """It would stand in the policy of the page; our own protocol does not even take such a request."""
+    hosts = (
+        "localhost:80; script-src *",
+        "localhost *",
+        "localhost,evil.example",
+        "localhost/x",
+        "x@localhost",
+    )
+    async with capture_world(database_url, tmp_path) as world, from_address(world, "127.0.0.1") as client:
+        captured = await world.captured_id(await world.mail())
+        assert (await client.get(f"/capture/{captured}/html")).status_code == 200
+        for host in hosts:
+            refused = await client.get(f"/capture/{captured}/html", headers={"host": host})
+            assert refused.status_code == 403, host
+            assert "script-src *" not in refused.headers["content-security-policy"]
 
 
 async def test_a_change_with_the_cookie_must_come_from_our_own_page(

@@ -39,6 +39,10 @@ BAD: dict[str, bytes] = {
     "two Hosts": b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
     "HTTP/0.9": b"GET /\r\n\r\n",
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a policy in the Host": b"GET / HTTP/1.1\r\nHost: localhost:1; script-src *\r\n\r\n",
+    "a list of Hosts": b"GET / HTTP/1.1\r\nHost: localhost, evil.example\r\n\r\n",
+    "a user in the Host": b"GET / HTTP/1.1\r\nHost: evil@localhost\r\n\r\n",
+    "a path in the Host": b"GET / HTTP/1.1\r\nHost: localhost/x\r\n\r\n",
     "CONNECT": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
     "two lengths behind an upgrade": (
         b"POST / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ import httpx
 
 from kit.client import door
 from kit.clock import ManualClock
+from pillarbox.dashboard.page_work import MOST_OF_ONE, PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails import shared_page
 from pillarbox.emails.share import DEFAULT, Sharing
@@ -40,6 +43,8 @@ class Shared:
     sharing: Sharing
     team: UUID
     blobs: BlobStore
+    work: PageWork
+    port: int
 
     async def email(self, **columns: Any) -> UUID:
         """An accepted email that is right but for `columns`."""
@@ -110,13 +115,15 @@ async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
     clock = ManualClock()
     async with door(database_url, shared_page, clock=clock) as opened, opened.client() as client:
         sharing = Sharing(Signer(opened.services.use(KeyRing), clock), "https://out.example")
+        work = PageWork()
         blobs = BlobStore.open(f"file:{folder}/blobs")
         opened.services.add(sharing)
         opened.services.add(blobs)
-        opened.services.add(SharedPages(), SharedScreens)
+        opened.services.add(SharedPages(work), SharedScreens)
         opened.services.add(ReceivedMail(Reading(blobs, ThreadPoolExecutor(1))), OtherMail)
         team = await opened.team()
-        yield Shared(client, opened.pool, clock, sharing, team.id, blobs)
+        yield Shared(client, opened.pool, clock, sharing, team.id, blobs, work, opened.port)
+        work.close()
         await blobs.close()
 
 
@@ -261,3 +268,37 @@ async def test_inline_pictures_stand_in_the_page(database_url: str, tmp_path: Pa
         assert "drawing.svg" in page
         assert "big.png" in page
         assert "one.png" not in page
+
+
+async def test_a_page_that_nobody_waits_for_is_not_made(database_url: str, tmp_path: Path) -> None:
+    """TRAP-06: closing the connection gives up the place."""
+    async with shared(database_url, tmp_path) as here:
+        email = await here.email(html="<p>Ready</p>")
+        path = here.sharing.link(here.team, email, DEFAULT).removeprefix("https://out.example")
+        begun, go = threading.Event(), threading.Event()
+        busy = asyncio.create_task(here.work.do(uuid4(), lambda: (begun.set(), go.wait(20))))
+        await asyncio.to_thread(begun.wait, 20)
+        writers = []
+        for _ in range(MOST_OF_ONE):
+            _, writer = await asyncio.open_connection("127.0.0.1", here.port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            writers.append(writer)
+        await until(lambda: here.work.waiting == MOST_OF_ONE)
+        refused = await here.page(email)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "2"
+        assert "This page is busy" in refused.text
+        for writer in writers:
+            writer.close()
+            await writer.wait_closed()
+        stays = asyncio.create_task(here.page(email))
+        await until(lambda: here.work.waiting == 1)
+        go.set()
+        await busy
+        assert (await stays).status_code == 200
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.005)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 
@@ -15,6 +15,7 @@ from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.routes import SANDBOX
 from pillarbox.dashboard import mail_html
+from pillarbox.dashboard.page_work import IsGone, PageWork, never
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails.shared_page import SharedEmail
 from pillarbox.kernel.blobs import BlobStore
@@ -174,12 +175,12 @@ class CountingReader(Reader):
     """The reader, with a note of the parts that were asked for."""
 
     def __init__(self, pool: asyncpg.Pool, blobs: BlobStore) -> None:
-        super().__init__(pool, blobs)
+        super().__init__(pool, blobs, PageWork())
         self.parts: list[int] = []
 
-    async def part(self, row: CapturedRow, number: int) -> tuple[Part, bytes]:
+    async def part(self, row: CapturedRow, number: int, is_gone: IsGone = never) -> tuple[Part, bytes]:
         self.parts.append(number)
-        return await super().part(row, number)
+        return await super().part(row, number, is_gone)
 
 
 async def test_the_mails_own_pictures_are_shown_in_the_frame(database_url: str, tmp_path: Path) -> None:
@@ -229,7 +230,9 @@ async def test_a_shared_email_runs_nothing_and_loads_nothing(tmp_path: Path) -> 
         shared = SharedEmail(
             marker, [marker], [marker], NOW, marker, hostile(bird, SCRIPTS, LOADS), marker, [marker], {}
         )
-        reply = SharedPages().email(shared)
+        work = PageWork()
+        reply = await SharedPages(work).email(uuid4(), shared, never)
+        work.close()
         await visit(tab, bird, reply.body.decode(), reply.headers)
         assert await tab.run("document.scripts.length") == 0
         assert (bird.asked, tab.dialogs, tab.violations) == ([], [], [])

@@ -119,6 +119,25 @@ def test_what_is_refused_and_what_may_come_again_are_told_apart(here: Installati
     assert inbound(here, "--rcpt", "help@harbor.example").exit_code == 75
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"Subject: x\r\n\r\na\nb\r\n",
+        b"Subject: x\r\n\r\na\rb\r\n",
+        b"Subject: x\n\na\rb\n",
+        b"Subject: x\r\rbody\r",
+        b"Subject: x\n\na\0b\n",
+    ],
+    ids=("a bare LF", "a bare CR", "a CR among LFs", "CRs alone", "a NUL"),
+)
+def test_what_smtp_refuses_is_refused_here(here: Installation, raw: bytes) -> None:
+    """SMTP-04; a file whose lines end in LF throughout is none of it."""
+    done = inbound(here, "--rcpt", "help@harbor.example", raw=raw)
+    assert done.exit_code == 69, done.output
+    assert "bare CR" in done.stderr
+    assert here.sql("SELECT count(*) AS n FROM received_emails")[0]["n"] == 0
+
+
 def test_a_team_is_listed_with_its_name_below_the_installations_domain(here: Installation) -> None:
     [team] = here.json("teams", "list")["data"]
     assert team["slug"].endswith(f"-{team['number']:03}")

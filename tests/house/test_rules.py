@@ -196,6 +196,31 @@ def test_randomness_is_handed_in() -> None:
     assert users <= RANDOM_IN
 
 
+STANDARD_PARSERS = re.compile(
+    r"(?m)^\s*(?:import\s+(?:email|html\.parser|mailbox)\b|from\s+(?:email|html\.parser|mailbox)(?:\.\w+)*\s+import\b)"
+    r"|\bmessage_from_(?:bytes|string|file|binary_file)\b|\b(?:Bytes)?(?:Feed|Header)?Parser\(|\bHTMLParser\b"
+    r"|import_module\(\s*[\"'](?:email|mailbox)\b"
+)
+
+
+def test_mail_is_not_read_by_the_standard_library() -> None:
+    """TRAP-05, TRAP-06: its parsers take minutes for a message of a megabyte, and raise for others."""
+    users = [
+        str(path.relative_to(SOURCE))
+        for path in modules()
+        if STANDARD_PARSERS.search(path.read_text(encoding="utf-8").replace("LexborHTMLParser", ""))
+    ]
+    assert users == []
+    for line in (
+        "from email.parser import BytesHeaderParser",
+        "import email.policy",
+        "x = message_from_bytes(raw)",
+        "    from email import policy",
+        "from html.parser import HTMLParser",
+    ):
+        assert STANDARD_PARSERS.search(line), line
+
+
 def tracked_files() -> list[Path]:
     """What git knows; without git, what a checkout would hold."""
     try:

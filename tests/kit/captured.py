@@ -19,6 +19,7 @@ from pillarbox.capture import json_routes, routes
 from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.reading import Reader
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.items import Item, Parcel, Target
 from pillarbox.delivery.reports import Report, Settlement
 from pillarbox.kernel.blobs import BlobStore
@@ -27,6 +28,7 @@ from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.address import parse_mailbox
 from pillarbox.mail.compose import Attachment, Message, compose
+from pillarbox.receiving.retention import ReceivedRetention
 
 TOKEN = "token-of-this-start"
 NOW = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
@@ -128,9 +130,12 @@ async def capture_world(
     async with door(database_url, routes, json_routes, clock=clock) as opened:
         blobs = BlobStore.open(f"file:{folder}/blobs")
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
+        work = PageWork()
         guard = CaptureDoor.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
-        for part in (blobs, capture, guard, Reader(opened.pool, blobs)):
+        received = ReceivedRetention(opened.pool, clock, blobs, days=0)
+        for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work)):
             opened.services.add(part)
         yield CaptureWorld(opened, capture, blobs, guard)
         await capture.stop()
+        work.close()
         await blobs.close()

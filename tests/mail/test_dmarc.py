@@ -277,6 +277,20 @@ def test_a_line_of_an_mbox_file_hides_nothing(first: str) -> None:
     assert authentication_results.without_forged(raw, OURS) == f"{first}\r\nFrom: a@b.c\r\n\r\nbody".encode()
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["no colon", "no colon\r\nat all", ": no name", "b\u00f6se: x", "x y: z", "From someone", "\x00"],
+)
+def test_a_line_that_is_no_field_hides_no_results(before: str) -> None:
+    """AR-01: whatever stands in the header, up to the empty line."""
+    raw = (
+        f"X: y\r\n{before}\r\nAuthentication-Results: {OURS}; dmarc=pass\r\nFrom: a@b.c\r\n\r\nbody".encode()
+    )
+    honest = f"X: y\r\n{before}\r\nFrom: a@b.c\r\n\r\nbody".encode()
+    assert authentication_results.without_forged(raw, OURS) == honest
+    assert parse(honest).author == "a@b.c"
+
+
 def test_an_author_whose_colon_stands_apart_is_no_line_of_an_mbox_file() -> None:
     """RFC 5322 4.5."""
     assert parse(b"From : ada@quay.example\r\n\r\nbody").author == "ada@quay.example"

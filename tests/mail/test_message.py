@@ -116,6 +116,34 @@ def test_encoded_words_as_they_are_really_written(raw: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("raw", "subject", "text"),
+    [
+        (b"X: y\r\nno colon\r\nSubject: s\r\n\r\nbody", "s", "body"),
+        (b"no colon\r\n\tfolded\r\nSubject: s\r\n\r\nbody", "s", "body"),
+        (b"no colon\nat all\nSubject: s\nagain not\nTo: a@b.c\n\nbody", "s", "body"),
+        (b": no name\r\nb\xc3\xb6se: x\r\nSubject: s\r\n\r\nbody", "s", "body"),
+        (b"Subject: s\r\nDear Ada,\r\n\r\nit rises.", "s", "Dear Ada,\n\nit rises."),
+        (b"Subject: s\r\nDear Ada,\r\nnote: it rises.\r\n\r\nBen", "s", "Dear Ada,\nnote: it rises.\n\nBen"),
+        (b"Subject: s\r\nDear Ada,\r\nTo: nobody", "s", "Dear Ada,\nTo: nobody"),
+        (b"Subject: s\r\n\r\nno colon\r\nSubject: t\r\n\r\nx", "s", "no colon\nSubject: t\n\nx"),
+    ],
+)
+def test_a_line_that_is_no_field_hides_nothing_behind_it(raw: bytes, subject: str, text: str) -> None:
+    """As people's mail programs read it; without an empty line behind it, it is where the text begins."""
+    message = parse(raw)
+    assert (message.subject, message.text) == (subject, text)
+
+
+def test_lines_that_are_no_fields_cost_linear_time() -> None:
+    """INB-03."""
+    began = time.process_time()
+    for lines in (b"no\r\nTo: a@b.c\r\n", b"no\r\n", b"no\r\nx: y\r\n", b":\r\n"):
+        parse(lines * (20_000_000 // len(lines)) + b"\r\nbody")
+        parse(lines * 20_000)
+    assert time.process_time() - began < 4
+
+
+@pytest.mark.parametrize(
     ("raw", "found"),
     [
         ('"Doe, John" <j@x.y>, b@c.d (Bob)', [("j@x.y", "Doe, John"), ("b@c.d", "Bob")]),
@@ -132,6 +160,9 @@ def test_encoded_words_as_they_are_really_written(raw: str, shown: str) -> None:
         ("A (one (two) three) <a@b.c>", [("a@b.c", "A")]),
         (",, a@b.c ,", [("a@b.c", None)]),
         ("Just Name", [("", "Just Name")]),
+        ("root", [("root", None)]),
+        ("root (Charlie), <postmaster>", [("root", "Charlie"), ("postmaster", None)]),
+        ("=?utf-8?q?root?=", [("", "root")]),
         ("A <a@b.c> <d@e.f>", [("d@e.f", "A")]),
     ],
 )
@@ -308,7 +339,11 @@ def test_the_first_line_of_an_mbox_file_is_passed_over() -> None:
         ("text/plain; charset=KOI8-R", "привет".encode("koi8-r"), "привет"),
         ("text/plain; charset=gb2312", "鎔基".encode("gbk"), "鎔基"),
         ("text/plain; charset=shift_jis", "①".encode("cp932"), "①"),
-        ("text/plain; charset=utf-7", b"+AGE-", "+AGE-"),
+        ("text/plain; charset=utf-7", b"+AGE-, 1 +- 1", "a, 1 + 1"),
+        ("text/plain; charset=utf-7", b"+2AA-x+AAA-+2", "\ufffdx\ufffd\ufffd"),
+        ("text/plain; charset=utf-7", "+AGE-ü".encode(), "+AGE-ü"),
+        ("text/html; charset=utf-7", b"+ADw-script+AD4-", "+ADw-script+AD4-"),
+        ("text/html", b"<meta charset=utf-7>+ADw-script+AD4-", "<meta charset=utf-7>+ADw-script+AD4-"),
         ("text/plain; charset=klingon", "ü".encode(), "ü"),
         ("text/plain; charset=utf-16", "ü".encode("utf-16"), "ü"),
         ("text/plain; charset=utf-8", b"\xef\xbb\xbfhello", "hello"),

@@ -97,6 +97,22 @@ async def test_results_that_claim_to_be_ours_are_taken_out(database_url: str, tm
         assert "received" not in shown
 
 
+async def test_results_behind_a_malformed_line_are_taken_out_as_well(
+    database_url: str, tmp_path: Path
+) -> None:
+    """AR-01: and who sent it to whom is not lost."""
+    lines = (b"a line without a colon", b"Authentication-Results: mx.pillar.example; dmarc=pass")
+    raw = b"\r\n".join(lines) + b"\r\n" + message()
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        team = await harbor(pillarbox)
+        assert (await post.deliver(message(), [HELP])).startswith("250")
+        assert (await post.deliver(raw, [HELP])).startswith("250")
+        [second, first] = await received(team)
+        shown = ("from", "to", "subject", "message_id")
+        assert [second[name] for name in shown] == [first[name] for name in shown]
+        assert (await raw_of(team, second["id"])).count(b"mx.pillar.example;") == 1
+
+
 # Whose it is ---------------------------------------------------------------------------------------
 
 

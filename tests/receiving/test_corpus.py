@@ -49,9 +49,18 @@ CORPUS: dict[str, tuple[bytes, dict[str, Any]]] = {
         b"Content-Type: text/plain; charset=x-tide\r\n\r\nsch\xc3\xb6n\r\n",
         {"text": "schön\n"},
     ),
-    "utf-7 is not decoded": (
+    "utf-7": (
         b"Content-Type: text/plain; charset=utf-7\r\n\r\n+ADw-b\r\n",
-        {"text": "+ADw-b\n"},
+        {"text": "<b\n"},
+    ),
+    "utf-7 in html is not decoded": (
+        b"Content-Type: text/html; charset=utf-7\r\n\r\n+ADw-b\r\n",
+        {"html": "+ADw-b\r\n"},
+    ),
+    "addresses without a domain": (
+        b"To: root, postmaster, ben@quay.example\r\nCc: <ada>\r\n"
+        b"Reply-To: Doe, John <j@quay.example>\r\n\r\nx",
+        {"to": ["root", "postmaster", "ben@quay.example"], "cc": ["ada"], "reply_to": ["j@quay.example"]},
     ),
     "an RFC 2231 name": (
         MULTIPART

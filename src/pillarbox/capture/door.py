@@ -19,6 +19,7 @@ from uuid import UUID
 
 from pillarbox.kernel.http import Request
 from pillarbox.kernel.problems import Forbidden
+from pillarbox.kernel.web_address import is_host_header
 
 COOKIE = "pillarbox_capture"
 ALWAYS_KNOWN = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -154,8 +155,11 @@ def is_loopback(request: Request) -> bool:
 
 def host_name(request: Request) -> str:
     """The name in the Host header, lower case, without port and brackets; "" when it is not one."""
+    header = request.header("host") or ""
+    if not is_host_header(header):
+        return ""
     try:
-        return urlsplit(f"//{request.header('host') or ''}").hostname or ""
+        return urlsplit(f"//{header}").hostname or ""
     except ValueError:
         return ""
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
+import msgspec
 from msgspec import Meta
 
-from pillarbox.capture import door, wire
+from pillarbox.capture import door, message, wire
 from pillarbox.capture.door import CaptureDoor
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import Filters
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http import Reply, Request, encode
 from pillarbox.kernel.paging import PAGING, ListOf, Page
 from pillarbox.kernel.problems import InvalidParameter
 from pillarbox.kernel.query import Query
 from pillarbox.kernel.routing import Access, route
+from pillarbox.receiving.retention import ReceivedRetention
 
 LONGEST_WAIT = 60
 WAIT_REASON = f"Use a number of seconds from 0 to {LONGEST_WAIT}."
 
-MOST_BYTES = 48 * 1024 * 1024
+MOST_BYTES = 8 * 1024 * 1024
 """Raw bytes of one page; it ends early, with `has_more`, where its mails are large."""
 
 
@@ -48,8 +50,8 @@ async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     rows = await request.use(Capture).arrivals.wait(filters, page, seconds_of(request.query))
     shown, more = fitting(rows, page)
     reader, origin = request.use(Reader), door.origin(request)
-    data = [wire.captured(row, await reader.message(row), origin) for row in shown]
-    return Reply(ListOf(has_more=more, data=data))
+    data = [await _item(reader, row, origin, request) for row in shown]
+    return Reply(cast(ListOf[wire.Captured], ListOf(has_more=more, data=data)))
 
 
 @route(
@@ -63,7 +65,7 @@ async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
     request.use(CaptureDoor).admit(request)
     reader = request.use(Reader)
     row = await reader.row(request.uuid("captured_id"))
-    return Reply(wire.captured(row, await reader.message(row), door.origin(request)))
+    return Reply(await _item(reader, row, door.origin(request), request))
 
 
 @route(
@@ -74,8 +76,22 @@ async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
     summary="Remove all captured mail (route capture only)",
 )
 async def clear_captured(request: Request) -> Reply[wire.Cleared]:
+    """With `received=true` the mail that was received as well; it stays otherwise."""
     request.use(CaptureDoor).admit_change(request)
-    return Reply(wire.Cleared(deleted=await request.use(Capture).clear()))
+    received = request.query.boolean("received")
+    deleted = await request.use(Capture).clear()
+    if received:
+        deleted += await request.use(ReceivedRetention).clear()
+    return Reply(wire.Cleared(deleted=deleted))
+
+
+async def _item(reader: Reader, row: CapturedRow, origin: str, request: Request) -> msgspec.Raw:
+    """One mail, encoded in the thread that read it."""
+
+    def made(raw: bytes) -> msgspec.Raw:
+        return msgspec.Raw(encode(wire.captured(row, message.read(raw), origin)))
+
+    return await reader.read(row, made, request.is_client_gone)
 
 
 def filters_of(query: Query) -> Filters:

@@ -132,7 +132,9 @@ BYTES = """
 """
 
 COUNT = """
-    SELECT count(team_id) AS mails, COALESCE(sum(size), 0)::bigint AS bytes FROM captured
+    SELECT count(team_id) AS mails, COALESCE(sum(size), 0)::bigint AS bytes,
+           EXISTS (SELECT team_id FROM received_emails) AS has_received
+      FROM captured
 """
 
 DROP_OLDEST = """
@@ -184,10 +186,11 @@ class RawMail(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How much there is."""
+    """How much was captured, and whether any mail was received."""
 
     mails: int
     bytes: int
+    has_received: bool
 
 
 async def add_recipients(conn: Connection, rows: Sequence[tuple[UUID, UUID, str]]) -> set[tuple[UUID, UUID]]:

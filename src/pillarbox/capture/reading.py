@@ -12,7 +12,9 @@ import asyncpg
 from pillarbox.capture import message, queries
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
+from pillarbox.dashboard.page_work import IsGone, PageWork, never
 from pillarbox.kernel.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.body import ClientGone
 from pillarbox.kernel.problems import NotFound
 
 T = TypeVar("T")
@@ -22,9 +24,10 @@ AT_ONCE = 2
 
 
 class Reader:
-    """Reads kept messages, a few at a time, in threads."""
+    """Reads kept messages, a few at a time, in the thread of the pages."""
 
-    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore) -> None:
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, work: PageWork) -> None:
+        self.work = work
         self._pool = pool
         self._blobs = blobs
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -36,13 +39,13 @@ class Reader:
             raise NotFound("Captured mail")
         return found
 
-    async def message(self, row: CapturedRow) -> Message:
+    async def message(self, row: CapturedRow, is_gone: IsGone = never) -> Message:
         """The message of a mail; NotFound when it was removed meanwhile."""
-        return await self._in_thread(row, message.read)
+        return await self.read(row, message.read, is_gone)
 
-    async def part(self, row: CapturedRow, number: int) -> tuple[Part, bytes]:
+    async def part(self, row: CapturedRow, number: int, is_gone: IsGone = never) -> tuple[Part, bytes]:
         """One part with its bytes; NotFound."""
-        found = await self._in_thread(row, lambda raw: message.part(raw, number))
+        found = await self.read(row, lambda raw: message.part(raw, number), is_gone)
         if found is None:
             raise NotFound("Attachment")
         return found
@@ -62,9 +65,13 @@ class Reader:
             return self._blobs.stream(found.blob, 0, end)
         return _once((found.data or b"")[:end])
 
-    async def _in_thread(self, row: CapturedRow, work: Callable[[bytes], T]) -> T:
+    async def read(self, row: CapturedRow, work: Callable[[bytes], T], is_gone: IsGone = never) -> T:
+        """What `work` makes of the message, in the thread; NotFound. Nothing is read for who is gone."""
         async with self._room:
-            return await asyncio.to_thread(work, await self._raw(row))
+            if is_gone():
+                raise ClientGone
+            raw = await self._raw(row)
+            return await self.work.do(row.team_id, lambda: work(raw), is_gone)
 
     async def _raw(self, row: CapturedRow) -> bytes:
         found = await queries.raw_mail(self._pool, row.team_id, row.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
-from pillarbox.capture import door, queries
+from pillarbox.capture import door, message, queries
 from pillarbox.capture.door import CaptureDoor, ForeignPage, NoToken, Refused
 from pillarbox.capture.keep import Capture
 from pillarbox.capture.message import Message, Part
@@ -20,7 +19,7 @@ from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.waiting import Filters
 from pillarbox.dashboard import mail_html, pages
-from pillarbox.dashboard.links import links
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.emails import wire as email_wire
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.files import disposition
@@ -28,6 +27,7 @@ from pillarbox.kernel.http import Html, Octets, Reply, Request
 from pillarbox.kernel.paging import PAGING, Page, well_formed
 from pillarbox.kernel.problems import NotFound, Problem
 from pillarbox.kernel.routing import Access, route
+from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.timeline import history
 
 ON_A_PAGE = 50
@@ -171,27 +171,11 @@ async def show_mail(request: Request) -> Reply[Html]:
     """One mail in the view that was asked for, or the best that it has."""
     row = await _row(request)
     reader = request.use(Reader)
-    message = await reader.message(row)
-    found_links = await asyncio.to_thread(links, message.html) if message.html else []
-    tabs = tabs_of(message, len(found_links), has_history=not row.inbound)
-    asked = request.query.text("view")
-    view = asked if asked in {tab.name for tab in tabs} else tabs[0].name
-    shown = await _cleaned(row, message, request) if view == "html" else None
-    source = await reader.source(row, SOURCE_SHOWN) if view == "raw" else b""
-    return pages.page(
-        "capture_mail.html",
-        search="",
-        mail=row,
-        message=message,
-        tabs=tabs,
-        view=view,
-        links=found_links,
-        left_out=shown.left_out if shown else 0,
-        simplified=shown is not None and shown.simplified,
-        source=source.decode("utf-8", "replace").replace("\r\n", "\n"),
-        source_cut=row.size > SOURCE_SHOWN,
-        events=await _events(request, row) if view == "events" else [],
-    )
+    asked = request.query.text("view") or ""
+    source = await reader.source(row, SOURCE_SHOWN) if asked == "raw" else b""
+    events = await _events(request, row) if asked == "events" else []
+    drawn = _drawn(reader.work, row, asked, _addresses(row, request), source, events)
+    return await reader.read(row, drawn, request.is_client_gone)
 
 
 @route(
@@ -207,12 +191,16 @@ async def show_mail(request: Request) -> Reply[Html]:
 async def show_html(request: Request) -> Reply[Html]:
     """The document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
     row = await _row(request)
-    message = await request.use(Reader).message(row)
-    shown = await _cleaned(row, message, request)
+    reader, address = request.use(Reader), _addresses(row, request)
     pictures = f"data: {door.origin(request)}/capture/{row.id}/parts/"
     policy = f"{mail_html.POLICY.format(images=pictures)}; {SANDBOX}"
     headers = {"content-security-policy": policy, "referrer-policy": "no-referrer"}
-    return Reply.html(mail_html.document(shown, pictures), 200, headers)
+
+    def drawn(raw: bytes) -> Reply:
+        shown = _cleaned(reader.work, message.read(raw), address)
+        return Reply.html(mail_html.document(shown, pictures), 200, headers)
+
+    return await reader.read(row, drawn, request.is_client_gone)
 
 
 @route(
@@ -261,13 +249,16 @@ async def show_part(request: Request) -> Reply[Octets]:
 )
 @for_people
 async def clear(request: Request) -> Reply[Html]:
-    """Remove every mail; the page's own form alone may ask for it (UI-06)."""
+    """Remove every captured mail, and with `received` every received one; the page's own form alone may ask
+    for it (UI-06)."""
     guard = request.use(CaptureDoor)
     guard.admit_change(request)
     fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=10)
     if not guard.is_form_key(fields.get("form", [""])[-1]):
         raise ForeignPage
     await request.use(Capture).clear()
+    if fields.get("received", [""])[-1]:
+        await request.use(ReceivedRetention).clear()
     return Reply.html("", 303, {"location": "/capture"})
 
 
@@ -295,18 +286,62 @@ async def _row(request: Request) -> CapturedRow:
     return await request.use(Reader).row(UUID(text))
 
 
-async def _cleaned(row: CapturedRow, message: Message, request: Request) -> mail_html.Shown:
-    """The HTML with the addresses of its own pictures in place of their content ids."""
-    guard, origin = request.use(CaptureDoor), door.origin(request)
-    pictures = {part.cid: part.number for part in message.parts if part.cid and part.is_picture}
+def _drawn(
+    work: PageWork,
+    row: CapturedRow,
+    asked: str,
+    address: Callable[[int], str],
+    source: bytes,
+    events: list[email_wire.Event],
+) -> Callable[[bytes], Reply]:
+    """Makes the page of a mail from its message, away from the event loop."""
 
-    def address(cid: str) -> str | None:
-        number = pictures.get(unquote(cid))
-        if number is None:
-            return None
+    def drawn(raw: bytes) -> Reply:
+        found = message.read(raw)
+        found_links = work.links(found.html) if found.html else []
+        tabs = tabs_of(found, len(found_links), has_history=not row.inbound)
+        view = asked if asked in {tab.name for tab in tabs} else tabs[0].name
+        shown = _cleaned(work, found, address) if view == "html" else None
+        text, text_is_cut = pages.beginning(found.text)
+        return pages.page(
+            "capture_mail.html",
+            search="",
+            mail=row,
+            message=found,
+            tabs=tabs,
+            view=view,
+            links=found_links,
+            left_out=shown.left_out if shown else 0,
+            is_cut=shown is not None and shown.is_cut,
+            text=text,
+            text_is_cut=text_is_cut,
+            source=source.decode("utf-8", "replace").replace("\r\n", "\n"),
+            source_cut=row.size > SOURCE_SHOWN,
+            events=events,
+        )
+
+    return drawn
+
+
+def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
+    """The address of a picture of the mail by the number of its part."""
+    guard, origin = request.use(CaptureDoor), door.origin(request)
+
+    def address(number: int) -> str:
         return f"{origin}/capture/{row.id}/parts/{number}?key={guard.picture_key(row.id, number)}"
 
-    return await asyncio.to_thread(mail_html.clean, message.html or "", address)
+    return address
+
+
+def _cleaned(work: PageWork, found: Message, address: Callable[[int], str]) -> mail_html.Shown:
+    """The HTML with the addresses of its own pictures in place of their content ids."""
+    pictures = {part.cid: part.number for part in found.parts if part.cid and part.is_picture}
+
+    def picture(cid: str) -> str | None:
+        number = pictures.get(unquote(cid))
+        return None if number is None else address(number)
+
+    return mail_html.with_pictures(work.cleaned(found.html or ""), picture)
 
 
 async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
@@ -327,7 +362,8 @@ async def _part_reply(request: Request) -> Reply[Octets]:
     else:
         guard.admit(request)
     reader = request.use(Reader)
-    part, content = await reader.part(await reader.row(captured_id), int(number))
+    row = await reader.row(captured_id)
+    part, content = await reader.part(row, int(number), request.is_client_gone)
     return file_reply(part, content, as_picture=framed and part.is_picture)
 
 

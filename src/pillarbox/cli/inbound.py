@@ -26,6 +26,7 @@ from pillarbox.kernel.runtime import Runtime
 from pillarbox.kernel.setting_kinds import Role
 from pillarbox.mail.address import AddressError, parse_mailbox
 from pillarbox.mail.smtp_intake import Content
+from pillarbox.mail.transfer import is_clean
 from pillarbox.receiving.addresses import ForBounces, ForTeam
 from pillarbox.receiving.addresses import Refused as NotOurs
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
@@ -48,7 +49,6 @@ STATUSES: Final = {
 PROTOCOL: Final = "LMTP"
 
 _MBOX_LINE = re.compile(rb">?From [^\r\n]*\r?\n")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 To = Annotated[list[str], typer.Option("--rcpt", metavar="ADDRESS", help="Recipient; may be repeated.")]
 From = Annotated[
@@ -73,6 +73,8 @@ def command(
     raw = with_crlf(sys.stdin.buffer.read(MOST_OCTETS + 1))
     if len(raw) > MOST_OCTETS:
         raise stopped("The message is too big.", UNAVAILABLE)
+    if not is_clean(raw):
+        raise stopped("The message holds a bare CR, a bare LF or a NUL.", UNAVAILABLE)
     arrival = Arrival(client, helo, PROTOCOL, None, sender, ())
     perform(
         lambda reach: receive(reach, rcpt, arrival, raw, json=json),
@@ -142,6 +144,11 @@ def local_and_domain(address: str) -> tuple[str, str]:
 
 
 def with_crlf(raw: bytes) -> bytes:
-    """The message with the line ends of the wire, without the line that mailbox files put in front."""
+    """The message with the line ends of the wire, without the line that mailbox files put in front.
+
+    Files of this system end their lines in LF alone. Where there is a CR, the line ends are meant to be those
+    of the wire, and what is not stays for the door to refuse (SMTP-04).
+    """
     found = _MBOX_LINE.match(raw)
-    return _LINE_END.sub(b"\r\n", raw[found.end() :] if found else raw)
+    raw = raw[found.end() :] if found else raw
+    return raw if b"\r" in raw else raw.replace(b"\n", b"\r\n")

@@ -9,10 +9,14 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser
 
 from pillarbox.dashboard import mail_html
+from pillarbox.mail.html_nesting import Allowed, nested
 
 MOST = 200
 LONGEST_TEXT = 200
 SCHEMES = frozenset({"http", "https", "mailto"})
+
+LINKS_ALONE = Allowed({"a"}, {"a": {"href"}}, mail_html.EMPTIED)
+"""Without other elements no link can stand inside of another."""
 
 _SITE = re.compile(r"(?:https?://)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,24})(?=[/:?#\s]|$)", re.IGNORECASE)
 
@@ -28,14 +32,14 @@ class Link(NamedTuple):
 
 def links(html: str) -> list[Link]:
     """The links of an HTML body in their order, without repetitions."""
-    tree = LexborHTMLParser(mail_html.tame(html))
+    tree = LexborHTMLParser(nested(mail_html.without_data(html), LINKS_ALONE).body)
     found: dict[Link, None] = {}
-    for node in tree.css("a[href]"):
-        target = (node.attributes.get("href") or "").strip()
+    node = tree.body.child if tree.body is not None else None
+    while node is not None and len(found) < MOST:
+        target = (node.attributes.get("href") or "").strip() if node.is_element_node else ""
         if target and not target.startswith("#"):
             found[_link(" ".join(node.text().split())[:LONGEST_TEXT], target)] = None
-        if len(found) == MOST:
-            break
+        node = node.next
     return list(found)
 
 

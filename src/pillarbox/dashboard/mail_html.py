@@ -1,21 +1,22 @@
 """HTML that came by mail, made fit to be shown (UI-02, UI-03).
 
 Allow-lists of elements, attributes, CSS and address schemes. No picture is loaded from elsewhere: only
-those of the mail itself, by content id, and those that stand in the HTML as data.
+those of the mail itself, by content id, and those that stand in the HTML as data. The time is linear in the
+length of the HTML, whatever it holds: `nested` leaves nothing to repair before a tree is built (TRAP-06).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
+from hashlib import sha256
+from html import escape, unescape
 
 import nh3
-from selectolax.lexbor import LexborHTMLParser
 
 from pillarbox.dashboard import mail_styles
-from pillarbox.mail import html_limits
+from pillarbox.mail.html_nesting import Allowed, nested
 
 TAGS = set(nh3.ALLOWED_TAGS) - {"area", "map", "data", "rtc"} | {
     "font",
@@ -52,8 +53,15 @@ POLICY = (
     "default-src 'none'; img-src {images}; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 )
 
-MOST_AT_FULL_COST = 128 * 1024
-"""Longer HTML, pictures in it not counted, is shown without its layout. (Others clip at 102 KB.)"""
+ALLOWED = Allowed(TAGS, ATTRIBUTES, EMPTIED)
+
+LONGEST = 2 * 1024 * 1024
+"""Of HTML with its pictures only so many characters are looked at."""
+MOST_PICTURES = 8 * 1024 * 1024
+"""So many characters of pictures are put into a page; the same picture may be shown often."""
+MOST_STYLES = 256 * 1024
+LONGEST_STYLE = 32 * 1024
+LONGEST_ATTRIBUTE = 2000
 
 _LINK = re.compile(r"(?:https?://|mailto:|#)", re.IGNORECASE)
 _REMOTE = re.compile(r"\s*(?:https?:|ftp:|//)", re.IGNORECASE)
@@ -62,7 +70,6 @@ _COLOR = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]{3,30}")
 _LONG_DATA = re.compile(
     r"data:image/(?:png|jpe?g|gif|webp|bmp|avif);base64,[A-Za-z0-9+/=\s]{100,}", re.IGNORECASE
 )
-_HELD = re.compile(r"data:image/png;base64,held([0-9]{6,9})held=")
 _BLANKS = re.compile(r"\s+")
 
 Pictures = Callable[[str], str | None]
@@ -70,18 +77,37 @@ Pictures = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """HTML that may be shown: the content of a body, with its style sheet and the body's own style.
+class Picture:
+    """The place of a picture: data of the HTML, or a part of the mail by its content id."""
 
-    `left_out` counts pictures that would be loaded from elsewhere; `simplified` says that the mail was
-    too large to be shown with its layout.
+    data: str | None
+    cid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """HTML that may be shown, and the places in it where pictures belong.
+
+    `left_out` counts pictures that would be loaded from elsewhere; `is_cut` says that the mail is too large
+    and that only its beginning is here.
     """
+
+    pieces: tuple[str | Picture, ...]
+    styles: str
+    body_style: str
+    left_out: int
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The same with its pictures: the content of a body, its style sheet and the body's own style."""
 
     body: str
     styles: str
     body_style: str
     left_out: int
-    simplified: bool
+    is_cut: bool
 
 
 def no_pictures(cid: str) -> str | None:
@@ -91,14 +117,17 @@ def no_pictures(cid: str) -> str | None:
 
 def clean(html: str, pictures: Pictures = no_pictures) -> Shown:
     """What may be shown of a mail's HTML."""
-    data: list[str] = []
-    bare = _LONG_DATA.sub(lambda found: f"data:image/png;base64,{_held(data, found[0])}=", html)
-    whole = tame(bare)
-    tree = LexborHTMLParser(whole)
-    styles = "\n".join(filter(None, (mail_styles.sheet(node.text()) for node in tree.css("style"))))
-    judge = _Judge(pictures)
+    return with_pictures(cleaned(html), pictures)
+
+
+def cleaned(html: str) -> Cleaned:
+    """What may be shown of a mail's HTML, whatever its pictures are."""
+    is_long, html = len(html) > LONGEST, html[:LONGEST]
+    judge = _Judge(sha256(html.encode("utf-8", "replace")).hexdigest()[:32])
+    bare = _LONG_DATA.sub(lambda found: judge.held(found[0]), html)
+    whole = nested(bare, ALLOWED)
     body = nh3.clean(
-        whole,
+        whole.body,
         tags=TAGS,
         clean_content_tags=EMPTIED,
         attributes=ATTRIBUTES,
@@ -107,14 +136,37 @@ def clean(html: str, pictures: Pictures = no_pictures) -> Shown:
         set_tag_attribute_values={"a": {"target": "_blank"}},
         link_rel="noopener noreferrer",
     )
-    restored = _HELD.sub(lambda found: data[int(found[1])] if int(found[1]) < len(data) else "", body)
-    return Shown(restored, styles, _body_style(tree), judge.left_out, not is_cheap(bare))
+    styles = "\n".join(filter(None, map(mail_styles.sheet, whole.styles)))[:MOST_STYLES]
+    return Cleaned(
+        tuple(judge.pieces(body)),
+        styles,
+        _body_style(whole.body_attributes),
+        judge.left_out,
+        is_long or not whole.complete,
+    )
 
 
-def _held(data: list[str], picture: str) -> str:
-    """The place of a picture in `data`: it is out of the way while the HTML is read."""
-    data.append(_BLANKS.sub("", picture))
-    return f"held{len(data) - 1:06d}held"
+def without_data(html: str) -> str:
+    """The HTML without the pictures that stand in it as data, as much of it as is looked at."""
+    return _LONG_DATA.sub("", html[:LONGEST])
+
+
+def with_pictures(found: Cleaned, pictures: Pictures) -> Shown:
+    """The HTML with its pictures, as many as there is room for."""
+    room = MOST_PICTURES
+    is_cut = found.is_cut
+    body: list[str] = []
+    for piece in found.pieces:
+        if isinstance(piece, str):
+            body.append(piece)
+            continue
+        address = piece.data or pictures(piece.cid)
+        if address is not None and len(address) > room:
+            address, is_cut = None, True
+        if address is not None:
+            room -= len(address)
+            body.append(f' src="{escape(address)}"')
+    return Shown("".join(body), found.styles, found.body_style, found.left_out, is_cut)
 
 
 def document(shown: Shown, images: str = "data:") -> str:
@@ -131,47 +183,60 @@ def document(shown: Shown, images: str = "data:") -> str:
     )
 
 
-def is_cheap(html: str) -> bool:
-    """Whether a tree builder needs at most a second or so for it, whatever it holds (TRAP-06)."""
-    return len(html) <= MOST_AT_FULL_COST
-
-
-def tame(html: str) -> str:
-    """`html`, or what can be shown of it without great cost."""
-    return html if is_cheap(html) else html_limits.tame(html)
-
-
 class _Judge:
-    """Decides about attributes, and counts what was left out."""
+    """Decides about attributes, counts what was left out, and marks the places of pictures.
 
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
+    `mark` is of no use to who writes a mail: it follows from all of its HTML.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._pictures: list[Picture] = []
+        self._mark = f"data:image/png;base64,{mark}"
+        self._place = re.compile(rf' src="{re.escape(self._mark)}([0-9]+)"')
         self.left_out = 0
+
+    def held(self, data: str) -> str:
+        """What stands for a picture while the HTML is read."""
+        return self._placed(Picture(_BLANKS.sub("", data), ""))
+
+    def pieces(self, body: str) -> Iterator[str | Picture]:
+        """The cleaned body, divided at the places of its pictures."""
+        at = 0
+        for found in self._place.finditer(body):
+            yield body[at : found.start()]
+            yield self._pictures[int(found[1])]
+            at = found.end()
+        yield body[at:]
 
     def attribute(self, tag: str, name: str, value: str) -> str | None:
         """The value that the attribute may have, or None."""
         if name == "style":
+            if len(value) > LONGEST_STYLE:
+                return None
             self.left_out += len(re.findall(r"url\s*\(", value, re.IGNORECASE))
             return mail_styles.declarations(value) or None
         if name == "href":
             return value if _LINK.match(value) else None
         if name == "src":
-            return self._picture(value)
+            return self._source(value)
         return value
 
-    def _picture(self, source: str) -> str | None:
+    def _source(self, source: str) -> str | None:
         if source[:4].lower() == "cid:":
-            return self._pictures(source[4:])
+            return self._placed(Picture(None, source[4:]))
         if _DATA.fullmatch(source):
             return source
         if _REMOTE.match(source):
             self.left_out += 1
         return None
 
+    def _placed(self, picture: Picture) -> str:
+        self._pictures.append(picture)
+        return f"{self._mark}{len(self._pictures) - 1}"
 
-def _body_style(tree: LexborHTMLParser) -> str:
+
+def _body_style(attributes: Mapping[str, str]) -> str:
     """What the body's own element says about colours and spacing."""
-    attributes = tree.body.attributes if tree.body is not None else {}
-    style = mail_styles.declarations(attributes.get("style") or "")
-    color = attributes.get("bgcolor") or ""
+    style = mail_styles.declarations(unescape(attributes.get("style", "")[:LONGEST_ATTRIBUTE]))
+    color = attributes.get("bgcolor", "")
     return f"background-color:{color};{style}" if _COLOR.fullmatch(color) else style

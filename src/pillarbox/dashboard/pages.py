@@ -30,6 +30,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+LONGEST_TEXT = 1024 * 1024
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -57,6 +58,13 @@ def _templates() -> Environment:
     made.filters["size"] = size
     made.globals["styles"] = Markup(STYLES)  # noqa: S704 (our own file)
     return made
+
+
+def beginning(text: str | None) -> tuple[str | None, bool]:
+    """As much of a text as a page shows, and whether that is less than all of it."""
+    if text is None or len(text) <= LONGEST_TEXT:
+        return text, False
+    return text[:LONGEST_TEXT], True
 
 
 def render(template: str, **values: Any) -> str:

@@ -6,9 +6,8 @@ The page needs no further request: pictures of the mail stand in it as data.
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -22,7 +21,7 @@ from pillarbox.emails.share import Sharing
 from pillarbox.kernel.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.http import Html, Reply, Request
-from pillarbox.kernel.problems import InvalidParameter
+from pillarbox.kernel.problems import InvalidParameter, Overloaded
 from pillarbox.kernel.routing import Access, route
 from pillarbox.kernel.tokens import TokenExpired, TokenInvalid
 
@@ -49,9 +48,11 @@ class SharedEmail:
 class SharedScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
-    def email(self, shared: SharedEmail) -> Reply[Html]:
-        """The email. May take a while: it is called in a thread."""
+    async def email(self, team_id: UUID, shared: SharedEmail, is_gone: Callable[[], bool]) -> Reply[Html]:
+        """The email. Raises Overloaded; stops where `is_gone` says that nobody waits for it."""
         ...
+
+    def busy(self, problem: Overloaded) -> Reply[Html]: ...
 
     def expired(self) -> Reply[Html]: ...
 
@@ -91,7 +92,10 @@ async def show(request: Request) -> Reply[Html]:
         shared = await request.use(OtherMail).shared(db, email_id)  # type: ignore[type-abstract]
     if shared is None:
         return screens.unknown()
-    return await asyncio.to_thread(screens.email, shared)
+    try:
+        return await screens.email(team_id, shared, request.is_client_gone)
+    except Overloaded as problem:
+        return screens.busy(problem)
 
 
 async def _sent(db: TeamDb, blobs: BlobStore, email_id: UUID) -> SharedEmail | None:

@@ -22,6 +22,11 @@ class Exchange(Protocol):
     @property
     def send(self) -> Any: ...
 
+    @property
+    def disconnected(self) -> bool:
+        """True once whoever asked has closed the connection."""
+        ...
+
     def whole_body(self) -> bytes | bytearray | None:
         """The body, if all of it has come; otherwise it must be received."""
         ...

@@ -17,6 +17,7 @@ import msgspec
 
 from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.client_address import client_address
+from pillarbox.kernel.exchange import Exchange
 from pillarbox.kernel.idempotency import Idempotency
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.journal import Asked
@@ -62,6 +63,7 @@ class Request:
         "at",
         "body",
         "caller",
+        "exchange",
         "id",
         "idempotency",
         "method",
@@ -92,6 +94,7 @@ class Request:
         self.caller: Caller | None = None
         self.asked: Asked | None = None
         self.idempotency: Idempotency | None = None
+        self.exchange: Exchange | None = None
         self.rate: Taken | None = None
         self._trusted = trusted
         self._headers: dict[bytes, bytes] | None = None
@@ -100,6 +103,10 @@ class Request:
     def use(self, kind: type[T]) -> T:
         """The part of that type that the application built."""
         return self.services.use(kind)
+
+    def is_client_gone(self) -> bool:
+        """Whether the client has closed its connection, so that nobody will read the answer."""
+        return self.exchange is not None and self.exchange.disconnected
 
     def json(self) -> Any:
         """The parsed body; `{}` when there was none."""

@@ -28,6 +28,7 @@ from pillarbox.kernel.http_cycle import Cycle
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.problems import BadRequest, Problem
 from pillarbox.kernel.rendering import problem_body, standing_headers
+from pillarbox.kernel.web_address import is_host_header
 
 HEAD_BYTES = 32 * 1024
 URL_BYTES = 16 * 1024
@@ -166,6 +167,8 @@ class Protocol(HttpToolsProtocol):
         name = name.lower()
         if name == b"host":
             self.hosts += 1
+            if not is_host_header(value.decode("latin-1").strip(" \t")):
+                raise BadRequest("The `Host` header is not the name of a host.")
         elif name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         self.headers.append((name, value))

@@ -90,12 +90,13 @@ class HttpSettings:
 class Messages:
     """An exchange by ASGI's messages, for servers other than our own."""
 
-    __slots__ = ("receive", "scope", "send")
+    __slots__ = ("disconnected", "receive", "scope", "send")
 
     def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
+        self.disconnected = False
 
     def whole_body(self) -> None:
         return None
@@ -139,6 +140,7 @@ class Api:
     async def _serve(self, exchange: Exchange) -> None:
         started = time.perf_counter()
         request = Request(exchange.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
+        request.exchange = exchange
         try:
             reply = await self._answer(request, exchange)
             reply.encode()

@@ -33,6 +33,17 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _KEPT = "%/:@!$&'()*+,;=~-._?[]|"
 
 
+_HOST_HEADER = re.compile(r"(?:[A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{0,5})?")
+
+
+def is_host_header(text: str) -> bool:
+    """Whether this may stand in a Host header: a name or an address, and perhaps a port, or nothing.
+
+    Of the characters that RFC 3986 allows in a name only those that occur in names of hosts.
+    """
+    return _HOST_HEADER.fullmatch(text) is not None
+
+
 class BadUrl(ValueError):  # noqa: N818
     """Not an http or https URL that can be fetched."""
 

@@ -74,6 +74,8 @@ def forged(raw_value: bytes, authserv_id: str) -> bool:
 def without_forged(raw: bytes, authserv_id: str) -> bytes:
     """The message without the Authentication-Results fields that claim to be ours."""
     begin, end = message_headers.extent(raw)
+    if NAME.lower().encode() not in raw[begin:end].lower():
+        return raw
     kept, at = [], 0
     for found in _OWN_FIELD.finditer(raw, begin, end):
         if forged(found[1], authserv_id):

@@ -2,7 +2,8 @@
 
 Labels are those of the WHATWG Encoding Standard and what old mail programs wrote besides. They lead to
 decoders on a fixed list: Python's registry also holds compressors, escape decoders and UTF-7, none of
-which has any business in mail. Whatever the octets are, the text is valid Unicode without NUL.
+which has any business in mail; only plain text, which nobody reads as markup, is decoded from UTF-7 as well
+(decision 34). Whatever the octets are, the text is valid Unicode without NUL.
 
 Mail lies about its charsets, so a declaration is believed only as far as the octets allow: ASCII with
 high octets is what UTF-8 or windows-1252 make of it, and text that is broken nearly everywhere in its
@@ -12,6 +13,7 @@ declared charset is read in the next one that fits.
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 
 REPLACEMENT = "\ufffd"
 
@@ -70,9 +72,13 @@ _META_WITHIN = 4096
 _LABEL_NOISE = " \t\r\n\"';"
 _BOMS = ((b"\xef\xbb\xbf", "utf_8"), (b"\xff\xfe", "utf_16_le"), (b"\xfe\xff", "utf_16_be"))
 
+UTF_7 = frozenset(("utf-7", "utf7", "unicode-1-1-utf-7", "x-unicode-2-0-utf-7", "csunicode11utf7"))
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 _HIGH = bytes(range(128, 256))
 _SEVEN_BIT_OR_WIDE = ("iso2022", "hz", "utf_16", "utf_32")
 
+BLOCK = 256 * 1024
 MOST_BROKEN = 3
 """A declared charset is given up when more than one in so many octets beyond ASCII is broken in it."""
 
@@ -96,6 +102,13 @@ def decode(octets: bytes, label: str | None = None) -> str:
     return _clean(_decoded(octets, codec))
 
 
+def decode_plain(octets: bytes, label: str | None = None) -> str:
+    """The same for plain text, which may be UTF-7 (RFC 2152)."""
+    if (label or "").strip(_LABEL_NOISE).lower() not in UTF_7 or not octets.isascii():
+        return decode(octets, label)
+    return _clean(_SURROGATES.sub(REPLACEMENT, octets.decode("utf_7", "replace")))
+
+
 def decode_html(octets: bytes, label: str | None = None) -> str:
     """The same for HTML, which may declare its charset itself when the part does not."""
     if codec_of(label) is None and (found := _META.search(octets, 0, _META_WITHIN)) is not None:
@@ -112,10 +125,19 @@ def _decoded(octets: bytes, declared: str | None) -> str:
         try:
             return octets.decode(codec)
         except UnicodeError:
-            text = octets.decode(codec, "replace")
+            text = _with_replacements(octets, codec)
             if _is_mostly_right(text, octets, codec):
                 return text
-    return octets.decode("cp1252", "replace")
+    return _with_replacements(octets, "cp1252")
+
+
+def _with_replacements(octets: bytes, codec: str) -> str:
+    """The text with U+FFFD for what is broken; in blocks, between which other threads may run."""
+    if len(octets) <= BLOCK:
+        return octets.decode(codec, "replace")
+    decoder = getincrementaldecoder(codec)("replace")
+    pieces = [decoder.decode(octets[at : at + BLOCK]) for at in range(0, len(octets), BLOCK)]
+    return "".join([*pieces, decoder.decode(b"", True)])
 
 
 def _is_mostly_right(text: str, octets: bytes, codec: str) -> bool:

@@ -35,6 +35,7 @@ _ROUTE = re.compile(r"@[^:<>]*:")
 _COMMENT = re.compile(r"\([^()]*\)")
 _AROUND = re.compile(r"[ \t]*([@.])[ \t]*")
 _NEEDS_QUOTES = re.compile(r"[\"<>@,;:()\\]")
+_LOCAL_PART = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}")
 _EXACT_ADDRESS = re.compile(r"[^\s<>@(),;:\\\"\[\]]+@[^\s<>@(),;:\\\"\[\]]+")
 
 
@@ -85,12 +86,18 @@ def read(raw: bytes) -> Correspondents:
 
 
 def addresses(mailboxes: Iterable[Correspondent]) -> tuple[str, ...]:
-    """The bare addresses in order, each once; what has no `@` is left out (receiving.md 1)."""
+    """The bare addresses in order, each once (receiving.md 1). One without a domain is an address as well
+    (`root`), unless a comma without quotes cut it off the name behind it (`Doe, John <john@x.example>`)."""
     found: dict[str, str] = {}
-    for mailbox in mailboxes:
-        if "@" in mailbox.address:
-            found.setdefault(mailbox.key, mailbox.address)
-    return tuple(found.values())
+    last = None
+    for mailbox in reversed(tuple(mailboxes)):
+        is_cut_off = last is not None and "@" in last.address and last.display is not None
+        if "@" in mailbox.address or (_LOCAL_PART.fullmatch(mailbox.address) and not is_cut_off):
+            # The topmost of several counts, so it is the last to be put in.
+            found.pop(mailbox.key, None)
+            found[mailbox.key] = mailbox.address
+        last = mailbox
+    return tuple(reversed(found.values()))
 
 
 @lru_cache(maxsize=1024)
@@ -214,7 +221,8 @@ class _Reader:
         words = address.split()
         if "@" not in address:
             self._exact = False
-            self._add("", _name(entry.words))
+            is_local_part = _LOCAL_PART.fullmatch(address) is not None and "=?" not in address
+            self._add(*((address, _first(entry.comments)) if is_local_part else ("", _name(entry.words))))
         elif len(words) == 1 or address.startswith('"'):
             self._add(address, _first(entry.comments))
         else:

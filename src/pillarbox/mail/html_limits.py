@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+BLOCK = 64 * 1024
 DEEPEST = 256
 MOST_TAGS = 50_000
 """The text of a document ends at this tag; no mail that people read comes near."""
@@ -17,13 +18,13 @@ MOST_ATTRIBUTES = 256
 """Those of a tag that are looked at."""
 LONGEST_ATTRIBUTE = 8192
 """Characters of a value; what is longer is left out."""
-WINDOW = 65_536
-"""Characters that are searched at once, so that other threads may run in between."""
 STAND_IN = "\x01"
 """May stand for `<` in what is written: as short as what it stands for, and in no text."""
 HARMLESS_LENGTH = 16_384
 HARMLESS_TAGS = 1000
-"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold."""
+HARMLESS_COPIES = 20_000
+"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold: each
+formatting element may be copied into each block."""
 
 KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden"))
 VOID = frozenset(
@@ -50,18 +51,40 @@ RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "n
 """Those of them that run to the end of the document when they are not closed (HTML 13.2.5)."""
 
 _BLANK = "[ \\t\\n\\f\\r]"
-_TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
-_ATTRIBUTE = re.compile(
+TAG = re.compile(r"<(?:(!--)|([!?])|(/?)([A-Za-z][^ \t\n\f\r/>]*+))")
+ATTRIBUTE = re.compile(
     rf"(?:{_BLANK}|/)*+([^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
     rf"(?:{_BLANK}*+={_BLANK}*+(?:\"([^\"]*+)\"|'([^']*+)'|([^ \t\n\f\r>]*+)))?"
 )
-_COMMENT_END = re.compile(r"--!?>")
+_FORMATTING = re.compile(
+    r"<(?:[abisu]|em|tt|big|code|font|nobr|small|strike|strong)[ \t\n\f\r/>]", re.IGNORECASE
+)
+COMMENT_END = re.compile(r"--!?>")
 _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE | re.ASCII) for name in UNREAD}
+
+
+def next_tag(html: str, at: int) -> re.Match[str] | None:
+    """The next tag, comment or declaration. Searched in blocks, between which other threads may run."""
+    while at < len(html):
+        found = TAG.search(html, at, at + BLOCK)
+        if found is not None:
+            return TAG.match(html, found.start())
+        # What begins at the end of a block ends in the next one.
+        at += BLOCK - len("<!-")
+    return None
 
 
 def is_harmless(html: str) -> bool:
     """Whether the document is so small that no content can make it expensive."""
-    return len(html) <= HARMLESS_LENGTH and html.count("<") <= HARMLESS_TAGS
+    if len(html) > HARMLESS_LENGTH:
+        return False
+    tags = html.count("<")
+    return tags <= HARMLESS_TAGS and tags * _formatting(html) <= HARMLESS_COPIES
+
+
+def _formatting(html: str) -> int:
+    """How many tags there are, at most, that begin a formatting element (HTML 13.2.4.3)."""
+    return len(_FORMATTING.findall(html))
 
 
 def tame(html: str, bare: str = "&lt;") -> str:
@@ -83,7 +106,7 @@ class _Tamer:
 
     def written(self) -> str:
         for _ in range(MOST_TAGS):
-            found = self._next_tag()
+            found = next_tag(self._html, self._at)
             if found is None:
                 self._text(len(self._html))
                 break
@@ -97,21 +120,10 @@ class _Tamer:
     def _text(self, end: int) -> None:
         self._out.append(self._html[self._at : end].replace("<", self._bare))
 
-    def _next_tag(self) -> re.Match[str] | None:
-        at, size = self._at, len(self._html)
-        while at < size:
-            found = _TAG.search(self._html, at, at + WINDOW)
-            if found is not None:
-                # Its name may go on behind the window.
-                return _TAG.match(self._html, found.start())
-            # A tag may begin at the end of the window.
-            at += WINDOW - len("<!-")
-        return None
-
     def _markup(self, found: re.Match[str]) -> None:
         comment, declaration, slash, name = found.groups()
         if comment:
-            end = _COMMENT_END.search(self._html, found.end() - 2)
+            end = COMMENT_END.search(self._html, found.end() - 2)
             self._at = end.end() if end else len(self._html)
         elif declaration or slash:
             if slash:
@@ -128,7 +140,7 @@ class _Tamer:
         """The attributes of the start tag at hand that are kept; the first of a name counts."""
         kept: dict[str, str] = {}
         for _ in range(MOST_ATTRIBUTES):
-            found = _ATTRIBUTE.match(self._html, self._at)
+            found = ATTRIBUTE.match(self._html, self._at)
             if found is None:
                 break
             self._at = found.end()

@@ -71,7 +71,7 @@ class Message:
     def author(self) -> str:
         """The first From mailbox as `Name <address>` or bare, the text of From when it has none, or ""."""
         mailboxes = self.authors.mailboxes
-        with_address = [mailbox for mailbox in mailboxes if mailbox.address]
+        with_address = [mailbox for mailbox in mailboxes if "@" in mailbox.address]
         return str(next(iter(with_address or mailboxes), ""))
 
     @property

@@ -69,7 +69,7 @@ class Bodies:
         """The text with LF line ends."""
         if self._text is None and self._plain is not None:
             octets = mime_parts.content(self._raw, self._plain) if self._octets is None else self._octets
-            text = charsets.decode(octets, self._plain.charset)
+            text = charsets.decode_plain(octets, self._plain.charset)
             self._text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         return self._text
 

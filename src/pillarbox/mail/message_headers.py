@@ -1,8 +1,9 @@
 """The header block of a message or part: where each field stands, and what it says.
 
-Lines may end in CRLF or LF. The first line that cannot be a field ends the block, as it does for MTAs
-that then see a missing separator. What lies beyond the limits is passed over: 1,000 fields, 256 KiB,
-64 KiB of one value (standards, section 0).
+Lines may end in CRLF or LF. A line that cannot be a field is passed over when the header goes on behind it,
+as mail programs do: when a field that every reader knows stands between it and the next empty line. Otherwise
+it ends the block, as it does for MTAs that then see a missing separator. What lies beyond the limits is
+passed over: 1,000 fields, 256 KiB, 64 KiB of one value (standards, section 0).
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ MOST_IDS = 1000
 _FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
 _BLANK = re.compile(rb"[ \t]*\r?\n")
 _BLANK_LATER = re.compile(rb"\n\r?\n")
-_BLOCK = re.compile(rb"(?:[!-9;-~]+[ \t]*:[^\n]*+(?:\n[ \t][^\n]*+)*+\n?)*+")
+_KNOWN_FIELD = re.compile(
+    rb"\n(?=(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|in-reply-to|references|received|return-path"
+    rb"|mime-version|dkim-signature|authentication-results|(?:arc|content|list|resent|x)-[!-9;-~]+)[ \t]*:)",
+    re.IGNORECASE,
+)
 _MBOX_LINE = re.compile(rb">?From (?![ \t]*:)[^\n]*\n")
 _FOR = re.compile(rb"for(?<=[\s;)]for)\s+<?\s*([^\s<>;,()\"]+@[^\s<>;,()\"]+)\s*>?(?=[\s;(]|$)")
 _ID = re.compile(r"<([^<>\s\x00-\x1f]{1,998})>")
@@ -47,7 +52,7 @@ class Header(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The raw fields in order, where the body begins, and whether something was passed over."""
+    """The raw fields in order, where the body begins, and whether no limit made us pass over some."""
 
     fields: list[tuple[bytes, bytes]]
     body_start: int
@@ -59,7 +64,15 @@ def split(raw: bytes, start: int, end: int) -> Block:
     fields: list[tuple[bytes, bytes]] = []
     at = start
     match = _FIELD.match
-    while (found := match(raw, at, end)) is not None:
+    header_end: int | None = None
+    while True:
+        found = match(raw, at, end)
+        if found is None and at < end and _BLANK.match(raw, at, end) is None:
+            if header_end is None:
+                header_end = _header_end(raw, at, min(end, start + LONGEST_BLOCK))
+            found = _next_field(raw, at, header_end)
+        if found is None:
+            break
         if len(fields) == MOST_FIELDS or found.end() - start > LONGEST_BLOCK:
             later = _BLANK_LATER.search(raw, at, end)
             return Block(fields, later.end() if later else end, False)
@@ -69,16 +82,31 @@ def split(raw: bytes, start: int, end: int) -> Block:
     return Block(fields, blank.end() if blank else at, True)
 
 
+def _header_end(raw: bytes, at: int, end: int) -> int:
+    """Behind the last line of the header; `at` where no empty line ends it."""
+    blank = _BLANK_LATER.search(raw, at, end)
+    return blank.start() + 1 if blank else at
+
+
+def _next_field(raw: bytes, at: int, header_end: int) -> re.Match[bytes] | None:
+    """The first field that every reader knows behind lines that are none."""
+    known = _KNOWN_FIELD.search(raw, at, header_end) if at < header_end else None
+    return _FIELD.match(raw, known.end(), header_end) if known else None
+
+
 def split_message(raw: bytes) -> Block:
     """The same for a whole message, in front of which an mbox file may have put a line of its own."""
     return split(raw, _begin(raw), len(raw))
 
 
 def extent(raw: bytes) -> tuple[int, int]:
-    """Where the fields of a message begin and end, however many there are."""
+    """Where the header of a message begins and ends, however many fields it has and whatever else: at the
+    first empty line."""
     begin = _begin(raw)
-    found = _BLOCK.match(raw, begin)
-    return begin, found.end() if found else begin
+    if _BLANK.match(raw, begin):
+        return begin, begin
+    blank = _BLANK_LATER.search(raw, begin)
+    return begin, blank.start() + 1 if blank else len(raw)
 
 
 def _begin(raw: bytes) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 _BASE64_ONLY = bytes(
@@ -20,6 +21,8 @@ _UU_BEGIN = re.compile(rb"^begin[ \t]+[0-7]{3,4}[ \t]+([^\r\n]+)\r?\n", re.MULTI
 
 _LINE = re.compile(rb"[^\r\n]+")
 
+BLOCK = 1024 * 1024
+"""More than this is not decoded at once."""
 MOST_PIECES = 100_000
 MOST_LINES = 1_000_000
 """What stands behind so many padded pieces of base64 or uuencoded lines is not decoded."""
@@ -55,10 +58,23 @@ def _base64(raw: bytes, start: int, end: int) -> bytes:
             pieces = _PADDING.split(raw[start:end])
             return b"".join([_loose_base64(piece) for piece in pieces])
         end = raw.find(b"\n", first_pad, end) + 1 or end
+    if end - start > BLOCK:
+        return b"".join(_base64_blocks(raw, start, end))
     try:
         return binascii.a2b_base64(memoryview(raw)[start:end])
     except binascii.Error:
         return _loose_base64(raw[start:end])
+
+
+def _base64_blocks(raw: bytes, start: int, end: int) -> Iterator[bytes]:
+    """The same in blocks, between which other threads may run."""
+    carry = b""
+    for at in range(start, end, BLOCK):
+        digits = carry + raw[at : min(at + BLOCK, end)].translate(None, _BASE64_ONLY)
+        whole = len(digits) - len(digits) % 4
+        carry = digits[whole:]
+        yield binascii.a2b_base64(digits[:whole])
+    yield _loose_base64(carry)
 
 
 def _loose_base64(text: bytes) -> bytes:

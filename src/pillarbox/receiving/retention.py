@@ -63,6 +63,10 @@ FORGET = """
      WHERE s.team_id = old.team_id AND s.fingerprint = old.fingerprint
 """
 
+FORGET_TEAM = """
+    DELETE FROM received_seen WHERE team_id = $1
+"""
+
 
 class ReceivedRetention:
     """Removes received mail that is older than `days`; 0 is never."""
@@ -89,6 +93,16 @@ class ReceivedRetention:
         removed = 0
         for row in await self._pool.fetch(TEAMS):
             removed += await self._purge(TeamDb(self._pool, row["id"]), end)
+        return removed
+
+    async def clear(self) -> int:
+        """Remove all mail that is here now, and forget that it was: it may come again. Returns how many."""
+        end = first_id(self._clock.now() + timedelta(seconds=1))
+        removed = 0
+        for row in await self._pool.fetch(TEAMS):
+            db = TeamDb(self._pool, row["id"])
+            removed += await self._purge(db, end)
+            await db.run(FORGET_TEAM)
         return removed
 
     async def forget(self) -> int:
