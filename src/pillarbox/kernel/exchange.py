@@ -22,6 +22,11 @@ class Exchange(Protocol):
     @property
     def send(self) -> Any: ...
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client is known to have left."""
+        ...
+
     def whole_body(self) -> bytes | bytearray | None:
         """The body, if all of it has come; otherwise it must be received."""
         ...
