@@ -1,4 +1,4 @@
-"""Who may hold how much of the memory for bodies that come in pieces (decision 32)."""
+"""Who may hold how much of the memory for bodies that come in pieces (docs/decisions/0032)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pillarbox.kernel.upload_pool import Pool, Upload
 MINUTE = 60.0
 
 
-def upload(*pools: Pool, size: int) -> Upload:
-    return Upload(size, size, 0.0, MINUTE, pools)
+def upload(*pools: Pool, size: int, first: int | None = None) -> Upload:
+    """A body of that size, or one that is not announced and may become so large."""
+    return Upload(first or size, size, 0.0, MINUTE, pools)
 
 
 def waiting(one: Upload) -> Upload:
@@ -81,11 +82,11 @@ def test_whatever_is_granted_all_are_completed(seed: int) -> None:
     pool = Pool(100, 99)
     running = [upload(pool, size=random.randint(1, 130)) for _ in range(12)]
     while running:
-        able = [one for one in running if pool.permits(one, min(one.claim, one.held + 7))]
+        able = [one for one in running if pool.permits(one, min(one.most, one.held + 7))]
         assert able
         one = random.choice(able)
-        one.grow(min(one.claim, one.held + 7))
-        if one.held == one.claim:
+        one.grow(min(one.most, one.held + 7))
+        if one.held == one.most:
             one.end()
             running.remove(one)
     assert pool.permits(upload(pool, size=100), 100)
@@ -127,8 +128,44 @@ async def test_who_waits_for_room_is_not_slow_by_that() -> None:
     assert pool.slowest(10.1) is other
 
 
-async def test_where_all_wait_for_each_other_whoever_needs_most_goes() -> None:
-    pool = Pool(100_000, 9)
-    waiting(upload(pool, size=50_000))
-    most = waiting(upload(pool, size=80_000))
-    assert pool.slowest(0.5) is most
+async def test_where_all_wait_for_each_other_whoever_holds_least_goes() -> None:
+    pool = Pool(100, 9)
+    first, second = upload(pool, size=90), upload(pool, size=90)
+    first.grow(60)
+    second.grow(30)
+    assert pool.slowest(0.5) is None
+    assert pool.slowest(0.5) is None
+    waiting(first)
+    assert waiting(second) is pool.slowest(0.5)
+
+
+def test_bodies_that_are_not_announced_are_expected_to_be_small_until_they_are_large() -> None:
+    """Small ones come together; of two large ones the second waits where it stopped to be small."""
+    pool = Pool(100, 99)
+    small = [upload(pool, size=90, first=5) for _ in range(10)]
+    for one in small:
+        assert pool.permits(one, 5)
+        one.grow(5)
+    first, second, *others = small
+    for one in others:
+        one.end()
+    first.grow(20)
+    assert pool.permits(second, 10)
+    assert not pool.permits(second, 11), "what the first one may need is not free"
+    assert pool.permits(first, 90)
+    first.grow(90)
+    first.complete()
+    assert not pool.permits(second, 11)
+    first.end()
+    assert pool.permits(second, 90)
+
+
+def test_only_what_is_on_its_way_fills_a_pool() -> None:
+    pool = Pool(100, 2)
+    first, second = upload(pool, size=10), upload(pool, size=10)
+    assert pool.is_full
+    first.complete()
+    assert not pool.is_full
+    first.end()
+    second.end()
+    assert pool.coming == 0

@@ -12,15 +12,19 @@ FIRST_SECONDS = 1.0
 
 
 class Upload:
-    """One body on its way: `held` bytes of it are counted, `claim` is what it is expected to become, at most
-    `most`; `due` is when it must be complete."""
+    """One body on its way, of which `held` bytes are counted.
 
-    def __init__(self, claim: int, most: int, now: float, due: float, pools: Iterable[Pool] = ()) -> None:
-        self.claim = claim
+    It is expected to become `first` bytes and, once it is larger than that, `most`; `due` is when it must be
+    complete.
+    """
+
+    def __init__(self, first: int, most: int, now: float, due: float, pools: Iterable[Pool] = ()) -> None:
+        self.first = first
         self.most = most
         self.due = due
         self.pools = tuple(pools)
-        self.held = self.wanted = 0
+        self.held = 0
+        self.wanted = 0
         self.is_complete = False
         self.turn: asyncio.Future[None] | None = None
         self.timer: asyncio.Timeout | None = None
@@ -31,7 +35,7 @@ class Upload:
         self._pace = 0.0
         self._pace_at = now
         for pool in self.pools:
-            pool.uploads[self] = None
+            pool.join(self)
 
     @property
     def is_waiting(self) -> bool:
@@ -53,13 +57,21 @@ class Upload:
 
     def complete(self) -> None:
         """Nothing more comes."""
-        self.is_complete, self.claim = True, self.held
+        self.is_complete, self.refusal = True, None
+        for pool in self.pools:
+            pool.coming -= 1
 
     def end(self) -> None:
         """Count it no longer; once is enough."""
         for pool in self.pools:
             pool.leave(self)
         self.pools = ()
+
+    def claim(self, held: int) -> int:
+        """What it is expected to become when it holds so much."""
+        if self.is_complete:
+            return held
+        return self.first if held <= self.first else self.most
 
     def came(self, size: int, now: float) -> None:
         """Note that so many bytes have come."""
@@ -68,7 +80,7 @@ class Upload:
 
     def seconds_left(self, now: float) -> float:
         """How long the rest takes at the pace of late."""
-        return (self.claim - self.held) / max(self._pace_of(now), 1.0)
+        return (self.claim(self.held) - self.held) / max(self._pace_of(now), 1.0)
 
     def is_late(self, now: float) -> bool:
         """Whether it comes so slowly that it will not be complete in time."""
@@ -100,17 +112,27 @@ class Upload:
 
 
 class Pool:
-    """So many bytes for at most so many bodies; one that is larger than that counts with all of them."""
+    """So many bytes, for at most so many bodies that are not yet complete.
+
+    A body that is larger than all of it counts with all of it.
+    """
 
     def __init__(self, total: int, most: int) -> None:
         self.uploads: dict[Upload, None] = {}
+        self.coming = 0
         self._total = total
         self._most = most
         self._free = total
 
     @property
     def is_full(self) -> bool:
-        return len(self.uploads) >= self._most
+        """Whether as many bodies as may be are not yet complete."""
+        return self.coming >= self._most
+
+    def join(self, upload: Upload) -> None:
+        """Count one more."""
+        self.uploads[upload] = None
+        self.coming += 1
 
     def permits(self, upload: Upload, held: int) -> bool:
         """Whether the upload may hold so much.
@@ -119,7 +141,7 @@ class Pool:
         before it give back (the banker's algorithm): two halves never block each other.
         """
         free = self._free - self._part(held) + self._part(upload.held)
-        rest = self._part(upload.claim) - self._part(held)
+        rest = self._part(upload.claim(held)) - self._part(held)
         if free < 0:
             return False
         if rest <= free:
@@ -139,20 +161,21 @@ class Pool:
     def leave(self, upload: Upload) -> None:
         """Count it no longer."""
         del self.uploads[upload]
+        self.coming -= not upload.is_complete
         self._free += self._part(upload.held)
 
     def slowest(self, now: float) -> Upload | None:
         """The upload that should go for another one: of those that will not be complete in time the one that
-        takes longest; where all wait for each other, the one that needs most. None while one is going."""
+        takes longest; where all wait for each other, the one that holds least. None while one is going."""
         if any(upload.refusal for upload in self.uploads):
             return None
         if all(upload.is_waiting for upload in self.uploads):
-            return max(self.uploads, key=self._rest, default=None)
+            return min(self.uploads, key=lambda upload: upload.held, default=None)
         late = [upload for upload in self.uploads if upload.is_late(now)]
         return max(late, key=lambda upload: upload.seconds_left(now), default=None)
 
     def _rest(self, upload: Upload) -> int:
-        return self._part(upload.claim) - self._part(upload.held)
+        return self._part(upload.claim(upload.held)) - self._part(upload.held)
 
     def _part(self, size: int) -> int:
         return min(size, self._total)

@@ -1,4 +1,4 @@
-"""Memory for request bodies that come in pieces (design 6.5, decision 32).
+"""Memory for request bodies that come in pieces (design 6.5, docs/decisions/0032).
 
 A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
 all of the process, its client's address, its team. A piece that finds no room waits, its socket unread. When
@@ -24,16 +24,20 @@ MIB = 1024 * 1024
 STEP = 64 * 1024
 """Bodies are counted in steps, so that a piece of one packet costs nothing."""
 
-UNANNOUNCED = 8 * MIB
-"""How much more is expected of a body whose size is not announced."""
+UNANNOUNCED = MIB
+"""What is expected of a body of unknown size; once it is larger, all that its route takes is."""
 
 LOOK_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """What bodies that come in pieces may hold in one process, in bytes and in number; a body that is larger
-    than a pool has it alone. `unknown_seconds` is how long one is read whose sender is not known."""
+    """What bodies that come in pieces may hold in one process, in bytes, and how many may be on their way.
+
+    A body that is larger than a pool has it alone. A slow one goes when somebody has waited for `patience`;
+    whoever has waited for `waiting_seconds` gives up. `unknown_seconds` is how long one reads a body of
+    somebody unknown.
+    """
 
     total: int = 64 * MIB
     of_address: int = 48 * MIB
@@ -83,8 +87,8 @@ class Uploads:
         if team is not None:
             self._teams[team] = pools[2]
         most = limit if announced is None else announced
-        claim = most if announced is not None else min(most, UNANNOUNCED)
-        return Upload(claim, most, now, now + of.body_seconds, pools)
+        first = most if announced is not None else min(most, UNANNOUNCED)
+        return Upload(first, most, now, now + of.body_seconds, pools)
 
     def end(self, upload: Upload) -> None:
         """Its bytes are held no longer."""
@@ -116,8 +120,7 @@ class Uploads:
 
     async def _room(self, upload: Upload, exchange: Exchange, size: int) -> None:
         """Return when so many bytes of the body may be held."""
-        upload.claim = max(upload.claim, min(upload.most, size + UNANNOUNCED))
-        upload.wanted = min(-(-size // STEP) * STEP, upload.claim)
+        upload.wanted = min(-(-size // STEP) * STEP, upload.most)
         if upload.blocker(upload.wanted) is None:
             upload.grow(upload.wanted)
             return
