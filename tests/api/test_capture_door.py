@@ -41,6 +41,18 @@ async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(
             assert (await browser.get(path)).status_code == 200
 
 
+async def test_slashes_at_the_beginning_open_nothing(database_url: str, tmp_path: Path) -> None:
+    """`//capture` is `/capture`: guarded like it, and its redirect stays on this host."""
+    async with capture_world(database_url, tmp_path) as world:
+        for query, status in (("", b"403"), (f"?token={TOKEN}x", b"403"), (f"?token={TOKEN}", b"303")):
+            head = f"GET //capture{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            answer = await world.door.raw(head.encode())
+            assert answer[9:12] == status
+            assert (b"\r\nlocation: /capture\r\n" in answer) == (status == b"303")
+        foreign = f"GET //evil.example/capture?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\n"
+        assert (await world.door.raw(foreign.encode() + b"Connection: close\r\n\r\n"))[9:12] == b"404"
+
+
 async def test_a_wrong_token_is_refused_everywhere(database_url: str, tmp_path: Path) -> None:
     async with capture_world(database_url, tmp_path) as world, world.door.client() as browser:
         for token in ("", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "ü" * 300):

@@ -201,8 +201,8 @@ async def test_half_a_body_and_silence_is_408_and_closed(database_url: str) -> N
             assert stranger.count(b"HTTP/1.1 ") == 1
 
 
-async def test_a_large_body_that_waits_for_its_turn_is_not_late(database_url: str) -> None:
-    """Large bodies take turns, unread meanwhile: that time is ours, not the client's."""
+async def test_a_large_body_does_not_wait_for_one_that_is_only_announced(database_url: str) -> None:
+    """Bodies count with what has come of them: there is room for one that comes."""
 
     class Hasty(Protocol):
         limits = ConnectionLimits(body_seconds=1.5)

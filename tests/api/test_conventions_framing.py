@@ -10,6 +10,7 @@ import pytest
 
 from kit import probe_routes
 from kit.client import door
+from pillarbox.kernel.http import ONCE
 from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
 
 HOST = b"Host: x\r\n"
@@ -75,6 +76,41 @@ async def test_malformed_requests_get_400_and_are_closed(database_url: str, data
         assert lines[b"cache-control"] == b"no-store"
         assert int(lines[b"content-length"]) == len(body)
         assert UUID(lines[b"x-request-id"].decode()).version == 7
+
+
+@pytest.mark.parametrize("name", sorted(ONCE - {b"host", b"content-length"}))
+async def test_a_header_that_decides_something_may_be_there_once(database_url: str, name: bytes) -> None:
+    """Two of them could mean one thing to us and another to a proxy before us."""
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        token = team.token.encode()
+        lines = [b"POST /probe HTTP/1.1", b"Host: x", b"Content-Length: 2", b"Connection: close"]
+        values = {b"authorization": b"Bearer %b" % token, b"transfer-encoding": b"gzip"}
+        own = [b"%b: %b" % (name.upper(), values.get(name, b"identity"))]
+        key = [] if name == b"authorization" else [b"Authorization: Bearer %b" % token]
+        if name == b"transfer-encoding":
+            lines.remove(b"Content-Length: 2")
+            own.append(b"Transfer-Encoding: chunked")
+        else:
+            own += own
+        body = b"2\r\n{}\r\n0\r\n\r\n" if name == b"transfer-encoding" else b"{}"
+        answer = await api.raw(b"\r\n".join([*lines, *key, *own, b"", body]))
+        assert answer.startswith(b"HTTP/1.1 400 "), answer
+        parsed = json.loads(answer.partition(b"\r\n\r\n")[2])
+        assert list(parsed) == ["statusCode", "message", "name"]
+        assert parsed["name"] == "validation_error"
+        assert f"`{name.decode().title()}`" in parsed["message"]
+
+
+async def test_other_headers_may_be_repeated(database_url: str) -> None:
+    async with door(database_url, probe_routes) as api:
+        team = await api.team()
+        head = (
+            f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\nConnection: close\r\n"
+        )
+        twice = b"X-Any: 1\r\nUser-Agent: a\r\nCookie: a=b\r\nX-Forwarded-For: 192.0.2.1\r\n" * 2
+        answer = await api.raw(head.encode() + twice + b"Content-Length: 2\r\n\r\n{}")
+        assert answer.startswith(b"HTTP/1.1 200 "), answer
 
 
 async def test_an_unsupported_transfer_encoding_is_415(database_url: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from pillarbox.kernel.http import ONCE, REPEATABLE
 from pillarbox.kernel.settings_page import settings_page
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,14 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
 def test_module_names_say_what_is_in_them() -> None:
     names = {path.stem for path in modules()} | {path.parent.name for path in modules()}
     assert names & BANNED_NAMES == set()
+
+
+def test_every_header_that_is_read_may_be_repeated_or_not() -> None:
+    """Whoever reads a header of a request decides what two of them mean (`kernel.http`)."""
+    read = re.compile(r"""\.(?:raw_)?header\(\s*b?"([^"]+)"\s*\)""")
+    names = {name for path in modules() for name in read.findall(path.read_text(encoding="utf-8"))}
+    assert len(names) > 8
+    assert {name for name in names if name.encode() not in ONCE | REPEATABLE} == set()
 
 
 def test_randomness_is_handed_in() -> None:

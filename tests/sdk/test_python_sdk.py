@@ -267,6 +267,17 @@ def test_errors_are_the_sdks_own_exceptions(sdk: Server) -> None:
         resend.Emails.list()
 
 
+def test_a_base_url_with_a_slash_at_its_end(server: Server) -> None:
+    """The SDK puts `/emails` behind it as it is; the log of requests names the endpoint all the same."""
+    with sdk_at(f"{server.url}/"):
+        sent = resend.Emails.send(params(subject="Slash"))
+        assert resend.Emails.get(sent["id"])["subject"] == "Slash"
+        later = asyncio.run(resend.Emails.send_async(params(subject="Slash")))
+        assert resend.Emails.list({"limit": 1})["data"][0]["id"] == later["id"]
+        sends = [row for row in resend.Logs.list()["data"] if row["method"] == "POST"]
+        assert [row["endpoint"] for row in sends[:2]] == ["/emails", "/emails"]
+
+
 def test_the_asynchronous_client(sdk: Server) -> None:
     async def talk() -> tuple[str, str]:
         sent = await resend.Emails.send_async(params(subject="Later"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from pillarbox.kernel.exchange import Receive
 from pillarbox.kernel.problems import Problem, TooLarge, Unsupported
@@ -46,29 +45,26 @@ def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> i
     return size
 
 
-async def read_body(receive: Receive, limit: int) -> bytes | bytearray:
-    """The whole body, held once. How long it may take is the connection's business (`http_protocol`)."""
-    message = await _next(receive)
-    if not message.get("more_body"):
-        return within(message.get("body", b""), limit)
-    whole = bytearray()
-    while True:
-        whole += message.get("body", b"")
-        within(whole, limit)
-        if not message.get("more_body"):
-            return whole
-        message = await _next(receive)
-
-
 async def count_body(receive: Receive, limit: int) -> None:
-    """Read a body and forget it; 413 when it is larger than the limit."""
+    """Read a body and forget it; 413 when it is larger than the limit.
+
+    How long it may take is the connection's business (`http_protocol`).
+    """
     size, more = 0, True
     while more:
-        message = await _next(receive)
-        size += len(message.get("body", b""))
+        part, more = await next_part(receive)
+        size += len(part)
         if size > limit:
             raise too_large(limit)
-        more = message.get("more_body", False)
+
+
+async def count_unknown(receive: Receive, limit: int, seconds: float, failure: Problem) -> None:
+    """The same for a caller who is refused with `failure`; one who takes longer is not listened to."""
+    try:
+        async with asyncio.timeout(seconds):
+            await count_body(receive, limit)
+    except TimeoutError:
+        failure.headers = {**failure.headers, **CLOSE}
 
 
 async def drain(receive: Receive) -> None:
@@ -85,11 +81,12 @@ async def drain(receive: Receive) -> None:
         return
 
 
-async def _next(receive: Receive) -> dict[str, Any]:
+async def next_part(receive: Receive) -> tuple[bytes, bool]:
+    """What has come of a body since the last time, and whether more of it comes."""
     message = await receive()
     if message["type"] != "http.request":
         raise ClientGone
-    return message
+    return message.get("body", b""), message.get("more_body", False)
 
 
 def within(data: bytes | bytearray, limit: int) -> bytes | bytearray:

@@ -23,8 +23,8 @@ class Exchange(Protocol):
     def send(self) -> Any: ...
 
     @property
-    def disconnected(self) -> bool:
-        """True once whoever asked has closed the connection."""
+    def is_gone(self) -> bool:
+        """Whether the client is known to have left."""
         ...
 
     def whole_body(self) -> bytes | bytearray | None:

@@ -6,7 +6,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
@@ -21,9 +21,11 @@ from pillarbox.kernel.exchange import Exchange
 from pillarbox.kernel.idempotency import Idempotency
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.journal import Asked
+from pillarbox.kernel.problems import BadRequest
 from pillarbox.kernel.query import Query
 from pillarbox.kernel.ratelimit import Taken
 from pillarbox.kernel.services import Services
+from pillarbox.kernel.upload_pool import Upload
 
 T = TypeVar("T")
 
@@ -42,6 +44,26 @@ Network = IPv4Network | IPv6Network
 UNMATCHED = "none"
 """The pattern of a request that no route takes."""
 
+ONCE = frozenset(
+    {
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"idempotency-key",
+        b"origin",
+        b"range",
+        b"sec-fetch-site",
+        b"transfer-encoding",
+        b"x-batch-validation",
+    }
+)
+"""Headers that decide something: two of them may mean one thing to us and another to a proxy before us."""
+
+REPEATABLE = frozenset({b"cookie", b"user-agent", b"x-forwarded-for"})
+"""Headers that are lists, or decide nothing: of these the last one counts unless all are read."""
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -51,8 +73,8 @@ class Request:
     `id` is a UUIDv7 made when the request arrived and is answered as `x-request-id`; `at` is the
     instant inside it. `params` holds the path parameters, percent-decoded; those whose name ends in
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
-    figures name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
-    keeps, if there is one.
+    metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
+    keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
     """
 
     __slots__ = (
@@ -75,6 +97,7 @@ class Request:
         "scope",
         "services",
         "size",
+        "upload",
     )
 
     def __init__(
@@ -96,6 +119,7 @@ class Request:
         self.idempotency: Idempotency | None = None
         self.exchange: Exchange | None = None
         self.rate: Taken | None = None
+        self.upload: Upload | None = None
         self._trusted = trusted
         self._headers: dict[bytes, bytes] | None = None
         self._query: Query | None = None
@@ -106,7 +130,7 @@ class Request:
 
     def is_client_gone(self) -> bool:
         """Whether the client has closed its connection, so that nobody will read the answer."""
-        return self.exchange is not None and self.exchange.disconnected
+        return self.exchange is not None and self.exchange.is_gone
 
     def json(self) -> Any:
         """The parsed body; `{}` when there was none."""
@@ -128,7 +152,7 @@ class Request:
     def raw_header(self, name: bytes) -> bytes | None:
         """The same, as bytes."""
         if self._headers is None:
-            self._headers = dict(self.scope["headers"])
+            self._headers = headers_by_name(self.scope["headers"])
         return self._headers.get(name)
 
     @property
@@ -207,6 +231,23 @@ class Reply(Generic[Body]):
         """Turn the body into the bytes that will be sent, so that nothing can fail after a commit."""
         if not isinstance(self.body, bytes) and not self.streamed:
             self.body = encode(self.body)
+
+
+def headers_by_name(pairs: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The last header of each name; 400 where one of `ONCE` is there twice."""
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
+        refuse_repeated(pairs)
+    return by_name
+
+
+def refuse_repeated(pairs: Sequence[tuple[bytes, bytes]]) -> None:
+    """400 for two headers of a name that may be there once."""
+    names = [name for name, _ in pairs if name in ONCE]
+    for name in names:
+        if names.count(name) > 1:
+            shown = name.decode("ascii").title()
+            raise BadRequest(f"The request must have at most one `{shown}` header.")
 
 
 def merged(first: Iterable[tuple[bytes, bytes]], extra: dict[str, str]) -> list[tuple[bytes, bytes]]:

@@ -89,6 +89,10 @@ class Cycle(RequestResponseCycle):
         finally:
             self.on_response = _nothing
 
+    @property
+    def is_gone(self) -> bool:
+        return self.disconnected
+
     def whole_body(self) -> bytearray | None:
         if self.more_body or self.disconnected:
             return None

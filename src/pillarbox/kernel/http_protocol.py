@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import TimerHandle
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -51,37 +50,6 @@ class ConnectionLimits:
     linger_seconds: float = 2.0
 
 
-class Flow(FlowControl):
-    """Knows how long it was us who did not read: large bodies wait for their turn unread."""
-
-    def __init__(self, transport: asyncio.Transport, now: Callable[[], float]) -> None:
-        super().__init__(transport)
-        self._now = now
-        self._since = 0.0
-        self._unread = 0.0
-
-    def pause_reading(self) -> None:
-        if not self.read_paused:
-            self._since = self._now()
-        super().pause_reading()
-
-    def resume_reading(self) -> None:
-        self._count()
-        super().resume_reading()
-
-    def take_unread(self) -> float:
-        """For how many seconds nothing was read since this was asked last."""
-        self._count()
-        unread, self._unread = self._unread, 0.0
-        return unread
-
-    def _count(self) -> None:
-        if self.read_paused:
-            now = self._now()
-            self._unread += now - self._since
-            self._since = now
-
-
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
@@ -109,7 +77,6 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow: Flow = Flow(transport, self.loop.time)
         self.standing = {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
@@ -332,16 +299,8 @@ class Protocol(HttpToolsProtocol):
         if self.bytes_without_body > HEAD_BYTES:
             self._refuse(BadRequest(f"The trailers of the request are larger than {HEAD_BYTES} bytes."))
         elif self.deadline is None:
-            self.flow.take_unread()
-            self.deadline = self.loop.call_later(self.limits.body_seconds, self._body_too_late)
-
-    def _body_too_late(self) -> None:
-        """Refuse who is slow; the time that it had to wait for us does not count."""
-        unread = self.flow.take_unread()
-        if unread:
-            self.deadline = self.loop.call_later(unread, self._body_too_late)
-        else:
-            self._refuse(BodyTooLate())
+            # The time that a body waits unread counts too: what has come of it is held meanwhile.
+            self.deadline = self.loop.call_later(self.limits.body_seconds, self._refuse, BodyTooLate())
 
     def _refuse(self, problem: Problem) -> None:
         """Answer what cannot be a request, unless an answer is already on its way, and close."""
@@ -378,10 +337,17 @@ class Protocol(HttpToolsProtocol):
 
 
 def _target(url: bytes) -> tuple[str, bytes, bytes]:
-    """The path as text, the path as it was sent, and the query."""
+    """The path as text, the path as it was sent, and the query.
+
+    Of several slashes at its beginning one is left: a client whose base URL ends with a slash sends them, and
+    `//name` would mean another host wherever a path is taken for a reference (RFC 3986 section 4.2).
+    """
     parts = httptools.parse_url(url)
-    path = parts.path.decode("ascii")
-    return unquote(path) if "%" in path else path, parts.path, parts.query or b""
+    raw = parts.path
+    if raw.startswith(b"//"):
+        raw = b"/" + raw.lstrip(b"/")
+    path = raw.decode("ascii")
+    return unquote(path) if "%" in path else path, raw, parts.query or b""
 
 
 _remembered_target = lru_cache(REMEMBERED_TARGETS)(_target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +17,16 @@ import asyncpg
 from pillarbox.kernel import time_limit
 from pillarbox.kernel.aside import aside, by_size
 from pillarbox.kernel.auth import FAILURES, Access, Caller, Credentials, SendingOnly, authenticate
-from pillarbox.kernel.body import ClientGone, count_body, declared_size, drain, read_body, within
-from pillarbox.kernel.budget import ByteBudget
+from pillarbox.kernel.body import (
+    CLOSE,
+    ClientGone,
+    count_body,
+    count_unknown,
+    declared_size,
+    drain,
+    next_part,
+    within,
+)
 from pillarbox.kernel.db import GONE, TeamDb, transaction
 from pillarbox.kernel.exchange import Exchange, Receive, Send
 from pillarbox.kernel.failures import problem_for
@@ -56,13 +64,9 @@ from pillarbox.kernel.routing import Intake, Route, RouteTable
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.tallies import SECONDS, Histogram
 from pillarbox.kernel.time_limit import TimeLimit
+from pillarbox.kernel.uploads import UploadLimits, Uploads
 
 DEADLOCK_TRIES = 3
-LARGE = 1024 * 1024
-UNKNOWN = 8 * LARGE
-MOST_LARGE = 64 * 1024 * 1024
-"""Bodies over a megabyte that one process reads and works on at once; the next one waits unread."""
-
 UNAVAILABLE = 503
 A_MOMENT = timedelta(seconds=1)
 
@@ -85,18 +89,22 @@ class HttpSettings:
     rate_limit: int = 10
     trusted_proxies: tuple[Network, ...] = ()
     require_user_agent: bool = False
+    uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
 class Messages:
     """An exchange by ASGI's messages, for servers other than our own."""
 
-    __slots__ = ("disconnected", "receive", "scope", "send")
+    __slots__ = ("receive", "scope", "send")
 
     def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
-        self.disconnected = False
+
+    @property
+    def is_gone(self) -> bool:
+        return False
 
     def whole_body(self) -> None:
         return None
@@ -125,7 +133,7 @@ class Api:
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
         self._maintenance = services.find(Maintenance)
         self._running = Running()
-        self._large = ByteBudget(MOST_LARGE)
+        self._uploads = Uploads(self._settings.uploads)
         services.add(table)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -150,6 +158,9 @@ class Api:
             reply = problem_reply(problem_for(failure, request.id))
             if request.asked is not None:
                 request.asked.is_kept = False
+        finally:
+            if request.upload is not None:
+                self._uploads.end(request.upload)
         if request.caller is not None and request.caller.is_metered:
             await self._tell_used(request, request.caller, reply)
         if request.asked is not None and not request.asked.is_kept:
@@ -175,15 +186,6 @@ class Api:
         )
         if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
             raise Forbidden("A `User-Agent` header is required.")
-        announced = min(route.limit, UNKNOWN) if size is None else size
-        if announced <= LARGE or not route.takes_body:
-            return await self._admit(request, route, values, size, exchange)
-        async with self._large.of(announced):
-            return await self._admit(request, route, values, size, exchange)
-
-    async def _admit(
-        self, request: Request, route: Route, values: list[str], size: int | None, exchange: Exchange
-    ) -> Reply:
         if route.needs is not Access.PUBLIC:
             await self._identify(request, route, size, exchange)
         if size or (size is None and route.needs is Access.PUBLIC):
@@ -191,14 +193,19 @@ class Api:
         return await self._effect(request, route, values)
 
     async def _identify(self, request: Request, route: Route, size: int | None, exchange: Exchange) -> None:
-        """Authentication, permission and rate limit; a body of unknown size is measured before."""
+        """Authentication, permission and rate limit.
+
+        A body of unknown size is measured as well: 413 comes before them. What somebody unknown sends is
+        forgotten at once.
+        """
         try:
             request.caller = caller = await self._caller(request)
             if route.logged and self._journal.keeps(caller):
                 request.asked = asked_of(request, route)
-        except Problem:
+        except Problem as failure:
             if size is None:
-                await count_body(exchange.receive, route.limit)
+                seconds = self._settings.uploads.unknown_seconds
+                await count_unknown(exchange.receive, route.limit, seconds, failure)
             raise
         if size is None:
             await self._read(request, route, size, exchange)
@@ -228,11 +235,20 @@ class Api:
         if route.takes_body:
             whole = exchange.whole_body()
             if whole is None:
-                request.raw = await read_body(exchange.receive, route.limit)
+                await self._receive(request, route, size, exchange)
             else:
                 request.raw = within(whole, route.limit)
         elif size is None:
             await count_body(exchange.receive, route.limit)
+
+    async def _receive(self, request: Request, route: Route, size: int | None, exchange: Exchange) -> None:
+        """A body that had not come yet. Most come in one piece; the others are counted."""
+        part, more = await next_part(exchange.receive)
+        request.raw = within(part, route.limit)
+        if more:
+            team = None if request.caller is None else request.caller.team_id
+            request.upload = self._uploads.begin(request.client, team, size, route.limit)
+            request.raw = await self._uploads.read(request.upload, exchange, part, route.limit)
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
@@ -385,7 +401,7 @@ async def _deliver(request: Request, reply: Reply, receive: Receive, send: Send)
                     time_limit.renew()
                     await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
-    elif reply.status == 413:
+    elif reply.headers.get("connection") == CLOSE["connection"]:
         await send({"type": "http.response.body", "body": reply.body, "more_body": True})
         await drain(receive)
         await send({"type": "http.response.body", "body": b""})

@@ -1,2 +1,0 @@
--- Nothing changed in this step; its number is there so that the numbers have no gap.
-SELECT 1;

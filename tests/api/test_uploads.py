@@ -1,0 +1,222 @@
+"""Bodies that come slowly, or not at all, keep nobody else's mail waiting (docs/decisions/0032)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kit import probe_routes
+from kit.client import Door, door
+from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.pipeline import HttpSettings
+from pillarbox.kernel.uploads import UploadLimits
+
+KIB = 1024
+MIB = 1024 * KIB
+BODY = b'{"a":"' + b"x" * (600 * KIB) + b'"}'
+"""It needs several reads, so it is a body that comes in pieces."""
+
+SMALL = UploadLimits(total=MIB, of_address=MIB, of_team=MIB * 3 // 4, patience=0.1)
+
+
+PATIENT = 1e9
+"""With so much time nobody is too slow."""
+
+
+class Client:
+    """One connection with one request, of which the body comes as the test says."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self, seconds: float = 5) -> bytes:
+        """All that the server says until it closes the connection."""
+        return await asyncio.wait_for(self.reader.read(), seconds)
+
+
+class Clients:
+    """Raw connections to one door; all are closed with it."""
+
+    def __init__(self, api: Door) -> None:
+        self.api = api
+        self.opened: list[Client] = []
+
+    async def ask(
+        self, token: str | None, size: int | None, body: bytes = b"", path: str = "/probe"
+    ) -> Client:
+        """A request whose body begins so; without `size` it is chunked."""
+        lines = [f"POST {path} HTTP/1.1", "Host: x", "Connection: close"]
+        lines += [f"Authorization: Bearer {token}"] if token else []
+        lines += ["Transfer-Encoding: chunked" if size is None else f"Content-Length: {size}", "", ""]
+        client = Client(*await asyncio.open_connection("127.0.0.1", self.api.port))
+        self.opened.append(client)
+        chunk = b"%x\r\n%b\r\n" % (len(body), body) if size is None and body else body
+        await client.send("\r\n".join(lines).encode() + chunk)
+        return client
+
+    async def mail(self, token: str, seconds: float = 5) -> bytes:
+        """The answer to a whole body, which must come soon."""
+        client = await asyncio.wait_for(self.ask(token, len(BODY), BODY), seconds)
+        return await client.answer(seconds)
+
+
+@asynccontextmanager
+async def clients(
+    database_url: str, limits: UploadLimits, protocol: type[Protocol] = Protocol
+) -> AsyncIterator[Clients]:
+    settings = HttpSettings(rate_limit=0, uploads=limits)
+    async with door(database_url, probe_routes, settings=settings, protocol=protocol) as api:
+        made = Clients(api)
+        api.services.add(probe_routes.Gate())
+        try:
+            yield made
+        finally:
+            for client in made.opened:
+                client.writer.close()
+
+
+def refusal(answer: bytes) -> str:
+    """What a refused upload hears, in the contract's shape."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 "), answer
+    assert b"connection: close" in head
+    assert b"retry-after: 1" in head
+    parsed = json.loads(body)
+    assert list(parsed) == ["statusCode", "message", "name"]
+    assert parsed["name"] == "service_unavailable"
+    return str(parsed["message"])
+
+
+async def test_callers_who_are_not_known_hold_nothing(database_url: str) -> None:
+    """Heads alone, and stalled halves, without a key and with a wrong one."""
+    async with clients(database_url, SMALL) as door:
+        team = await door.api.team()
+        strangers = [await door.ask(token, None) for token in (None, "re_wrong") for _ in range(10)]
+        strangers += [await door.ask(None, None, b"x" * 192 * KIB) for _ in range(20)]
+        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
+        assert not any(stranger.reader.at_eof() for stranger in strangers)
+
+
+async def test_callers_who_are_not_known_are_not_heard_for_long(database_url: str) -> None:
+    """The size comes before the key, so their bodies are counted; but not for the minute of the others."""
+    async with clients(database_url, UploadLimits(unknown_seconds=0.2)) as door:
+        silent = await door.ask(None, None, b"x" * 100)
+        answer = await silent.reader.readuntil(b"}")
+        assert answer.startswith(b"HTTP/1.1 401 ")
+        assert b"connection: close" in answer
+        assert b'"name":"missing_api_key"' in answer
+        large = await door.ask("re_wrong", None, b"x" * 1001, "/probe/small")
+        assert (await large.reader.readuntil(b"}")).startswith(b"HTTP/1.1 413 ")
+        whole = await door.ask(None, None, b"x", "/probe/small")
+        await whole.send(b"0\r\n\r\n")
+        assert (await whole.answer()).startswith(b"HTTP/1.1 401 ")
+
+
+async def test_what_is_only_announced_holds_nothing(database_url: str) -> None:
+    async with clients(database_url, SMALL) as door:
+        busy, other = await door.api.team("Busy"), await door.api.team()
+        for _ in range(8):
+            await door.ask(busy.token, 50 * MIB, b"x" * KIB)
+            await door.ask(busy.token, None, b"x" * KIB)
+        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+        assert (await door.mail(busy.token)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_team_holds_its_share_and_no_more(database_url: str) -> None:
+    """What has come of its bodies waits for its own memory, and others go on at once."""
+    limits = UploadLimits(total=2 * MIB, of_address=2 * MIB, of_team=MIB, patience=60)
+    async with clients(database_url, limits) as door:
+        busy, other = await door.api.team("Busy"), await door.api.team()
+        for _ in range(8):
+            await door.ask(busy.token, MIB, b"x" * 512 * KIB)
+        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_the_slowest_upload_goes_when_others_wait(database_url: str) -> None:
+    """Two teams have filled all the memory and stall: a third one waits for little more than their second."""
+    async with clients(database_url, SMALL) as door:
+        first, second, third = [await door.api.team(name) for name in ("One", "Two", "Three")]
+        stalled = [await door.ask(team.token, 50 * MIB, b"x" * 400 * KIB) for team in (first, second)]
+        assert (await door.mail(third.token)).startswith(b"HTTP/1.1 200 ")
+        first_out = [asyncio.ensure_future(client.reader.readuntil(b"}")) for client in stalled]
+        done, rest = await asyncio.wait(first_out, timeout=1)
+        assert len(done) == 1, "one gave room enough"
+        assert "too slow" in refusal(done.pop().result())
+        rest.pop().cancel()
+
+
+async def test_two_large_bodies_are_both_completed(database_url: str) -> None:
+    """Together they are too large: one waits halfway, the other goes on."""
+    limits = UploadLimits(total=MIB, of_address=MIB, of_team=MIB, body_seconds=PATIENT)
+    async with clients(database_url, limits) as door:
+        team = await door.api.team()
+        whole = b'{"a":"' + b"x" * (900 * KIB) + b'"}'
+        both = [await door.ask(team.token, len(whole), whole[: 400 * KIB]) for _ in range(2)]
+        both.append(await door.ask(team.token, None, whole[: 400 * KIB]))
+        await asyncio.gather(*[client.send(whole[400 * KIB :]) for client in both[:2]])
+        rest = whole[400 * KIB :]
+        await both[2].send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
+        for client in both:
+            assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_the_time_of_a_body_goes_on_while_it_waits(database_url: str) -> None:
+    class Hasty(Protocol):
+        limits = ConnectionLimits(body_seconds=0.6)
+
+    limits = UploadLimits(total=768 * KIB, of_address=MIB, of_team=MIB)
+    async with clients(database_url, limits, Hasty) as door:
+        team = await door.api.team()
+        gate = door.api.services.use(probe_routes.Gate)
+        working = await door.ask(team.token, len(BODY), BODY, "/probe/slow")
+        await asyncio.wait_for(gate.entered.wait(), 5)
+        waiting = await door.ask(team.token, MIB, BODY)
+        assert (await waiting.answer()).startswith(b"HTTP/1.1 408 ")
+        gate.open.set()
+        assert (await working.answer()).startswith(b"HTTP/1.1 200 ")
+        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_who_waits_too_long_for_room_is_told(database_url: str) -> None:
+    limits = UploadLimits(total=768 * KIB, of_address=MIB, of_team=MIB, waiting_seconds=0.2)
+    async with clients(database_url, limits) as door:
+        team = await door.api.team()
+        gate = door.api.services.use(probe_routes.Gate)
+        working = await door.ask(team.token, len(BODY), BODY, "/probe/slow")
+        await asyncio.wait_for(gate.entered.wait(), 5)
+        waiting = await door.ask(team.token, len(BODY), BODY)
+        assert "no memory" in refusal(await waiting.reader.readuntil(b"}"))
+        gate.open.set()
+        assert (await working.answer()).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_so_many_uploads_at_once(database_url: str) -> None:
+    """More than that are refused; who leaves makes room."""
+    async with clients(database_url, UploadLimits(uploads_of_team=2, body_seconds=PATIENT)) as door:
+        team, other = await door.api.team(), await door.api.team("Other")
+        first, second = [await door.ask(team.token, MIB, BODY[: 512 * KIB]) for _ in range(2)]
+        answer = await tried(door, team.token, b"503")
+        assert "Too many uploads" in refusal(answer)
+        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+        small = await door.ask(team.token, 2, b"{}")
+        assert (await small.answer()).startswith(b"HTTP/1.1 200 "), "what comes at once is no upload"
+        first.writer.close()
+        await first.writer.wait_closed()
+        assert (await tried(door, team.token, b"200"))[9:12] == b"200"
+        second.writer.close()
+
+
+async def tried(door: Clients, token: str, status: bytes) -> bytes:
+    """The first answer of that status: what other connections did has been seen by then."""
+    for _ in range(100):
+        answer = await door.mail(token)
+        if answer[9:12] == status:
+            break
+    return answer
