@@ -305,6 +305,18 @@ policy 550 5.7.1 user account disabled
 policy 550 Authentication failed: user unknown
 policy 550 5.1.1 Login failed, no such user
 policy 550 certificate not found: unknown account
+policy 550 originating domain not found
+policy 550 5.1.2 From domain does not exist
+policy 550 5.1.1 mail from this account is disabled
+policy 550 SMTP AUTH account disabled
+policy 550 5.2.1 account disabled because of abuse
+policy 550 Mailbox disabled for receiving mail from external senders
+policy 550 bounce address does not exist
+policy 550 user unknown in sender table
+content 550 invalid address in To header
+content 550 Message-ID is not valid: host does not exist
+content 550 URL domain does not exist
+content 550 5.1.2 domain in link not found
 policy 550 5.1.1 Access denied
 policy 550 5.1.1 Administrative prohibition
 policy 550 5.2.1 Delivery restricted by the recipient

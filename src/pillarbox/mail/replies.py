@@ -31,6 +31,7 @@ from .reply_texts import (
     BLOCKED,
     CONTENT,
     GREYLISTED,
+    HEADER,
     INBOX_RATE,
     INVALID_DOMAIN,
     MAILBOX_EXCEEDS,
@@ -201,6 +202,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(_SENDER, enhanced=r"1\.[78]"),
     Row(_SENDER, text=SENDER),
     Row(_SENDER, text=SENDER_OTHERWISE),
+    Row(_CONTENT, text=HEADER),
     Row(_POLICY, text=RELAYING),
     Row(_POLICY, text=AUTHENTICATION),
     # Servers put the codes of a bad address on all sorts of refusals: the words must name no other cause.

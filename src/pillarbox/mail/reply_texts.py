@@ -86,11 +86,23 @@ SENDER: Final = _any(
     r"\b(?:user|account|mailbox)\b.{0,40}\b(?:disabled|suspended|blocked|allowed|permitted|authori[sz]ed)\b"
     r".{0,15}\b(?:from|for|to) (?:send|submit|relay|out|smtp|us)",
     r"\byou(?:'re| are)? (?:have been |are )?(?:not|unknown|banned|no longer)\b",
+    r"\b(?:sending|originating|author) domain\b|\bbounce address\b|\bsender (?:table|map|access)\b",
+    r"\bmail from (?:this|your|the) (?:user|account|address|domain|host|server)\b",
+    r"\b(?:external|unknown|outside|unauthori[sz]ed|untrusted) (?:senders?|sources?|origins?|addresses)\b",
+    r"(?:because of|due to|for) (?:abus|spamming)",
     r"call-?(?:out|back)\b",
     r"back.?scatter",
     r"\byour (?:email |e-mail |mail |smtp |user |daily |hourly |monthly |sending |relay )*"
     r"(?:account|address|domain|ip|server|host|mailbox|plan|subscription|quota|limit)\b",
 )
+
+HEADER: Final = _any(
+    r"\b(?:invalid|bad|missing|malformed|duplicate|illegal|no)\b.{0,40}\bheaders?\b",
+    r"\bheaders?\b.{0,40}\b(?:invalid|bad|missing|malformed|not|unknown|illegal)\b",
+    r"\bmessage.?id\b.{0,15}\b(?:invalid|missing|malformed|not|unknown)\b|\buser.agent\b",
+    r"\b(?:url|link)\b.{0,30}\b(?:not|unknown|invalid|exist)|\b(?:in|of) (?:a |the )?(?:url|link|body)\b",
+)
+"""What is wrong with the mail itself; addresses and domains in it are not the recipient's."""
 
 SENDER_OTHERWISE: Final = reply_languages.SENDER
 """The same in other languages."""
@@ -105,7 +117,7 @@ RELAYING: Final = _any(
 
 AUTHENTICATION: Final = _any(
     r"\b(?:spf|dkim(?!-sig)|dmarc|domainkeys?)\b",
-    r"\b(?:un)?authenticat|\blog ?in\b|password|credential",
+    r"\b(?:un)?authenticat|\bsmtp.auth\b|\blog ?in\b|password|credential",
 )
 
 OUT_OF_ORDER: Final = _any(
