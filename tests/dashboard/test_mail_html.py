@@ -249,6 +249,8 @@ def test_text_cannot_take_the_place_of_a_picture() -> None:
     marks = "".join(f' src="data:image/png;base64,{n}"' for n in range(100))
     shown = mail_html.clean(f"<p>{marks}</p><img src=cid:a>", lambda cid: "/x")
     assert shown.body.count("/x") == 1
+    longer = f"<img src='{PICTURE}{'A' * 100}&#57;&#57;'><img src=cid:a>"
+    assert mail_html.clean(longer, lambda cid: "/x").body.count('src="/x"') == 1
 
 
 def test_large_pictures_in_the_html_do_not_make_it_large() -> None:

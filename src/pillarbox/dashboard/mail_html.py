@@ -192,7 +192,7 @@ class _Judge:
     def __init__(self, mark: str) -> None:
         self._pictures: list[Picture] = []
         self._mark = f"data:image/png;base64,{mark}"
-        self._place = re.compile(rf' src="{re.escape(self._mark)}([0-9]+)"')
+        self._place = re.compile(rf' src="{re.escape(self._mark)}([0-9]+)="')
         self.left_out = 0
 
     def held(self, data: str) -> str:
@@ -232,7 +232,8 @@ class _Judge:
 
     def _placed(self, picture: Picture) -> str:
         self._pictures.append(picture)
-        return f"{self._mark}{len(self._pictures) - 1}"
+        # Ends in what is no digit: entities behind the picture may stand for more of them.
+        return f"{self._mark}{len(self._pictures) - 1}="
 
 
 def _body_style(attributes: Mapping[str, str]) -> str:
