@@ -7,6 +7,9 @@ from typing import Any
 from kit import probe_routes
 from kit.client import door
 from kit.described import Description
+from pillarbox.app import ROUTES, WEBHOOKS
+from pillarbox.emails import parse
+from pillarbox.kernel.openapi import document
 from pillarbox.kernel.routing import Access
 
 
@@ -64,3 +67,52 @@ async def test_answers_have_the_documented_keys(database_url: str) -> None:
             assert list(full) == list(schemas["FullDomain"]["properties"])
             keys = (await client.get("/api-keys")).json()
             assert list(keys["data"][0]) == list(schemas["ApiKeyItem"]["properties"])
+
+
+def described(method: str, path: str) -> tuple[Description, dict[str, Any]]:
+    description = Description(document(ROUTES, "https://mail.harbor.example", WEBHOOKS))
+    return description, description.operation(method, path)
+
+
+def parameter(operation: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in operation["parameters"] if one["name"] == name)
+    return found
+
+
+def test_what_is_said_of_requests_is_what_the_parser_asks_for() -> None:
+    description, operation = described("POST", "/emails")
+    assert description.document["servers"] == [{"url": "https://mail.harbor.example"}]
+    send = description.resolved(operation["requestBody"]["content"]["application/json"]["schema"])
+    fields = send["properties"]
+    assert send["required"] == ["to"]
+    assert fields["subject"]["maxLength"] == parse.MOST_SUBJECT
+    assert fields["tags"]["maxItems"] == parse.MOST_TAGS
+    assert [kind.get("maxItems") for kind in fields["cc"]["anyOf"]] == [None, parse.MOST_RECIPIENTS, None]
+    attached = description.resolved(fields["attachments"]["items"])["properties"]
+    assert {"const": False} in attached["filename"]["anyOf"]
+    assert {"content_id", "inline_content_id"} <= set(attached)
+    _, batch = described("POST", "/emails/batch")
+    assert parameter(batch, "x-batch-validation")["schema"]["enum"] == ["strict", "permissive"]
+    _, shared = described("GET", "/shared")
+    assert parameter(shared, "token")["in"] == "query"
+    _, events = described("GET", "/webhooks/{webhook_id}/events")
+    assert parameter(events, "after")["schema"]["pattern"].startswith("^msg_")
+
+
+def test_every_status_that_a_handler_gives_by_itself_is_there() -> None:
+    for method, path, statuses in (
+        ("POST", "/domains/claim", {"200", "201"}),
+        ("GET", "/files/{token}", {"200", "206", "403", "404", "416"}),
+        ("GET", "/shared", {"200", "404", "410"}),
+        ("POST", "/emails", {"200", "400", "401", "403", "404", "409", "413", "415", "422", "429", "451"}),
+    ):
+        _, operation = described(method, path)
+        assert statuses <= set(operation["responses"]), path
+
+
+def test_what_may_be_left_out_is_not_required() -> None:
+    description, _ = described("GET", "/domains")
+    schemas = description.document["components"]["schemas"]
+    for name in ("CreatedDomain", "DomainItem", "FullDomain"):
+        assert set(schemas[name]["properties"]) - set(schemas[name]["required"]) == {"tracking_subdomain"}
+    assert "additionalProperties" not in schemas["NewDomain"], "unknown fields of a request are ignored"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,11 @@ async def sweep(pillarbox: World, examples: int) -> dict[str, str]:
     schema.config.update(base_url=pillarbox.url)
     wrong: dict[str, str] = {}
     for entry in sorted([*ROUTES, *CAPTURE_ROUTES], key=lambda one: one.method == "DELETE"):
-        ids = [{}, await ids_of(pillarbox, team, entry)] if entry.parameters else [{}]
-        for known in ids:
-            operation = schema[entry.path][entry.method]
-            fault = await asyncio.to_thread(tried, operation, known, token_of(team, entry), examples)
+        ids = await ids_of(pillarbox, team, entry) if entry.parameters else {}
+        for known in (ids, {}) if ids and examples > FEW else (ids,):
+            modes = MODES if has_faults(entry, known) else {GenerationMode.POSITIVE: CHECKS}
+            trial = Trial(schema[entry.path][entry.method], known, token_of(team, entry), modes, examples)
+            fault = await asyncio.to_thread(trial.fault)
             if fault:
                 wrong[label(entry)] = fault
     return wrong
@@ -102,26 +104,42 @@ async def ids_of(pillarbox: World, team: Team, entry: Route) -> dict[str, str]:
     return await made_for(team, entry)
 
 
-def tried(operation: Any, known: dict[str, str], token: str | None, examples: int) -> str:
-    """What schemathesis has to say against the operation; "" for nothing."""
-    fixed = {
-        "path_parameters": known or None,
-        "headers": {} if token is None else {"authorization": f"Bearer {token}"},
-        "query": {"wait": 0} if operation.path == "/capture.json" else None,
-    }
-    session = requests.Session()
-    for mode, checks in MODES.items():
-        made = operation.as_strategy(generation_mode=mode, **fixed)
-        try:
-            given(case=made)(settings(PROFILE, max_examples=examples)(asked(session, checks)))()
-        except Unsatisfiable:
-            continue  # nothing in it can be invalid
-        except (Exception, FailureGroup) as wrong:
-            return f"{mode.value}: {type(wrong).__name__}: {wrong}"
-    return ""
+def has_faults(entry: Route, known: dict[str, str]) -> bool:
+    """Whether there is anything in a request that may be invalid."""
+    return bool(entry.query or entry.body or entry.headers or (entry.parameters and not known))
 
 
-def asked(session: requests.Session, checks: list[Any]) -> Callable[[Any], None]:
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Some requests to one operation."""
+
+    operation: Any
+    known: dict[str, str]
+    token: str | None
+    modes: dict[GenerationMode, list[Any]]
+    examples: int
+
+    def fault(self) -> str:
+        """What schemathesis has to say against the answers; "" for nothing."""
+        fixed = {
+            "path_parameters": self.known or None,
+            "headers": {} if self.token is None else {"authorization": f"Bearer {self.token}"},
+            "query": {"wait": 0} if self.operation.path == "/capture.json" else None,
+        }
+        with requests.Session() as session:
+            for mode, checks in self.modes.items():
+                made = self.operation.as_strategy(generation_mode=mode, **fixed)
+                ask = settings(PROFILE, max_examples=self.examples)(asking(session, checks))
+                try:
+                    given(case=made)(ask)()
+                except Unsatisfiable:
+                    continue  # nothing in it can be invalid
+                except (Exception, FailureGroup) as wrong:
+                    return f"{mode.value}: {type(wrong).__name__}: {wrong}"
+        return ""
+
+
+def asking(session: requests.Session, checks: list[Any]) -> Callable[[Any], None]:
     def ask(case: Any) -> None:
         case.call_and_validate(session=session, checks=checks)
 

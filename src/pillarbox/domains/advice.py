@@ -77,23 +77,28 @@ def advised(case: Case, answers: Sequence[tuple[Clue, Sighting]] = ()) -> tuple[
     expected, (match, sighting) = case.expected, case.verdict
     if match is Match.MATCH:
         fair = fits(expected, sighting.values)
-        return _worded(case, *(warned(expected, sighting.values) if fair else ()))
+        return _worded(case, *(warned(expected, sighting.values) if fair else ()), *_unused(case))
     if match is Match.UNKNOWN:
         return _worded(case, Diagnosis("trouble", {"found": sighting.detail or "no reason is known"}))
     if sighting.through and expected.kind is not Kind.TRACKING:
         code = "cname_dangling" if sighting.said is Said.NO_NAME else "cname_beside"
         return _worded(case, Diagnosis(code, {"place": sighting.through[0]}))
     if match is Match.ABSENT:
-        return _worded(case, _absent(case, answers))
+        return _worded(case, _absent(case, answers), *_unused(case))
     wrong = diagnosed(Wrong(expected, sighting.values, case.domain, case.old_keys))
     wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(sighting.values)]
-    return _worded(case, *wild[:1], wrong)
+    return _worded(case, *wild[:1], wrong, *_unused(case))
 
 
 def not_ours(domain: str) -> Advice:
     """The advice where another team owns the name."""
     words = ADVICE[OWNED_ELSEWHERE]
     return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
+
+
+def _unused(case: Case) -> list[Diagnosis]:
+    """Opens and clicks are not tracked yet: the record is verified, and nothing uses it."""
+    return [Diagnosis("not_tracked_yet")] if case.expected.kind is Kind.TRACKING else []
 
 
 def _absent(case: Case, answers: Sequence[tuple[Clue, Sighting]]) -> Diagnosis:

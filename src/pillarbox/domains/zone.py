@@ -19,6 +19,9 @@ DMARC: Final = "v=DMARC1; p=none;"
 LONGEST_STRING: Final = 255
 UNCHECKED: Final = "-"
 
+NOT_TRACKED_YET: Final = (
+    "opens and clicks are not tracked in this release; the record is verified and not used"
+)
 KEY_NOTES: Final = {
     KeyState.WAITING: "publish it: this key signs as soon as it is seen",
     KeyState.RETIRING: "keep it until {until}: mail signed with it may be under way",
@@ -109,6 +112,7 @@ def _line(record: Record, domain: Domain) -> ZoneLine:
         record.value.strip('"') if record.type == "TXT" else record.value,
         record.priority if isinstance(record.priority, int) else None,
         record.status,
+        NOT_TRACKED_YET if record.record == "Tracking" else "",
     )
 
 
