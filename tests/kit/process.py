@@ -26,6 +26,7 @@ from pillarbox.emails.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.faults import VARIABLE
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.secrets_door import ask
 from pillarbox.teams import bootstrap
 
 KEY = "re_harbor01_abcdefghijklmnopqrstuvwx"
@@ -93,8 +94,8 @@ class Served:
 
     @property
     def database_url(self) -> str:
-        note: dict[str, str] = json.loads((self.data / "run" / "supervisor.json").read_text())
-        return note["database_url"]
+        url: str = ask(self.data)["settings"]["database_url"]
+        return url
 
     def workers(self) -> list[int]:
         return [pid for pid in children_of(self.process.pid) if b"pillarbox.worker" in command_of(pid)]

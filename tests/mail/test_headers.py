@@ -180,7 +180,7 @@ def test_no_writer_lets_a_line_end_or_control_character_through(bad: str) -> Non
         lambda: headers.message_ids("Message-ID", [f"<a{bad}@x.example>"]),
         lambda: headers.check_custom_header("X-Note", value),
         lambda: headers.check_custom_header(f"X{bad}", "a"),
-        lambda: headers.check_content_id(value),
+        lambda: headers.content_id(value),
     ]
     for write in writers:
         with pytest.raises(HeaderError):

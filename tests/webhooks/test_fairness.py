@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from uuid import UUID, uuid4
 
 from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, hangs, receiver
 from kit.world import world
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.lanes import Lane, Lanes
 
 HANGING = 100
 GOOD = 40
@@ -57,3 +60,39 @@ async def test_one_team_with_much_does_not_keep_out_another(database_url: str, t
             async with asyncio.timeout(30):
                 while len(crowded.arrivals) < 2500:
                     await asyncio.sleep(0.05)
+
+
+def test_new_endpoints_that_hang_leave_slots_to_another_team() -> None:
+    """Nobody knows yet that they hang: each team leaves as much of their half free as it takes."""
+    lanes, teams = Lanes(60), [UUID(int=number) for number in range(1, 5)]
+    for team in teams[:2]:
+        fill(lanes, team, 100)
+        begun(lanes)
+        assert lanes.running < 30
+    fill(lanes, teams[2], 1)
+    assert [lane.place[0] for lane in begun(lanes)] == [teams[2]]
+    known = fill(lanes, teams[3], 1)[0]
+    [lane] = begun(lanes)
+    assert lane is known
+    lanes.finish(lane, Answer(200, ""), 0.0)
+    for _ in range(8):
+        lanes.add(lane.place, lane.endpoint, [delivery()], 0.0)
+    assert begun(lanes), "who answers has slots of its own"
+
+
+def fill(lanes: Lanes, team: UUID, endpoints: int) -> list[Lane]:
+    endpoint = Endpoint.__new__(Endpoint)
+    places = [(team, uuid4()) for _ in range(endpoints)]
+    return [lanes.add(place, endpoint, [delivery(), delivery()], 0.0) for place in places]
+
+
+def begun(lanes: Lanes) -> list[Lane]:
+    found: list[Lane] = []
+    while (taken := lanes.take()) is not None:
+        if taken[0] not in found:
+            found.append(taken[0])
+    return found
+
+
+def delivery() -> Delivery:
+    return Delivery.__new__(Delivery)

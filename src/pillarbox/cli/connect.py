@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from pillarbox.kernel.data_folder import FolderError, FolderInUse, locked, read_
 from pillarbox.kernel.db import open_pool
 from pillarbox.kernel.embedded import EmbeddedPostgres
 from pillarbox.kernel.migrate import migrate_url, refuse_unmigrated_url
+from pillarbox.kernel.secrets_door import ask
 from pillarbox.kernel.supervisor import postgres_folder
 
 Data = Annotated[
@@ -118,21 +119,21 @@ async def database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | N
         note = read_note(settings.data)
         if note is None:
             raise
-    url = settings.database_url or note["database_url"]
+    secrets = ask(settings.data)["settings"]
+    url = settings.database_url or note["database_url"] or secrets["database_url"]
     await refuse_unmigrated_url(url)
-    yield joined(settings, note, url), note
+    yield joined(settings, note, secrets, url), note
 
 
-def joined(settings: Settings, note: Note, url: str) -> Settings:
+def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str) -> Settings:
     """The settings that the running server was started with, however this command was started; where the
     folder is and how to log is the command's own."""
-    theirs = note.get("settings") or settings.given
     return settings_of(
         {
-            **{name: text for name, text in theirs.items() if text is not None and name not in OWN},
+            **{name: text for name, text in note["settings"].items() if name not in OWN},
+            **secrets,
             **{name: text for name, text in settings.given.items() if name in OWN},
             "database_url": url,
-            "secret_key": note["secret_key"],
             "public_url": note["public_url"],
         }
     )

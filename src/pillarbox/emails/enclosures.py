@@ -11,6 +11,7 @@ from typing import Any
 from pillarbox.emails.outgoing import NewAttachment
 from pillarbox.kernel.problems import InvalidAttachment, InvalidField
 from pillarbox.mail.attachments import clean_filename, parse_content_type
+from pillarbox.mail.headers import HeaderError, content_id
 
 MOST = 100
 MOST_BASE64 = 40 * 1024 * 1024
@@ -226,8 +227,11 @@ def _cid(item: Mapping[str, Any], field: str) -> str | None:
         return None
     if not isinstance(value, str) or len(value) > MOST_CID or _BAD_CID.search(value):
         raise InvalidField(f"{field}.{name}", f"Use 1 to {MOST_CID} characters without spaces, `<` and `>`.")
-    if not value.isascii():
-        raise InvalidField(f"{field}.{name}", "Use ASCII characters.")
+    try:
+        content_id(value)
+    except HeaderError:
+        # What the composer cannot write is refused here; an encoded word may hide a line end.
+        raise InvalidField(f"{field}.{name}", "Use printable ASCII characters, no encoded words.") from None
     return value
 
 

@@ -40,7 +40,9 @@ from pillarbox.kernel.migrate import migrations_in as known_migrations
 from pillarbox.kernel.nursery_process import FACTORY, NurseryProcess
 from pillarbox.kernel.pgfiles import ProgramsError
 from pillarbox.kernel.process import reap_orphans
+from pillarbox.kernel.secrets_door import SecretsDoor
 from pillarbox.kernel.setting_kinds import HostPort, Role, RouteKind
+from pillarbox.kernel.setting_table import SETTINGS
 from pillarbox.kernel.tallies import Sheet
 from pillarbox.kernel.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 
@@ -56,6 +58,8 @@ WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
 FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
 """Makes the first team if there is none; the API key to print once, or None."""
+
+SECRET_SETTINGS = frozenset(setting.name for setting in SETTINGS if setting.secret)
 
 SENTENCES = (
     ConfigError,
@@ -110,6 +114,7 @@ class Supervisor:
         self._keeping_postgres: asyncio.Task[None] | None = None
         self._figures: Figures | None = None
         self._workers: Workers | None = None
+        self._secrets_door: SecretsDoor | None = None
         self._stop = asyncio.Event()
         self._token = secrets.token_urlsafe(24)
 
@@ -166,6 +171,8 @@ class Supervisor:
         ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
         self._settings = self._settings.replacing(database_url=url, secret_key=ring)
         await self._prepare_database(url)
+        self._secrets_door = SecretsDoor(self._settings.data, self._secrets())
+        await self._secrets_door.open()
         write_note(self._settings.data, self._note())
         await self._workers_ready(replace(hand_over, settings=self._settings))
         self._announce()
@@ -282,16 +289,19 @@ class Supervisor:
         return f"{local_url(self._settings)}/capture?token={self._token}"
 
     def _note(self) -> dict[str, object]:
+        """What a file may say; the rest is told by the door for secrets."""
         return {
             "pid": os.getpid(),
-            "database_url": self._settings.database_url,
-            "secret_key": self._settings.secret_key,
+            "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._doors else None,
             "public_url": self._settings.public_url,
-            "capture": self._capture_link(),
             "doors": list(self._doors),
-            "settings": {**self._settings.given, "initial_api_key": None},
+            "settings": {n: text for n, text in self._settings.given.items() if n not in SECRET_SETTINGS},
         }
+
+    def _secrets(self) -> dict[str, object]:
+        given = self._settings.given
+        return {"settings": {n: given[n] for n in SECRET_SETTINGS - {"initial_api_key"} if n in given}}
 
     async def _close(self) -> None:
         """The doors, then the workers, then the database they need."""
@@ -300,6 +310,8 @@ class Supervisor:
             door.close()
         if self._workers:
             await self._workers.stop(DRAIN_SECONDS)
+        if self._secrets_door:
+            self._secrets_door.close()
         if self._keeping_postgres:
             self._keeping_postgres.cancel()
         if self._postgres:

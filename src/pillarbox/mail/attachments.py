@@ -52,7 +52,10 @@ def parse_content_type(text: str) -> str:
     kind = f"{found[1]}/{found[2]}".lower()
     if kind.startswith("multipart/"):
         raise ValueError("A multipart content type is not accepted for an attachment.")
-    return kind + "".join(_parameters(text.strip(" \t"), found.end()))
+    kind += "".join(_parameters(text.strip(" \t"), found.end()))
+    if "=?" in kind:
+        raise ValueError("An encoded word is not accepted in a content type.")
+    return kind
 
 
 def _parameters(text: str, at: int) -> Iterator[str]:
@@ -107,8 +110,7 @@ def part(attachment: Attachment, inline: bool) -> tuple[list[bytes], Encoded | W
         ),
     ]
     if attachment.cid is not None:
-        headers.check_content_id(attachment.cid)
-        fields.append(headers.structured("Content-ID", f"<{attachment.cid}>"))
+        fields.append(headers.content_id(attachment.cid))
     return fields, encoded
 
 

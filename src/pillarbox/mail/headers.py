@@ -166,13 +166,14 @@ def filter_custom(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ..
     return tuple(kept.values())
 
 
-def check_content_id(cid: str) -> None:
-    """Raise HeaderError unless `cid` (without angle brackets) may stand in a Content-ID."""
+def content_id(cid: str) -> bytes:
+    """The Content-ID of a part; `cid` has no angle brackets."""
     if len(cid) > LONGEST_CONTENT_ID or not _CONTENT_ID.fullmatch(cid):
         raise HeaderError(
             f"A content id must have 1 to {LONGEST_CONTENT_ID} printable ASCII characters "
             "without spaces and angle brackets."
         )
+    return structured("Content-ID", f"<{cid}>")
 
 
 def _clean(name: str, value: str) -> str:

@@ -1,13 +1,14 @@
 """Who goes next: bounded slots per webhook, served in turn over teams and, inside a team, over webhooks.
 
 A lane is what this process has in memory of one webhook. It begins with a few slots, gets one more with
-every answer up to ten, and one alone while its endpoint does not answer. Endpoints that do not answer
-together never have more than half of all slots.
+every answer up to ten, and one alone while its endpoint does not answer. Endpoints that do not answer, or
+have not answered yet, together never have more than half of all slots; and of that half a team gets another
+slot only while it has fewer than are left there: many new endpoints that hang keep no other team waiting.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -34,12 +35,20 @@ class Lane:
     slots: int = FIRST_SLOTS
     running: int = 0
     silent: bool = False
+    proven: bool = False
+    """Whether the endpoint has answered."""
+
     more: bool = False
     listed: bool = False
     waiting: deque[Delivery] = field(default_factory=deque)
     answered: int = 0
     counted_from: float = 0.0
     rate: float = 0.0
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nobody knows that the endpoint answers."""
+        return self.silent or not self.proven
 
     @property
     def window(self) -> int:
@@ -51,6 +60,7 @@ class Lane:
     def note(self, answer: Answer, now: float) -> None:
         """Learn from an attempt that ended."""
         self.silent = answer.hung
+        self.proven = self.proven or not answer.hung
         self.slots = 1 if answer.hung else min(MOST_SLOTS, self.slots + 1)
         self.answered += 1
         if now - self.counted_from >= MEASURE_SECONDS:
@@ -66,8 +76,9 @@ class Lanes:
         self._lanes: OrderedDict[Place, Lane] = OrderedDict()
         self._teams: deque[UUID] = deque()
         self._turns: dict[UUID, deque[Lane]] = {}
+        self._doubtful_of: Counter[UUID] = Counter()
         self.running = 0
-        self.silent_running = 0
+        self.doubtful_running = 0
 
     def wants(self, place: Place) -> int:
         """How many deliveries of a webhook can be taken now; where that is none it is asked again as soon
@@ -76,7 +87,7 @@ class Lanes:
         if lane is None:
             return FIRST_SLOTS * 2
         window, here = lane.window, lane.running + len(lane.waiting)
-        if here <= window // 2 and not (lane.silent and self._is_crowded()):
+        if here <= window // 2 and not (lane.silent and self._is_crowded(place[0])):
             return window - here
         lane.more = True
         return 0
@@ -121,11 +132,11 @@ class Lanes:
         """Free the slot of a delivery that `take` gave; None where nothing was tried."""
         lane.running -= 1
         self.running -= 1
-        self.silent_running -= lane.silent
-        was = lane.silent
+        was = lane.is_doubtful
+        self._count(lane, -was)
         if answer is not None:
             lane.note(answer, now)
-            self.silent_running += lane.running * (lane.silent - was)
+            self._count(lane, lane.running * (lane.is_doubtful - was))
         self._list(lane)
 
     def drain(self) -> list[Delivery]:
@@ -139,7 +150,7 @@ class Lanes:
         delivery = lane.waiting.popleft()
         lane.running += 1
         self.running += 1
-        self.silent_running += lane.silent
+        self._count(lane, lane.is_doubtful)
         self._list(lane)
         return lane, delivery
 
@@ -150,16 +161,25 @@ class Lanes:
             lane.listed = False
             if not lane.waiting or lane.running >= lane.slots:
                 continue
-            if lane.silent and self._is_crowded():
+            if lane.is_doubtful and self._is_crowded(lane.place[0]):
                 lane.listed = True
                 turns.append(lane)
                 continue
             return lane
         return None
 
-    def _is_crowded(self) -> bool:
-        """Whether endpoints that do not answer have their half."""
-        return self.silent_running >= self._most_running // 2
+    def _count(self, lane: Lane, change: int) -> None:
+        """So many more attempts at endpoints of which nobody knows that they answer."""
+        team = lane.place[0]
+        self.doubtful_running += change
+        self._doubtful_of[team] += change
+        if not self._doubtful_of[team]:
+            del self._doubtful_of[team]
+
+    def _is_crowded(self, team: UUID) -> bool:
+        """Whether endpoints that may not answer have their half, or the team its part of that."""
+        left = self._most_running // 2 - self.doubtful_running
+        return left <= 0 or self._doubtful_of[team] >= left
 
     def _forget_one(self) -> None:
         """What was learned of endpoints is kept of the latest ones."""
