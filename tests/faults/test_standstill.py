@@ -6,6 +6,7 @@ Every door answers in bounded time, and when the database goes on so does everyt
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ import httpx
 
 from kit.frozen import Freezable, freezable
 from kit.postman import receiving_domain
-from kit.process import reconciled
+from kit.process import environment, reconciled
 from kit.sink import Sink
 from kit.smtp_door import Dialog, dialog
 from kit.submitting import Doors, letter, plain, submission
@@ -24,6 +25,7 @@ from kit.world import Team, mail
 BOUND = 10.0
 HEALTH_BOUND = 1.0
 SLACK = 3.0
+COMMAND_SECONDS = 60.0
 """For a machine that is busy with other things."""
 
 RAW = b"From: a@quay.example\r\nTo: x@harbor.example\r\nSubject: Berth\r\n\r\nReady\r\n.\r\n"
@@ -170,3 +172,24 @@ async def goes_on(team: Team, doors: Doors) -> None:
         assert await said(client, RAW) == "250"
     received = (await team.get("/emails/receiving")).json()["data"]
     assert len(received) == 1, "the message that was answered 451 and came again is stored once"
+
+
+async def test_a_command_says_that_the_database_does_not_answer(tmp_path: Path) -> None:
+    async with freezable(tmp_path) as postgres:
+        with postgres.frozen():
+            command = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "pillarbox",
+                "queue",
+                "--data",
+                str(tmp_path / "data"),
+                "--database-url",
+                postgres.url,
+                env=environment(),
+                stderr=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            _, said = await asyncio.wait_for(command.communicate(), COMMAND_SECONDS)
+        assert command.returncode == 1
+        assert said.decode() == "pillarbox: The database cannot be used: it does not answer in time.\n"

@@ -166,3 +166,29 @@ async def test_the_limit_of_one_caller_is_not_that_of_the_flush() -> None:
         await commits.submit("a")
         assert time_limit.current() is limit
     assert found == [None]
+
+
+async def test_the_limits_of_flushes_that_run_at_once_are_their_own() -> None:
+    """What one of them sets for itself neither reaches the others nor stays behind."""
+    seen: list[object] = []
+    inside, done = asyncio.Event(), asyncio.Event()
+
+    async def limited(batch: Sequence[str]) -> list[str | BaseException]:
+        with TimeLimit(1.0):
+            inside.set()
+            await done.wait()
+        return list(batch)
+
+    async def background(batch: Sequence[str]) -> list[str | BaseException]:
+        seen.append(time_limit.current())
+        return list(batch)
+
+    one: GroupCommit[str, str] = GroupCommit(limited)
+    other: GroupCommit[str, str] = GroupCommit(background)
+    first = asyncio.create_task(one.submit("a"))
+    await inside.wait()
+    await other.submit("b")
+    done.set()
+    await first
+    await other.submit("c")
+    assert seen == [None, None]

@@ -118,8 +118,9 @@ class Folder:
 
         A cancelled caller leaves only when it is done with its file, or it hangs.
         """
-        if len(self._hanging) >= THREADS:
-            raise BlobsSilent
+        hanging = tuple(self._hanging)
+        if len(hanging) >= THREADS:
+            raise _Hanging(hanging[0])
         running = self._threads.submit(_disk, work)
         job = asyncio.wrap_future(running)
         self._jobs.add(job)

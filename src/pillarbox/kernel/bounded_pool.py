@@ -31,6 +31,25 @@ CANCEL_SECONDS: Final = 5.0
 _cancels: set[asyncio.Task[None]] = set()
 
 
+def _told_apart(name: str) -> Any:
+    """A method of asyncpg's connection whose exceptions tell a lost connection from a wrong value."""
+    method = getattr(asyncpg.Connection, name)
+
+    async def told_apart(self: Stateless, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(self, *args, **kwargs)
+        except WrongValue as wrong:
+            # An InterfaceError to asyncpg, as if the connection were to blame.
+            raise asyncpg.DataError(str(wrong)) from wrong
+        except AttributeError as wrong:
+            # Lost between two steps of one statement, asyncpg stumbles over a protocol that is None.
+            if self.is_closed():
+                raise asyncpg.ConnectionDoesNotExistError("the connection was lost") from wrong
+            raise
+
+    return told_apart
+
+
 class Stateless(asyncpg.Connection):
     """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
     would cost every statement a second round trip."""
@@ -47,13 +66,11 @@ class Stateless(asyncpg.Connection):
     def get_reset_query(self) -> str:
         return ""
 
-    async def _execute(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            execute = super()._execute  # type: ignore[misc]
-            return await execute(*args, **kwargs)
-        except WrongValue as wrong:
-            # An InterfaceError to asyncpg, as if the connection were to blame.
-            raise asyncpg.DataError(str(wrong)) from wrong
+    _execute = _told_apart("_execute")
+    _executemany = _told_apart("_executemany")
+    _prepare = _told_apart("_prepare")
+    _copy_in = _told_apart("_copy_in")
+    _copy_out = _told_apart("_copy_out")
 
     def abandon(self) -> None:
         """Close it now, whatever is going on; who waits for an answer hears that the connection is lost."""

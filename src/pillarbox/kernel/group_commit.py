@@ -19,7 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pillarbox.kernel import problems, time_limit
 from pillarbox.kernel.tallies import SECONDS, SIZES, Histogram
-from pillarbox.kernel.time_limit import UNLIMITED, Sweep
+from pillarbox.kernel.time_limit import Sweep, unlimited
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -110,7 +110,7 @@ class GroupCommit(Generic[Item, Result]):
             self._sweep.arm()
         if self._active < self._flushers:
             self._active += 1
-            task = asyncio.create_task(self._run(), context=UNLIMITED)
+            task = asyncio.create_task(self._run(), context=unlimited())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
         try:

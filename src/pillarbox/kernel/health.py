@@ -23,7 +23,7 @@ from pillarbox.kernel.http import Reply, Request
 from pillarbox.kernel.problems import DatabaseGone, Overloaded
 from pillarbox.kernel.room import Room
 from pillarbox.kernel.routing import Access, route
-from pillarbox.kernel.time_limit import UNLIMITED
+from pillarbox.kernel.time_limit import unlimited
 
 PATIENCE_SECONDS = 0.8
 QUESTION_SECONDS = 5.0
@@ -41,7 +41,7 @@ class DatabaseProbe:
     async def answers(self) -> bool:
         """Whether it answers within `PATIENCE_SECONDS`."""
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask(), context=UNLIMITED)
+            self._asking = asyncio.create_task(self._ask(), context=unlimited())
         done, _ = await asyncio.wait([self._asking], timeout=PATIENCE_SECONDS)
         return bool(done) and self._asking.result()
 

@@ -29,8 +29,9 @@ STEP: Final = 0.5
 MOST_SHARING: Final = 1000
 """Callers of one process that wait for results of others; the next one is refused at once."""
 
-UNLIMITED: Final = Context()
-"""For tasks that a request starts and that outlive it."""
+unlimited: Final = Context
+"""Makes the context of a task that a request starts and that outlives it. Each has its own: what one of them
+sets is no business of the others."""
 
 
 class TimeLimit:
