@@ -7,7 +7,7 @@ of it can end a property, open a comment or begin another result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pillarbox.mail import header_text, message_headers
 from pillarbox.mail.dkim_verify import Dkim
@@ -27,6 +27,7 @@ _UNSAFE = re.compile(r"[^\x20-\x7e]|[\"\\]")
 _COMMENT_MARK = re.compile(r"\\.|[()]", re.DOTALL)
 _ID = re.compile(r"(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;(]+))", re.DOTALL)
 _BLANKS = re.compile(r"\s*")
+_OWN_NAME = re.compile(rb"^authentication-results[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _OWN_FIELD = re.compile(
     rb"^(?:authentication-results)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?", re.IGNORECASE | re.MULTILINE
 )
@@ -77,11 +78,20 @@ def without_forged(raw: bytes, authserv_id: str) -> bytes:
     if NAME.lower().encode() not in raw[begin:end].lower():
         return raw
     kept, at = [], 0
-    for found in _OWN_FIELD.finditer(raw, begin, end):
+    for found in _own_fields(raw, begin, end):
         if forged(found[1], authserv_id):
             kept.append(raw[at : found.start()])
             at = found.end()
     return b"".join([*kept, raw[at:]]) if kept else raw
+
+
+def _own_fields(raw: bytes, begin: int, end: int) -> Iterator[re.Match[bytes]]:
+    for start, stop in message_headers.windows(raw, begin, end):
+        for name in _OWN_NAME.finditer(raw, start, stop):
+            # The field may go on behind the window.
+            found = _OWN_FIELD.match(raw, name.start(), end)
+            if found is not None:
+                yield found
 
 
 def _spf(found: Spf) -> str:

@@ -9,7 +9,7 @@ passed over: 1,000 fields, 256 KiB, 64 KiB of one value (standards, section 0).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -19,11 +19,11 @@ from pillarbox.mail.headers import MONTHS
 MOST_FIELDS = 1000
 LONGEST_BLOCK = 256 * 1024
 LONGEST_VALUE = 64 * 1024
+LINES_AT_ONCE = 64 * 1024
 MOST_IDS = 1000
 
 _FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
 _BLANK = re.compile(rb"[ \t]*\r?\n")
-_BLANK_LATER = re.compile(rb"\n\r?\n")
 _KNOWN_FIELD = re.compile(
     rb"\n(?=(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|in-reply-to|references|received|return-path"
     rb"|mime-version|dkim-signature|authentication-results|(?:arc|content|list|resent|x)-[!-9;-~]+)[ \t]*:)",
@@ -64,9 +64,10 @@ def split(raw: bytes, start: int, end: int) -> Block:
     fields: list[tuple[bytes, bytes]] = []
     at = start
     match = _FIELD.match
+    limit = min(end, start + LONGEST_BLOCK + 1)
     header_end: int | None = None
     while True:
-        found = match(raw, at, end)
+        found = match(raw, at, limit) or match(raw, at, min(end, at + LONGEST_BLOCK))
         if found is None and at < end and _BLANK.match(raw, at, end) is None:
             if header_end is None:
                 header_end = _header_end(raw, at, min(end, start + LONGEST_BLOCK))
@@ -74,8 +75,7 @@ def split(raw: bytes, start: int, end: int) -> Block:
         if found is None:
             break
         if len(fields) == MOST_FIELDS or found.end() - start > LONGEST_BLOCK:
-            later = _BLANK_LATER.search(raw, at, end)
-            return Block(fields, later.end() if later else end, False)
+            return Block(fields, _blank_later(raw, at, end), False)
         fields.append((found[1], found[2].rstrip(b"\r\n")))
         at = found.end()
     blank = _BLANK.match(raw, at, end)
@@ -84,14 +84,26 @@ def split(raw: bytes, start: int, end: int) -> Block:
 
 def _header_end(raw: bytes, at: int, end: int) -> int:
     """Behind the last line of the header; `at` where no empty line ends it."""
-    blank = _BLANK_LATER.search(raw, at, end)
-    return blank.start() + 1 if blank else at
+    blank = _blank(raw, at, end)
+    return blank[0] if blank else at
 
 
 def _next_field(raw: bytes, at: int, header_end: int) -> re.Match[bytes] | None:
     """The first field that every reader knows behind lines that are none."""
     known = _KNOWN_FIELD.search(raw, at, header_end) if at < header_end else None
     return _FIELD.match(raw, known.end(), header_end) if known else None
+
+
+def _blank(raw: bytes, start: int, end: int) -> tuple[int, int] | None:
+    """Where the first empty line begins and ends. Found by octets: a pattern takes ten times as long."""
+    found = [(raw.find(line, start, end), len(line)) for line in (b"\n\n", b"\n\r\n")]
+    return min([(at + 1, at + size) for at, size in found if at >= 0], default=None)
+
+
+def _blank_later(raw: bytes, start: int, end: int) -> int:
+    """What follows the first empty line."""
+    blank = _blank(raw, start, end)
+    return blank[1] if blank else end
 
 
 def split_message(raw: bytes) -> Block:
@@ -105,8 +117,19 @@ def extent(raw: bytes) -> tuple[int, int]:
     begin = _begin(raw)
     if _BLANK.match(raw, begin):
         return begin, begin
-    blank = _BLANK_LATER.search(raw, begin)
-    return begin, blank.start() + 1 if blank else len(raw)
+    blank = _blank(raw, begin, len(raw))
+    return begin, blank[0] if blank else len(raw)
+
+
+def windows(raw: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches of whole lines, so many octets at once that other threads may run in between."""
+    while begin < end:
+        near = raw.rfind(b"\n", begin, min(begin + LINES_AT_ONCE, end)) + 1
+        stop = near or raw.find(b"\n", begin, end) + 1 or end
+        if end - begin <= LINES_AT_ONCE:
+            stop = end
+        yield begin, stop
+        begin = stop
 
 
 def _begin(raw: bytes) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import binascii
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 LONGEST_LINE = 998
 BASE64_COLUMNS = 76
+PIECE = 256 * 1024
 _ASCII = bytes(range(128))
 
 Encoding = Literal["7bit", "quoted-printable", "base64"]
@@ -34,7 +36,17 @@ def encode_text(text: str) -> Encoded:
     # From here on quoted-printable is clearly longer than base64; below it the text stays half readable.
     if beyond_ascii * 4 > len(octets):
         return Encoded("base64", base64_lines(octets.replace(b"\n", b"\r\n")))
-    return Encoded("quoted-printable", binascii.b2a_qp(octets, istext=True).replace(b"\n", b"\r\n"))
+    return Encoded("quoted-printable", b"".join(_quoted_printable(octets)))
+
+
+def _quoted_printable(octets: bytes) -> Iterator[bytes]:
+    """In pieces of whole lines, so that other threads run in between."""
+    start = 0
+    while start < len(octets):
+        end = octets.find(b"\n", start + PIECE) + 1 if len(octets) - start > PIECE else len(octets)
+        end = end or len(octets)
+        yield binascii.b2a_qp(octets[start:end], istext=True).replace(b"\n", b"\r\n")
+        start = end
 
 
 def encode_octets(octets: bytes) -> Encoded:

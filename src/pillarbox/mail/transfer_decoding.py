@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Iterator
 from itertools import islice
 
 _BASE64_ONLY = bytes(
@@ -21,8 +20,8 @@ _UU_BEGIN = re.compile(rb"^begin[ \t]+[0-7]{3,4}[ \t]+([^\r\n]+)\r?\n", re.MULTI
 
 _LINE = re.compile(rb"[^\r\n]+")
 
-BLOCK = 1024 * 1024
-"""More than this is not decoded at once."""
+PIECE = 1024 * 1024
+"""Octets of base64 that are decoded at once."""
 MOST_PIECES = 100_000
 MOST_LINES = 1_000_000
 """What stands behind so many padded pieces of base64 or uuencoded lines is not decoded."""
@@ -58,26 +57,35 @@ def _base64(raw: bytes, start: int, end: int) -> bytes:
             pieces = _PADDING.split(raw[start:end])
             return b"".join([_loose_base64(piece) for piece in pieces])
         end = raw.find(b"\n", first_pad, end) + 1 or end
-    if end - start > BLOCK:
-        return b"".join(_base64_blocks(raw, start, end))
+    out, digits, at = _long_base64(raw, start, end if first_pad < 0 else first_pad)
+    rest = digits + raw[at:end]
     try:
-        return binascii.a2b_base64(memoryview(raw)[start:end])
+        out.append(binascii.a2b_base64(rest))
     except binascii.Error:
-        return _loose_base64(raw[start:end])
+        out.append(_loose_base64(rest))
+    return b"".join(out)
 
 
-def _base64_blocks(raw: bytes, start: int, end: int) -> Iterator[bytes]:
-    """The same in blocks, between which other threads may run."""
-    carry = b""
-    for at in range(start, end, BLOCK):
-        digits = carry + raw[at : min(at + BLOCK, end)].translate(None, _BASE64_ONLY)
-        whole = len(digits) - len(digits) % 4
-        carry = digits[whole:]
-        yield binascii.a2b_base64(digits[:whole])
-    yield _loose_base64(carry)
+def _long_base64(raw: bytes, start: int, end: int) -> tuple[list[bytes], bytes, int]:
+    """Most of a long text without padding, decoded in pieces so that other threads run in between: the
+    octets, up to three digits that wait for more, and from where on nothing was read."""
+    out: list[bytes] = []
+    digits = b""
+    while end - start > PIECE:
+        digits += raw[start : start + PIECE].translate(None, _BASE64_ONLY)
+        whole = len(digits) // 4 * 4
+        out.append(binascii.a2b_base64(digits[:whole]))
+        digits = digits[whole:]
+        start += PIECE
+    return out, digits, start
 
 
 def _loose_base64(text: bytes) -> bytes:
+    out, digits, at = _long_base64(text, 0, len(text))
+    return b"".join([*out, _short_base64(digits + text[at:])])
+
+
+def _short_base64(text: bytes) -> bytes:
     digits = text.translate(None, _BASE64_ONLY)
     digits = digits[: len(digits) - (len(digits) % 4 == 1)]
     return binascii.a2b_base64(digits + b"=" * (-len(digits) % 4))
