@@ -6,12 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
 
 from kit import probe_routes
 from kit.client import Door, door
 from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
 from pillarbox.kernel.pipeline import HttpSettings
-from pillarbox.kernel.uploads import UploadLimits
+from pillarbox.kernel.uploads import UploadLimits, Uploads
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -139,16 +142,21 @@ async def test_a_team_holds_its_share_and_no_more(database_url: str) -> None:
         assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_slowest_upload_goes_when_others_wait(database_url: str) -> None:
-    """Two teams have filled all the memory and stall: a third one waits for little more than their second."""
+async def test_the_slowest_upload_goes_when_others_wait(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two teams have filled more than half of the memory and stall: a third one waits for about a second."""
+    begun = watched(monkeypatch, "begin")
     async with clients(database_url, SMALL) as door:
-        first, second, third = [await door.api.team(name) for name in ("One", "Two", "Three")]
-        stalled = [await door.ask(team.token, 50 * MIB, b"x" * 400 * KIB) for team in (first, second)]
-        assert (await door.mail(third.token)).startswith(b"HTTP/1.1 200 ")
-        first_out = [asyncio.ensure_future(client.reader.readuntil(b"}")) for client in stalled]
-        done, rest = await asyncio.wait(first_out, timeout=1)
-        assert len(done) == 1, "one gave room enough"
+        teams = [await door.api.team(name) for name in ("One", "Two", "Three")]
+        stalled = [await door.ask(team.token, 360 * KIB, b"x" * 310 * KIB) for team in teams[:2]]
+        for _ in stalled:
+            await asyncio.wait_for(begun.get(), 5)
+        assert (await door.mail(teams[2].token)).startswith(b"HTTP/1.1 200 ")
+        answers = [asyncio.ensure_future(client.reader.readuntil(b"}")) for client in stalled]
+        done, rest = await asyncio.wait(answers, timeout=5, return_when=asyncio.FIRST_COMPLETED)
         assert "too slow" in refusal(done.pop().result())
+        assert rest, "one of them gave room enough"
         rest.pop().cancel()
 
 
@@ -197,26 +205,33 @@ async def test_who_waits_too_long_for_room_is_told(database_url: str) -> None:
         assert (await working.answer()).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_so_many_uploads_at_once(database_url: str) -> None:
+async def test_so_many_uploads_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than that are refused; who leaves makes room."""
+    begun, ended = watched(monkeypatch, "begin"), watched(monkeypatch, "end")
     async with clients(database_url, UploadLimits(uploads_of_team=2, body_seconds=PATIENT)) as door:
         team, other = await door.api.team(), await door.api.team("Other")
         first, second = [await door.ask(team.token, MIB, BODY[: 512 * KIB]) for _ in range(2)]
-        answer = await tried(door, team.token, b"503")
-        assert "Too many uploads" in refusal(answer)
+        for _ in (first, second):
+            await asyncio.wait_for(begun.get(), 5)
+        assert "Too many uploads" in refusal(await door.mail(team.token))
         assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+        await asyncio.wait_for(ended.get(), 5)
         small = await door.ask(team.token, 2, b"{}")
         assert (await small.answer()).startswith(b"HTTP/1.1 200 "), "what comes at once is no upload"
         first.writer.close()
-        await first.writer.wait_closed()
-        assert (await tried(door, team.token, b"200"))[9:12] == b"200"
-        second.writer.close()
+        await asyncio.wait_for(ended.get(), 5)
+        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
 
 
-async def tried(door: Clients, token: str, status: bytes) -> bytes:
-    """The first answer of that status: what other connections did has been seen by then."""
-    for _ in range(100):
-        answer = await door.mail(token)
-        if answer[9:12] == status:
-            break
-    return answer
+def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> asyncio.Queue[None]:
+    """Gets an item whenever that method of `Uploads` has returned."""
+    seen: asyncio.Queue[None] = asyncio.Queue()
+    done = getattr(Uploads, name)
+
+    def telling(*args: Any) -> Any:
+        answer = done(*args)
+        seen.put_nowait(None)
+        return answer
+
+    monkeypatch.setattr(Uploads, name, telling)
+    return seen

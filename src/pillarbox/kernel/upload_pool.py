@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterable
 
 PACE_SECONDS = 0.5
-FIRST_SECONDS = 1.0
-"""A pace is that of about the last half second; nobody is judged by the first second."""
+"""A pace is that of about the last half second."""
+
+STALLED_SECONDS = 1.0
+"""Whoever sends nothing for so long has stalled; nobody is judged earlier."""
 
 
 class Upload:
@@ -29,7 +31,7 @@ class Upload:
         self.turn: asyncio.Future[None] | None = None
         self.timer: asyncio.Timeout | None = None
         self.refusal: str | None = None
-        self._judged_from = now + FIRST_SECONDS
+        self._judged_from = now + STALLED_SECONDS
         self._waited = 0.0
         self._waits_since = now
         self._pace = 0.0
@@ -80,6 +82,8 @@ class Upload:
 
     def seconds_left(self, now: float) -> float:
         """How long the rest takes at the pace of late."""
+        if now - self._pace_at > STALLED_SECONDS:
+            return math.inf
         return (self.claim(self.held) - self.held) / max(self._pace_of(now), 1.0)
 
     def is_late(self, now: float) -> bool:
@@ -95,7 +99,7 @@ class Upload:
     def goes_on(self, now: float) -> None:
         """End to wait; what it did not send meanwhile does not make it slow."""
         self._waited = self.waited(now)
-        self.turn, self._judged_from = None, now + FIRST_SECONDS
+        self.turn, self._judged_from = None, now + STALLED_SECONDS
 
     def waited(self, now: float) -> float:
         """For how long it found no room, all in all."""
@@ -172,7 +176,7 @@ class Pool:
         if all(upload.is_waiting for upload in self.uploads):
             return min(self.uploads, key=lambda upload: upload.held, default=None)
         late = [upload for upload in self.uploads if upload.is_late(now)]
-        return max(late, key=lambda upload: upload.seconds_left(now), default=None)
+        return max(late, key=lambda upload: (upload.seconds_left(now), upload.held), default=None)
 
     def _rest(self, upload: Upload) -> int:
         return self._part(upload.claim(upload.held)) - self._part(upload.held)
