@@ -1,7 +1,7 @@
 """Inputs as large and as odd as can be, and a client that sends them from a process of its own.
 
-What makes and sends fifty megabytes takes processor time, which must not be mistaken for that of the server in
-the test's process. So this module imports nothing of the product, and its `Sender` works elsewhere.
+What makes and sends fifty megabytes takes processor time, which must not be mistaken for that of the server
+in the test's process. So this module imports nothing of the product, and its `Sender` works elsewhere.
 """
 
 from __future__ import annotations
