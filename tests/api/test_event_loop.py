@@ -141,7 +141,7 @@ async def test_no_body_of_any_route_holds_up_the_loop(
                     watch.now = f"{route.scope} {name} {shape}"
                     value, base = ("value", shape, size), BASES.get(route.path, {})
                     many = route.path == "/emails/batch"
-                    status = await client.ask_with(route.method, path_of(route), base, name, value, many)
+                    status = await client.ask_with(route.method, path_of(route), base, name, value, many=many)
                     assert status < 500, watch.now
 
 

@@ -40,13 +40,15 @@ def encode_text(text: str) -> Encoded:
 
 
 def _quoted_printable(octets: bytes) -> Iterator[bytes]:
-    """In pieces of whole lines, so that other threads run in between."""
-    start = 0
-    while start < len(octets):
-        end = octets.find(b"\n", start + PIECE) + 1 if len(octets) - start > PIECE else len(octets)
-        end = end or len(octets)
-        yield binascii.b2a_qp(octets[start:end], istext=True).replace(b"\n", b"\r\n")
-        start = end
+    """In pieces, so that other threads run in between: whole lines, or parts of a line that is very long."""
+    start, size = 0, len(octets)
+    while size - start > 2 * PIECE:
+        end = octets.find(b"\n", start + PIECE, start + 2 * PIECE) + 1
+        yield binascii.b2a_qp(octets[start : end or start + PIECE], istext=True).replace(b"\n", b"\r\n")
+        if not end:
+            yield b"=\r\n"
+        start = end or start + PIECE
+    yield binascii.b2a_qp(octets[start:], istext=True).replace(b"\n", b"\r\n")
 
 
 def encode_octets(octets: bytes) -> Encoded:
