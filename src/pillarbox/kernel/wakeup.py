@@ -13,6 +13,7 @@ import asyncpg
 
 from pillarbox.kernel.db import TROUBLE, open_connection
 from pillarbox.kernel.log import get
+from pillarbox.kernel.time_limit import unlimited
 
 log = get("wakeup")
 
@@ -33,7 +34,7 @@ class Bell:
         """Say that something was committed."""
         self._wanted = True
         if self._ringing is None or self._ringing.done():
-            self._ringing = asyncio.create_task(self._ring())
+            self._ringing = asyncio.create_task(self._ring(), context=unlimited())
 
     async def _ring(self) -> None:
         while self._wanted:
