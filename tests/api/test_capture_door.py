@@ -173,7 +173,8 @@ async def test_a_change_with_the_cookie_must_come_from_our_own_page(
                 deleted = await browser.delete("/capture.json", headers=headers)
                 assert error(deleted)[0] == 403, headers
             own = {"sec-fetch-site": "same-origin"}
-            for fields in ({}, {"form": "wrong"}, {"form": world.guard.derived("cookie")}):
+            many = {f"field{number}": "x" for number in range(20)}
+            for fields in ({}, {"form": "wrong"}, {"form": world.guard.derived("cookie")}, many):
                 refused = await browser.post("/capture/clear", data=fields, headers=own)
                 assert refused.status_code == 403, fields
             assert (await browser.get("/capture/clear", headers=own)).status_code == 405

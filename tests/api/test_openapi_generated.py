@@ -54,7 +54,7 @@ PROFILE = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-FEW, MANY = 2, 200
+FEW, MANY = 2, 50
 
 
 async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:

@@ -17,13 +17,19 @@ PermissionName = Annotated[
 DomainId = Annotated[
     Any,
     Meta(
-        extra_json_schema={"type": ["string", "null"], "format": "uuid", "description": "sending_access only"}
+        extra_json_schema={
+            "anyOf": [
+                {"type": "string", "format": "uuid"},
+                {"type": "null"},
+                {"description": "With `full_access` it is not read."},
+            ]
+        }
     ),
 ]
 
 
 class NewApiKey(Struct):
-    """`domain_id` is read only with `sending_access`, so it is not checked here."""
+    """`domain_id` is read only with `sending_access`; otherwise it may be anything."""
 
     name: Name
     permission: PermissionName = "full_access"

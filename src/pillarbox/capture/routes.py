@@ -34,6 +34,7 @@ ON_A_PAGE = 50
 SOURCE_SHOWN = 256 * 1024
 MOST_EVENTS = 200
 FORM_BYTES = 4096
+MOST_FIELDS = 10
 
 SANDBOX = "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
 LOCKED = {
@@ -253,7 +254,10 @@ async def clear(request: Request) -> Reply[Html]:
     for it (UI-06)."""
     guard = request.use(CaptureDoor)
     guard.admit_change(request)
-    fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=10)
+    try:
+        fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise ForeignPage from None
     if not guard.is_form_key(fields.get("form", [""])[-1]):
         raise ForeignPage
     await request.use(Capture).clear()

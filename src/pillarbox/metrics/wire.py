@@ -28,7 +28,7 @@ SHAPES = 64
 Granularity = Annotated[str, one_of(GRANULARITIES)]
 Metric = Annotated[str, one_of(METRICS)]
 Dimension = Annotated[str, one_of(DIMENSIONS)]
-SomeIds = Annotated[list[UUID], Meta(max_length=MOST_IDS)]
+SomeIds = Annotated[list[UUID], Meta(description=f"At most {MOST_IDS} different ids.")]
 
 COUNTS: list[tuple[str, Any, Any]] = [
     (name, (float if name in RATES else int) | UnsetType, UNSET) for name in METRICS
