@@ -13,10 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-import asyncpg
-
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Source
+from pillarbox.kernel.db import TROUBLE, Source
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.log import get
 from pillarbox.kernel.tallies import Counter
@@ -113,7 +111,7 @@ class ClockWatch:
     async def _is_done(self, work: Awaitable[None]) -> bool:
         try:
             await work
-        except (*GONE, asyncpg.PostgresError, TimeoutError) as trouble:
+        except TROUBLE as trouble:
             log.warning("clock.not_written", trouble=repr(trouble)[:200])
             return False
         return True
