@@ -24,9 +24,9 @@ from bench.kit.processes import Meter, shares
 from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
-from pillarbox.delivery.claims import BATCH, LEASE, PAIRS_PER_LOOK, START
 from pillarbox.delivery.queries import Pair, Share
-from pillarbox.kernel.db import BY_KEY
+from pillarbox.delivery.queue.claims import BATCH, LEASE, PAIRS_PER_LOOK, START
+from pillarbox.kernel.postgres.database import BY_KEY
 
 WAITING = 1_000_000
 WAITING_SHORT = 20_000

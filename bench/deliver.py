@@ -27,7 +27,7 @@ from bench.kit.signatures import fault_of
 from bench.kit.sinks import SmtpSink, StampSink, smtp_sink, stamp_sink
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.together import Statement, together
+from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.timeline.batch import Batch
 from pillarbox.timeline.queries import Belongs, appends
 from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, step
@@ -220,7 +220,7 @@ async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: 
             if first is None or second is None:
                 raise RuntimeError("a queued recipient can be delivered to")
             batch.adopt(belongs, [(sent, first), (done, second)])
-        await together(conn, appends(batch.lines(), batch.increments()), Statement("SELECT 1", ()))
+        await combined(conn, appends(batch.lines(), batch.increments()), Statement("SELECT 1", ()))
     spent = time.process_time() - began + running_seconds(backend) - theirs
     return spent / (BATCHES * SETTLED)
 

@@ -14,7 +14,7 @@ from email import policy
 from email.message import EmailMessage
 
 from bench.kit.figures import Report, at_least, at_most, ended
-from pillarbox.mail.message import parse
+from pillarbox.mail.message.parse import parse
 
 LINE = "the boats lie at the long berth until the tide turns, and then they go\n"
 HOP = (

@@ -31,9 +31,9 @@ from bench.kit.sinks import smtp_sink
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, untagged
 from pillarbox.teams.bootstrap import create_team
-from pillarbox.webhooks.dispatch import census, queries
+from pillarbox.webhooks.dispatch import queries, queue_metrics
 from pillarbox.webhooks.dispatch.claims import LEASE, NOWHERE, PLACES_PER_PAGE
-from pillarbox.webhooks.dispatch.lanes import MOST_CLAIMED
+from pillarbox.webhooks.dispatch.scheduler import MOST_CLAIMED
 from pillarbox.webhooks.kinds import KINDS
 
 DRAIN, DRAIN_SHORT = 60_000, 3_000
@@ -379,7 +379,7 @@ async def statements(report: Report, server: Server, when: str) -> None:
             ("look", queries.DUE_PLACES, (now, *NOWHERE, PLACES_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
             ("holders", queries.HOLDERS, ()),
-            ("count", census.COUNT, (now, census.MOST)),
+            ("count", queue_metrics.COUNT, (now, queue_metrics.MOST)),
         ):
             worst = max(worst, await took(report, conn, f"{name} {when}", statement, arguments))
         report.figure(f"slowest statement, {when}", worst, "ms", at_most(50))

@@ -18,8 +18,8 @@ import asyncpg
 import pytest
 
 from kit.thrift import prepare
-from pillarbox.kernel.embedded import EmbeddedPostgres
-from pillarbox.kernel.migrate import migrate_url
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
+from pillarbox.kernel.postgres.migrations import migrate_url
 
 pytest.register_assert_rewrite("kit.ledger", "kit.process", "kit.world")
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.kit import tools
-from pillarbox.kernel import processor
+from pillarbox.kernel.security import openssl_cpu
 
 ROOT = Path(__file__).parents[2]
 SYNCS = 200
@@ -69,7 +69,7 @@ def memory_gib() -> float:
 
 
 def postgres_version() -> str:
-    from pillarbox.kernel.pgfiles import installation_for
+    from pillarbox.kernel.postgres.programs import installation_for
 
     return _said([str(installation_for(None, None).bin / "postgres"), "--version"]) or "PostgreSQL unknown"
 
@@ -107,7 +107,7 @@ def signatures_per_second() -> float:
     Cores of a virtual machine may be two threads of one real core, so one core alone would say too much.
     """
     command = [sys.executable, "-P", "-c", SIGNING, str(os.cpu_count() or 1), str(SIGNATURES)]
-    told = processor.told(os.environ)
+    told = openssl_cpu.told(os.environ)
     return float(subprocess.run(command, capture_output=True, check=True, env={**os.environ, **told}).stdout)
 
 

@@ -25,7 +25,7 @@ def tree(supervisor: int) -> Tree:
     for pid in children(supervisor):
         if b"pillarbox.worker" in command_line(pid):
             workers.append(pid)
-        elif b"pillarbox.nursery" in command_line(pid):
+        elif b"pillarbox.fork_server" in command_line(pid):
             nursery.append(pid)
         else:
             postgres += [pid, *children(pid)]

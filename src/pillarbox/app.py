@@ -23,47 +23,47 @@ from pillarbox.api_keys import routes as api_key_routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.capture import json_routes as capture_json_routes
 from pillarbox.capture import routes as capture_routes
-from pillarbox.capture.door import CaptureDoor
-from pillarbox.capture.keep import Capture
+from pillarbox.capture.access import CaptureAccess
+from pillarbox.capture.arrivals import CHANNEL as CAPTURE_CHANNEL
 from pillarbox.capture.reading import Reader
-from pillarbox.capture.waiting import CHANNEL as CAPTURE_CHANNEL
+from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.delivery import figures
-from pillarbox.delivery.carriers import CaptureStore, Carriers, Simulator
-from pillarbox.delivery.census import Census
-from pillarbox.delivery.claims import Claims
-from pillarbox.delivery.connections import Connections
-from pillarbox.delivery.depth import Depth
-from pillarbox.delivery.engine import Carrier, Engine
-from pillarbox.delivery.familiar import Familiar, familiar_rounds
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.composing import Composer
+from pillarbox.delivery.engine import Engine, Transport
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.misdated import misdated_items
-from pillarbox.delivery.neighbours import Neighbours
-from pillarbox.delivery.network import Network
-from pillarbox.delivery.pausing import Pauses
-from pillarbox.delivery.policies import Policies, policy_rounds
-from pillarbox.delivery.sealing import Sealer
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.misdated import misdated_items
+from pillarbox.delivery.queue.pausing import Pauses
+from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.delivery.queue.queue_metrics import QueueMetrics
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
-from pillarbox.delivery.ways import DirectWay, Greeting, RelayWay
+from pillarbox.delivery.smtp.connections import Connections
+from pillarbox.delivery.smtp.known_domains import KnownDomains, known_domains_periodic
+from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
+from pillarbox.delivery.smtp.next_hops import DirectHops, Greeting, RelayHop
+from pillarbox.delivery.smtp.site_sharing import SiteSharing
+from pillarbox.delivery.smtp.transport import SmtpTransport
+from pillarbox.delivery.transports import CaptureStore, Simulator, TransportChoice
+from pillarbox.domains import domain_events
 from pillarbox.domains import routes as domain_routes
-from pillarbox.domains import telling as domain_events
-from pillarbox.domains.asking import Asker
-from pillarbox.domains.checks import JOB as JOB_CHECK
+from pillarbox.domains.checks.inspection import Inspector
+from pillarbox.domains.checks.jobs import Checking
+from pillarbox.domains.checks.jobs import lane as check_lane
+from pillarbox.domains.checks.outcome import CheckOutcome
+from pillarbox.domains.checks.start import JOB as JOB_CHECK
 from pillarbox.domains.claims import routes as claim_routes
 from pillarbox.domains.claims.jobs import LANE as CLAIM_LANE
-from pillarbox.domains.claims.jobs import Claiming, claim_rounds
+from pillarbox.domains.claims.jobs import Claiming, claim_periodic
 from pillarbox.domains.claims.policy import JOB as JOB_CLAIM
 from pillarbox.domains.claims.policy import ClaimRules
 from pillarbox.domains.claims.transfer import Transfers
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.answers import UncachedDns
+from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import Installation, OwnershipProof
-from pillarbox.domains.jobs import Checking
-from pillarbox.domains.jobs import lane as check_lane
-from pillarbox.domains.looking import Looker
-from pillarbox.domains.passes import Passes
 from pillarbox.domains.senders import Senders
-from pillarbox.domains.sightings import Asks
-from pillarbox.domains.workshop import Workshop
 from pillarbox.emails import event_data as email_events
 from pillarbox.emails import fetching, shared_page
 from pillarbox.emails import routes as email_routes
@@ -71,62 +71,62 @@ from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.files import AttachmentFiles
-from pillarbox.emails.jobs import Orphans, email_rounds
-from pillarbox.emails.parcels import Parcels
+from pillarbox.emails.jobs import Orphans, email_periodic
+from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import Retention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.share import Sharing
 from pillarbox.emails.shared_page import OtherMail, SharedScreens
 from pillarbox.emails.team_mail import TeamMail
-from pillarbox.kernel import files as file_routes
-from pillarbox.kernel import health as health_routes
-from pillarbox.kernel import openapi as openapi_routes
-from pillarbox.kernel import rounds
-from pillarbox.kernel.auth import Credentials
-from pillarbox.kernel.blobs import BlobStore
-from pillarbox.kernel.bounded_pool import close_within
-from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.clock_watch import ClockWatch, Mend
-from pillarbox.kernel.collectors import misdated_keys, own_rounds
-from pillarbox.kernel.config import Settings, load_or_create_key_ring_text
-from pillarbox.kernel.db import ENGINE, open_pool
-from pillarbox.kernel.dns import DnsResolver, Resolver
-from pillarbox.kernel.doors import LMTP, SMTP, submission_names
-from pillarbox.kernel.files import Files
-from pillarbox.kernel.health import DatabaseProbe
-from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http import files as file_routes
+from pillarbox.kernel.http import health as health_routes
+from pillarbox.kernel.http import openapi as openapi_routes
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.health import DatabaseProbe
+from pillarbox.kernel.http.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.kernel.http.openapi import ApiDocument
+from pillarbox.kernel.http.pipeline import Api, HttpSettings
+from pillarbox.kernel.http.quota_headers import Meter
+from pillarbox.kernel.http.routing import Route, RouteTable, collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.journal import Journal
-from pillarbox.kernel.maintenance import Maintenance
-from pillarbox.kernel.metering import Meter
-from pillarbox.kernel.openapi import ApiDocument
-from pillarbox.kernel.outbound import DnsAddresses, Outbound
-from pillarbox.kernel.pipeline import Api, HttpSettings
-from pillarbox.kernel.pool_figures import watch
-from pillarbox.kernel.posts import Posts
-from pillarbox.kernel.ratelimit import Windows
-from pillarbox.kernel.reach import PublicReach
-from pillarbox.kernel.room import Room, disks_of
-from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.routing import Route, RouteTable, collect
-from pillarbox.kernel.runtime import Runtime
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.network.address_policy import AddressPolicy
+from pillarbox.kernel.network.dns import DnsResolver, Resolver
+from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.observability.metrics import MetricsFile
+from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.postgres.bounded_pool import close_within
+from pillarbox.kernel.postgres.database import ENGINE, open_pool
+from pillarbox.kernel.postgres.notify import Listener, Notifier
+from pillarbox.kernel.postgres.pool_metrics import watch
+from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
+from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.certificates import Certificate, self_made
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.services import Services
-from pillarbox.kernel.setting_kinds import Relay, Role, RouteKind
-from pillarbox.kernel.tallies import Sheet
-from pillarbox.kernel.tokens import Signer
-from pillarbox.kernel.wakeup import Bell, Ear
-from pillarbox.kernel.work import Handler, Jobs
+from pillarbox.kernel.settings.kinds import Relay, Role, RouteKind
+from pillarbox.kernel.settings.settings import Settings, load_or_create_key_ring_text
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace, disks_of
+from pillarbox.kernel.work import periodic
+from pillarbox.kernel.work.collectors import misdated_keys, own_periodic
+from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.logs import routes as log_routes
-from pillarbox.logs.keeping import RequestLog
 from pillarbox.logs.policy import LogPolicy
-from pillarbox.logs.retention import log_rounds
-from pillarbox.mail.loop_marks import LoopMarks
-from pillarbox.mail.mx import Reach
-from pillarbox.mail.smtp_client import TlsMode
-from pillarbox.mail.smtp_listener import Manner
-from pillarbox.mail.verp import VerpSigner
+from pillarbox.logs.retention import log_periodic
+from pillarbox.logs.writing import RequestLog
+from pillarbox.mail.message.loop_marks import LoopMarks
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.mail.smtp.client import TlsMode
+from pillarbox.mail.smtp.listener import ListenerOptions
+from pillarbox.mail.smtp.mx import HostPolicy
 from pillarbox.metrics import routes as metric_routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
@@ -139,36 +139,36 @@ from pillarbox.receiving.files import ReceivedFiles
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading
 from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.receiving.retention import ReceivedRetention
-from pillarbox.receiving.return_path import ReturnPath
 from pillarbox.receiving.sharing import ReceivedMail
 from pillarbox.receiving.spam import EVERYWHERE, Rspamd
 from pillarbox.receiving.storage import Storage
 from pillarbox.smtp.clients import Allowance, Clients
-from pillarbox.smtp.doors import MOST_OCTETS, SmtpDoors
-from pillarbox.smtp.inbound import InboundDesk
-from pillarbox.smtp.local import LocalDesk
-from pillarbox.smtp.submission import SubmissionDesk
+from pillarbox.smtp.inbound import InboundHandler
+from pillarbox.smtp.listeners import MOST_OCTETS, SmtpListeners
+from pillarbox.smtp.local import LmtpHandler
+from pillarbox.smtp.submission import SubmissionHandler
 from pillarbox.teams.allowances import Allowances
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rollups import metric_rounds
+from pillarbox.timeline.rollups import metric_periodic
 from pillarbox.usage import routes as usage_routes
-from pillarbox.usage.jobs import usage_rounds
+from pillarbox.usage.jobs import usage_periodic
 from pillarbox.usage.meter import UsageMeter
 from pillarbox.usage.quotas import Quotas
 from pillarbox.usage.wire import Limits
 from pillarbox.webhooks import routes as webhook_routes
 from pillarbox.webhooks.bodies import Bodies
-from pillarbox.webhooks.dispatch import figures as webhook_figures
-from pillarbox.webhooks.dispatch.census import WebhookCensus
+from pillarbox.webhooks.dispatch import prometheus as webhook_figures
 from pillarbox.webhooks.dispatch.claims import Claims as WebhookClaims
 from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
 from pillarbox.webhooks.dispatch.posting import Poster
+from pillarbox.webhooks.dispatch.queue_metrics import WebhookQueueMetrics
 from pillarbox.webhooks.dispatch.settle import Settler as WebhookSettler
 from pillarbox.webhooks.endpoints import EndpointRules
-from pillarbox.webhooks.listening.listener import listener_rounds
+from pillarbox.webhooks.listening.listener import listener_periodic
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices
 from pillarbox.webhooks.publish import Publisher
@@ -205,23 +205,23 @@ WEBHOOK_CHANNEL = "pillarbox_webhooks"
 
 
 @dataclass(frozen=True, slots=True)
-class Seams:
+class Externals:
     """What a test puts in the place of the world."""
 
     clock: Clock
     resolver: Resolver
     chance: Callable[[], float]
     shuffle: Callable[[list[str]], None]
-    asks: Asks
+    asks: UncachedDns
     trust: ssl.SSLContext | None = None
     """Whose certificates count where they are checked; the system's authorities."""
     https_port: int = 443
 
     @classmethod
-    def real(cls, settings: Settings) -> Seams:
+    def real(cls, settings: Settings) -> Externals:
         clock = SystemClock()
         servers = [(at.host, at.port) for at in settings.dns] or None
-        asker = Asker(servers, clock, allowed=settings.allow_private)
+        asker = UncachedResolver(servers, clock, allowed=settings.allow_private)
         return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle, asker)
 
 
@@ -246,10 +246,10 @@ class Pools:
         await close_within(self.doors, CLOSE_SECONDS)
 
 
-class House:
+class Parts:
     """One process's parts."""
 
-    def __init__(self, settings: Settings, runtime: Runtime, pools: Pools, seams: Seams) -> None:
+    def __init__(self, settings: Settings, runtime: Runtime, pools: Pools, seams: Externals) -> None:
         self.settings = settings
         self.runtime = runtime
         self.pools = pools
@@ -260,24 +260,24 @@ class House:
         self.ring = KeyRing.parse(load_or_create_key_ring_text(settings))
         self.signer = Signer(self.ring, seams.clock)
         self.blobs = BlobStore.open(settings.blobs)
-        self.room = Room(seams.clock, disks_of(settings.data, settings.blobs))
+        self.room = DiskSpace(seams.clock, disks_of(settings.data, settings.blobs))
         self.probe = DatabaseProbe(settings.database_url or "")
-        self.depth = Depth(pool, seams.clock, settings.queue_limit)
-        self.webhook_bell = Bell(pool, WEBHOOK_CHANNEL)
+        self.depth = QueueLimit(pool, seams.clock, settings.queue_limit)
+        self.webhook_bell = Notifier(pool, WEBHOOK_CHANNEL)
         self.publisher = Publisher(self.ids, self.wake_webhooks)
         self.bodies = event_bodies()
         self.timeline = timeline_of(seams.clock, self.ids, self.publisher)
         self.senders = Senders(pool, seams.clock)
         self.simulators = frozenset(settings.simulator_domains)
         self.installation = installation(settings)
-        self.workshop = Workshop(self.installation, self.ring, self.ids, self.publisher)
+        self.workshop = DomainContext(self.installation, self.ring, self.ids, self.publisher)
         self.threads = ThreadPoolExecutor(SIGNING_THREADS, "pillarbox-sign")
         self.verp = VerpSigner(self.ring.mac_keys("verp"))
         self.capture = Capture(pool, seams.clock, self.ids, self.blobs, settings.capture_limit)
-        self.bell = Bell(pool, DELIVERY_CHANNEL)
+        self.bell = Notifier(pool, DELIVERY_CHANNEL)
         self.outbound = Outbound(DnsAddresses(seams.resolver), settings.allow_private, tls=seams.trust)
         self.policies = Policies(pools.engine, seams.clock, seams.resolver, self.outbound, seams.https_port)
-        self.parcels = Parcels(
+        self.parcels = EmailLoader(
             Senders(pools.engine, seams.clock), domain_required=settings.verified_domain_required
         )
         self.claims = Claims(pools.engine, seams.clock, runtime.process_id, self.timeline, self.parcels.load)
@@ -287,7 +287,7 @@ class House:
         self.meter = UsageMeter(pool, seams.clock)
         self.maintenance = Maintenance(pool, seams.clock)
         is_direct = settings.route.kind is RouteKind.DIRECT
-        self.familiar = Familiar(pools.engine, seams.clock) if is_direct else None
+        self.familiar = KnownDomains(pools.engine, seams.clock) if is_direct else None
         self.engine = self._engine(seams) if Role.DELIVERY in settings.roles else None
         self.dispatcher = self._dispatcher(seams) if Role.WEBHOOKS in settings.roles else None
         self.accept = self._accept()
@@ -320,10 +320,10 @@ class House:
         self.files.register(RECEIVED_RAW, received.raw)
         self.files.register(RECEIVED_ATTACHMENT, received.attachment)
 
-    def _engine(self, seams: Seams) -> Engine:
-        sealer = Sealer(self.ring, self.blobs.stream, self.threads)
+    def _engine(self, seams: Externals) -> Engine:
+        sealer = Composer(self.ring, self.blobs.stream, self.threads)
         outside, keep = self._outside(seams, sealer)
-        carrier = Carriers(self.simulators, Simulator(seams.clock), outside)
+        carrier = TransportChoice(self.simulators, Simulator(seams.clock), outside)
         settler = Settler(
             self.pools.engine,
             self.timeline,
@@ -340,17 +340,17 @@ class House:
             settler=settler,
             carrier=carrier,
             pauses=self.pauses,
-            neighbours=Neighbours(self.pools.engine, seams.clock, self.runtime.process_id),
+            neighbours=SiteSharing(self.pools.engine, seams.clock, self.runtime.process_id),
             window=self.settings.delivery_window,
             chance=seams.chance,
             roles=",".join(self.settings.roles),
         )
 
-    def _dispatcher(self, seams: Seams) -> Dispatcher:
+    def _dispatcher(self, seams: Externals) -> Dispatcher:
         rules, process = endpoint_rules(self.settings), self.runtime.process_id
         private = self.settings.allow_private
-        reach = PublicReach(private, ports=rules.permits_port)
-        posts = Posts(Outbound(DnsAddresses(seams.resolver), private, reach=reach))
+        reach = AddressPolicy(private, ports=rules.permits_port)
+        posts = PostClient(Outbound(DnsAddresses(seams.resolver), private, reach=reach))
         return Dispatcher(
             clock=seams.clock,
             ids=self.ids,
@@ -369,21 +369,21 @@ class House:
         else:
             self.webhook_bell.ring()
 
-    def _outside(self, seams: Seams, sealer: Sealer) -> tuple[Carrier, KeepCaptured]:
+    def _outside(self, seams: Externals, sealer: Composer) -> tuple[Transport, KeepCaptured]:
         route = self.settings.route
         if route.kind is RouteKind.CAPTURE:
             return CaptureStore(seams.clock, sealer, self._return_path), self.capture.keep
         hello = self.settings.hostname
-        way: RelayWay | DirectWay
+        way: RelayHop | DirectHops
         if route.relay is not None:
-            way = RelayWay(route.relay.host, route.relay.port, relay_tls(route.relay))
+            way = RelayHop(route.relay.host, route.relay.port, relay_tls(route.relay))
             greeting = Greeting(hello, relay_login(route.relay))
         else:
-            reach = Reach(self.settings.allow_private, frozenset({hello}))
+            reach = HostPolicy(self.settings.allow_private, frozenset({hello}))
             policies = self.policies if self.settings.mta_sts else None
-            way = DirectWay(seams.resolver, reach, seams.shuffle, self.settings.remote_smtp_port, policies)
+            way = DirectHops(seams.resolver, reach, seams.shuffle, self.settings.remote_smtp_port, policies)
             greeting = Greeting(hello, trust=seams.trust)
-        network = Network(
+        network = SmtpTransport(
             clock=seams.clock,
             way=way,
             sealer=sealer,
@@ -397,7 +397,7 @@ class House:
         token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
         return f"{token}@{item.parcel.return_path}"
 
-    def _return_paths(self, seams: Seams) -> ReturnPath:
+    def _return_paths(self, seams: Externals) -> ReturnPath:
         return ReturnPath(
             pool=self.pool,
             clock=self.clock,
@@ -447,7 +447,7 @@ class House:
         storage = Storage(self.pools.engine, self.clock, settings.received_storage)
         return Addresses(self.pools.engine, self.clock, rules, self.return_path.knows, storage)
 
-    def _receiving(self, seams: Seams) -> Receiving:
+    def _receiving(self, seams: Externals) -> Receiving:
         settings = self.settings
         rspamd = None
         if settings.rspamd_url is not None:
@@ -467,8 +467,8 @@ class House:
             announce=self.capture.arrivals.announce if settings.route.kind is RouteKind.CAPTURE else None,
         )
 
-    def _submission(self) -> SubmissionDesk:
-        return SubmissionDesk(
+    def _submission(self) -> SubmissionHandler:
+        return SubmissionHandler(
             accept=self.accept,
             credentials=self.credentials,
             idempotency=self.idempotency,
@@ -482,7 +482,7 @@ class House:
     def _is_closed(self) -> bool:
         return self.maintenance.is_on
 
-    def _smtp_doors(self) -> SmtpDoors | None:
+    def _smtp_doors(self) -> SmtpListeners | None:
         """The listeners of the SMTP doors, where this process has any."""
         settings, runtime = self.settings, self.runtime
         if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.doors.keys():
@@ -490,11 +490,11 @@ class House:
         sessions = ceil(settings.smtp_sessions / runtime.count)
         allowance = Allowance(sessions, settings.smtp_client_sessions, settings.smtp_client_rate)
         parts = (self.receiving, self.addresses, self.return_path.take, self.clock)
-        return SmtpDoors(
+        return SmtpListeners(
             doors=runtime.doors,
             submission=self.submission,
-            inbound=InboundDesk(*parts, is_closed=self._is_closed),
-            local=LocalDesk(*parts, is_closed=self._is_closed),
+            inbound=InboundHandler(*parts, is_closed=self._is_closed),
+            local=LmtpHandler(*parts, is_closed=self._is_closed),
             manner=smtp_manner(settings),
             asked=settings.submission,
             certificate=smtp_certificate(settings, self.clock),
@@ -503,9 +503,9 @@ class House:
             clock=self.clock,
         )
 
-    def _checking(self, seams: Seams) -> Checking:
-        passes = Passes(self.workshop, self.settings.delivery_window)
-        looker = Looker(self.asks, self.clock)
+    def _checking(self, seams: Externals) -> Checking:
+        passes = CheckOutcome(self.workshop, self.settings.delivery_window)
+        looker = Inspector(self.asks, self.clock)
         return Checking(self.pool, self.clock, looker, passes, seams.chance, self.senders.forget)
 
     def _handlers(self, checking: Checking) -> dict[str, Handler]:
@@ -517,7 +517,7 @@ class House:
             JOB_CLAIM: self._claiming().run,
             **Notices(self.pool, TeamMail(self.pool, self.accept, self.settings.hostname).send).handlers(),
             **self._webhook_retention().handlers(),
-            **rounds.handlers(self.rounds, self.clock),
+            **periodic.handlers(self.rounds, self.clock),
         }
 
     def _fetching(self) -> fetching.Fetching:
@@ -527,7 +527,7 @@ class House:
         transfers = Transfers(self.pool, self.workshop, claim_rules(self.settings), DomainActivity())
         return Claiming(self.pool, self.clock, self.asks, transfers)
 
-    def _rounds(self) -> list[Round]:
+    def _rounds(self) -> list[Periodic]:
         settings = self.settings
         kept = Retention(
             self.pool,
@@ -543,14 +543,14 @@ class House:
             days=settings.orphan_blob_days,
             is_ours=settings.blob_url is None,
         )
-        counted = metric_rounds(self.pool, self.clock, settings.metrics_retention_days)
+        counted = metric_periodic(self.pool, self.clock, settings.metrics_retention_days)
         webhooks = self._webhook_retention().rounds()
-        webhooks += listener_rounds(self.pool, self.clock, self.ids)
-        own = [*own_rounds(self.pool, self.clock), *claim_rounds(self.pool, self.clock)]
-        own += [*policy_rounds(self.pool, self.clock), *familiar_rounds(self.pool, self.clock)]
+        webhooks += listener_periodic(self.pool, self.clock, self.ids)
+        own = [*own_periodic(self.pool, self.clock), *claim_periodic(self.pool, self.clock)]
+        own += [*mta_sts_periodic(self.pool, self.clock), *known_domains_periodic(self.pool, self.clock)]
         received = self._received_retention().rounds()
-        own += [*log_rounds(self.pool, self.clock, self.log_policy), *usage_rounds(self.pool, self.clock)]
-        return [*email_rounds(kept, orphans), *received, *own, *counted, *webhooks]
+        own += [*log_periodic(self.pool, self.clock, self.log_policy), *usage_periodic(self.pool, self.clock)]
+        return [*email_periodic(kept, orphans), *received, *own, *counted, *webhooks]
 
     def _received_retention(self) -> ReceivedRetention:
         days = self.settings.received_retention_days
@@ -594,7 +594,7 @@ class House:
             services.add(self.capture)
             services.add(self._received_retention())
             services.add(Reader(self.pool, self.blobs, self.page_work))
-            services.add(CaptureDoor.named(self.runtime.capture_token, hosts, self.settings.public_url))
+            services.add(CaptureAccess.named(self.runtime.capture_token, hosts, self.settings.public_url))
         services.add(SharedPages(self.page_work), SharedScreens)
         services.add(self.reading)
         services.add(ReceivedMail(self.reading), OtherMail)
@@ -611,7 +611,7 @@ class House:
     def mends(self) -> list[Mend]:
         """What corrects rows that were dated by a clock that was ahead."""
         return [
-            partial(rounds.bring_forward, self.pool, self.rounds),
+            partial(periodic.bring_forward, self.pool, self.rounds),
             partial(misdated_keys, self.pool),
             partial(misdated_items, self.pool),
             partial(misdated_deliveries, self.pool),
@@ -625,7 +625,7 @@ class House:
 class App:
     """What a worker process runs."""
 
-    def __init__(self, house: House, ears: Sequence[Ear]) -> None:
+    def __init__(self, house: Parts, ears: Sequence[Listener]) -> None:
         self.house = house
         self._ears = ears
         self._writing: list[asyncio.Task[None]] = []
@@ -655,7 +655,7 @@ class App:
             await ear.start()
         await house.capture.start()
         if Role.JOBS in house.settings.roles:
-            await rounds.ensure(house.pool, house.rounds, house.ids, house.clock)
+            await periodic.ensure(house.pool, house.rounds, house.ids, house.clock)
             await house.jobs.start()
         await house.maintenance.look()
         kept = [house.last_used.run(), house.journal.run(), house.maintenance.run(), house.depth.run()]
@@ -673,12 +673,12 @@ class App:
         engine, dispatcher = house.engine, house.dispatcher
         if dispatcher is not None:
             webhook_figures.watch(dispatcher)
-        figures.HELD.read = lambda: {(): engine.held if engine else 0}
+        prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
         watch({"doors": house.pools.doors, "engine": house.pools.engine})
-        kept = [Sheet(folder, house.clock).keep()]
+        kept = [MetricsFile(folder, house.clock).keep()]
         if house.runtime.index == 0:
-            kept.append(Census(house.pool, house.clock).keep())
-            kept.append(WebhookCensus(house.pool, house.clock).keep())
+            kept.append(QueueMetrics(house.pool, house.clock).keep())
+            kept.append(WebhookQueueMetrics(house.pool, house.clock).keep())
         return [asyncio.create_task(work) for work in kept]
 
     def closing(self) -> None:
@@ -719,19 +719,19 @@ class App:
         await house.pools.close()
 
 
-async def build(settings: Settings, runtime: Runtime, seams: Seams | None = None) -> App:
+async def build(settings: Settings, runtime: Runtime, seams: Externals | None = None) -> App:
     """The application of one worker process; the database must be migrated already."""
     if settings.database_url is None:
         raise ValueError("a worker needs the address of its database")
     pools = await Pools.open(settings.database_url)
-    house = House(settings, runtime, pools, seams or Seams.real(settings))
+    house = Parts(settings, runtime, pools, seams or Externals.real(settings))
     ears = []
     if house.engine is not None:
-        ears.append(Ear(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
+        ears.append(Listener(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
     if house.dispatcher is not None:
-        ears.append(Ear(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.heard))
+        ears.append(Listener(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.heard))
     if settings.route.kind is RouteKind.CAPTURE:
-        ears.append(Ear(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
+        ears.append(Listener(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
     return App(house, ears)
 
 
@@ -768,9 +768,9 @@ def installation(settings: Settings) -> Installation:
     )
 
 
-def smtp_manner(settings: Settings) -> Manner:
+def smtp_manner(settings: Settings) -> ListenerOptions:
     """How the SMTP doors speak."""
-    return Manner(
+    return ListenerOptions(
         settings.hostname,
         MOST_OCTETS,
         offers_login=True,

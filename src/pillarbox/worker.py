@@ -1,7 +1,7 @@
 """A worker process: builds the application, serves its doors, drains on SIGTERM.
 
-The nursery forks it (`pillarbox.nursery`), so the program is loaded already. It is handed a socket on which
-it finds its settings and on which it reports that it is ready, and the descriptors of its doors.
+The nursery forks it (`pillarbox.fork_server`), so the program is loaded already. It is handed a socket on
+which it finds its settings and on which it reports that it is ready, and the descriptors of its doors.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from pillarbox.kernel import faults, heap, log
-from pillarbox.kernel.certificates import Certificate, renewing_context
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.config import Settings, settings_of
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.loop_watchdog import LoopWatchdog
-from pillarbox.kernel.runtime import Application, Factory, Runtime
-from pillarbox.kernel.workers import READY
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
+from pillarbox.kernel.process import faults, malloc
+from pillarbox.kernel.process.runtime import Application, Factory, Runtime
+from pillarbox.kernel.process.workers import READY
+from pillarbox.kernel.security.certificates import Certificate, renewing_context
+from pillarbox.kernel.settings.settings import Settings, settings_of
 
 REQUEST_GRACE = 15
 WORK_GRACE = 10.0
 ORPHAN_SECONDS = 10.0
 KEEP_ALIVE = 75
 BACKLOG = 2048
-PROTOCOL = "pillarbox.kernel.http_protocol"
+PROTOCOL = "pillarbox.kernel.http.protocol"
 
 logger = log.get("worker")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class WorkerConfig:
     """What the supervisor handed over."""
 
     settings: Settings
@@ -71,7 +72,7 @@ def run(
 
 def read_hand_over(
     channel: socket.socket, factory: str, shared_memory: int, doors: Mapping[str, int]
-) -> Given | None:
+) -> WorkerConfig | None:
     """The supervisor's one line; None when the supervisor is gone already."""
     with channel.makefile("rb") as lines:
         line = lines.readline()
@@ -87,12 +88,12 @@ def read_hand_over(
         doors=doors,
         figures=Path(content["figures"]) if content["figures"] else None,
     )
-    return Given(settings_of(content["settings"]), runtime, factory)
+    return WorkerConfig(settings_of(content["settings"]), runtime, factory)
 
 
-async def work(given: Given, channel: socket.socket) -> None:
+async def work(given: WorkerConfig, channel: socket.socket) -> None:
     """Open, report, serve until told to stop, drain."""
-    heap.give_back_early()
+    malloc.give_back_early()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -145,7 +146,7 @@ def factory_of(name: str) -> Factory:
 class HttpServer:
     """uvicorn on the inherited socket. Signals are ours, not its."""
 
-    def __init__(self, given: Given, application: Application) -> None:
+    def __init__(self, given: WorkerConfig, application: Application) -> None:
         self.certificate = https_certificate(given.settings)
         self._socket = socket.socket(fileno=given.runtime.doors["http"])
         self._server = OpenedServer(uvicorn_config(application, self.certificate))

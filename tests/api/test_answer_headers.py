@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from kit.world import world
 from pillarbox.app import CAPTURE_ROUTES, ROUTES
-from pillarbox.kernel.routing import Access
+from pillarbox.kernel.http.routing import Access
 
 WORD = "Zq7"
 MARK = f"{WORD}; script-src * 'x' \"y\", z=\\<{WORD}\t>{WORD}"

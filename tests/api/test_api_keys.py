@@ -12,8 +12,8 @@ from kit.client import door, error, sending_key
 from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.teams.bootstrap import create_team, first_team, list_teams
 
 TOKEN = re.compile(r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}")

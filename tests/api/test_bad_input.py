@@ -22,8 +22,8 @@ from kit.dumps import counts
 from kit.mailroom import still
 from kit.world import Team, World, mail
 from pillarbox.app import ROUTES
-from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
-from pillarbox.kernel.routing import Access, Intake
+from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.http.routing import Access, Intake
 
 MIB = 1024 * 1024
 PATIENCE = 10.0

@@ -12,7 +12,7 @@ from kit.captured import capture_world
 from kit.client import error
 from kit.world import world as whole
 from pillarbox.capture import json_routes
-from pillarbox.mail.compose import Attachment
+from pillarbox.mail.message.compose import Attachment
 
 LOGO = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
 PLAN = Attachment("Übersicht 1.pdf", "application/pdf", b"%PDF")

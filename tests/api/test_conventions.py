@@ -12,9 +12,9 @@ from kit import probe_routes
 from kit.client import Door, door, error, sending_key
 from kit.cut import wire_to
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.pipeline import HttpSettings
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.pipeline import HttpSettings
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
 from pillarbox.teams.bootstrap import TeamStatus, set_status
 
 UNKNOWN = "re_AAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAA"

@@ -12,7 +12,7 @@ import pytest
 
 from kit import probe_routes
 from kit.client import door, error
-from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 
 MIB = 1024 * 1024
 

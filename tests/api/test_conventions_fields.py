@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.kernel import fields
-from pillarbox.kernel.problems import Problem
+from pillarbox.kernel.wire import fields
+from pillarbox.kernel.wire.problems import Problem
 
 
 class Colour(Enum):

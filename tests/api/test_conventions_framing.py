@@ -10,8 +10,8 @@ import pytest
 
 from kit import probe_routes
 from kit.client import door
-from pillarbox.kernel.http import ONCE
-from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.http.request import ONCE
 
 HOST = b"Host: x\r\n"
 BAD: dict[str, bytes] = {

@@ -27,8 +27,8 @@ from kit.dumps import rows_of
 from kit.mailroom import still
 from kit.world import Team, World
 from pillarbox.app import ROUTES
-from pillarbox.kernel.paging import well_formed
-from pillarbox.kernel.routing import Access, Route
+from pillarbox.kernel.http.routing import Access, Route
+from pillarbox.kernel.wire.paging import well_formed
 
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},

@@ -18,7 +18,7 @@ from kit.mailroom import clock_of, fetched, still
 from kit.told import subscribe, told, told_kinds
 from kit.world import Team, World, mail
 from kit.zone import Zone
-from pillarbox.domains.claims.jobs import claim_rounds
+from pillarbox.domains.claims.jobs import claim_periodic
 
 CLAIM = [
     "object", "id", "name", "status", "domain_id", "region", "record", "blocked_reason", "failure_reason",
@@ -460,7 +460,7 @@ async def test_claims_that_nobody_can_look_at_are_forgotten(database_url: str, t
         third = await it.pillarbox.team("Third")
         gone = await it.claim(third)
         await third.call("DELETE", f"/domains/{gone['domain_id']}")
-        [found] = claim_rounds(it.pillarbox.pool, it.pillarbox.clock)
+        [found] = claim_periodic(it.pillarbox.pool, it.pillarbox.clock)
         clock_of(it.pillarbox).advance(timedelta(days=89))
         assert await found.work() == "0 old claims"
         clock_of(it.pillarbox).advance(timedelta(days=2))

@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from kit.client import HERE, Door, door, error
 from pillarbox.domains import names
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.installation import OwnershipProof
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.status import State, domain_state
 from pillarbox.domains.trust import trust
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.problems import Problem
-from pillarbox.kernel.secrets import KeyRing
-from pillarbox.mail.dkim import load_key
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.mail.authentication.dkim import load_key
 
 CREATED = [
     "id", "name", "created_at", "status", "capabilities", "records", "region", "open_tracking",
@@ -34,9 +34,9 @@ ITEM = [
 FULL = ["object", *ITEM, "records"]
 
 
-def workshop(api: Door) -> Workshop:
+def workshop(api: Door) -> DomainContext:
     """What the command line hands to `trust`."""
-    return api.services.use(Workshop)
+    return api.services.use(DomainContext)
 
 
 async def test_the_three_shapes(database_url: str) -> None:

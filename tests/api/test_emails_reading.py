@@ -15,7 +15,7 @@ from kit.client import error
 from kit.mailroom import clock_of, still
 from kit.world import mail, world
 from pillarbox.emails.share import Sharing
-from pillarbox.kernel.tokens import TokenExpired
+from pillarbox.kernel.security.tokens import TokenExpired
 
 LISTED = (
     *("id", "message_id", "to", "from", "created_at", "subject", "bcc", "cc", "reply_to"),

@@ -25,10 +25,10 @@ from kit.submitting import submission
 from kit.thrift import plain_client
 from kit.world import Team, World, mail
 from pillarbox.app import ROUTES
-from pillarbox.kernel.loop_watchdog import LoopWatchdog, Stall
-from pillarbox.kernel.routing import Route
+from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog, Stall
 from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED
-from pillarbox.smtp.doors import MOST_OCTETS as MOST_SUBMITTED
+from pillarbox.smtp.listeners import MOST_OCTETS as MOST_SUBMITTED
 
 SMALL = 48 * KIB
 MOST_HTML = 10 * MIB

@@ -16,9 +16,9 @@ import pytest
 from kit.postman import postman, receiving_domain
 from kit.world import Team, World, world
 from pillarbox.app import ROUTES
-from pillarbox.kernel.body import ClientGone
-from pillarbox.kernel.paging import BLOCK
-from pillarbox.kernel.routing import Route
+from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.wire.paging import BLOCK
 
 ROWS = 12 * BLOCK + 7
 MOST_IN_PIECE = 256 * 1024

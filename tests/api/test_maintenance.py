@@ -11,7 +11,7 @@ from kit.mailroom import still
 from kit.smtp_door import dialog
 from kit.submitting import letter, submission
 from kit.world import World, world
-from pillarbox.kernel import maintenance
+from pillarbox.kernel.http import maintenance
 
 
 async def switch(pillarbox: World, *, on: bool, retry_after: int = 60) -> None:

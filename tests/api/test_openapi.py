@@ -9,8 +9,8 @@ from kit.client import door
 from kit.described import Description
 from pillarbox.app import ROUTES, WEBHOOKS
 from pillarbox.emails import parse
-from pillarbox.kernel.openapi import document
-from pillarbox.kernel.routing import Access
+from pillarbox.kernel.http.openapi import document
+from pillarbox.kernel.http.routing import Access
 
 
 def references(value: Any) -> set[str]:

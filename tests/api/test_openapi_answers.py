@@ -17,8 +17,8 @@ from kit.mailroom import still
 from kit.seeded import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seeded
 from kit.world import Team, World
 from pillarbox.app import CAPTURE_ROUTES, ROUTES, WEBHOOKS
-from pillarbox.kernel.openapi import document
-from pillarbox.kernel.routing import Access, Route
+from pillarbox.kernel.http.openapi import document
+from pillarbox.kernel.http.routing import Access, Route
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 

@@ -33,7 +33,7 @@ from kit.mailroom import still
 from kit.seeded import CAPTURE_TOKEN, seeded
 from kit.world import Team, World
 from pillarbox.app import CAPTURE_ROUTES, ROUTES
-from pillarbox.kernel.routing import Access, Route
+from pillarbox.kernel.http.routing import Access, Route
 
 CHECKS = [
     not_a_server_error,

@@ -16,7 +16,7 @@ from kit.mailroom import clock_of, still
 from kit.submitting import letter, submission
 from kit.world import Team, World, mail, world
 from pillarbox.kernel.ids import Ids
-from pillarbox.mail.smtp_intake import Content
+from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups

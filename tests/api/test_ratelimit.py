@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from kit import probe_routes
 from kit.client import UNLIMITED, door, error, sending_key
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.kernel import shared_memory
-from pillarbox.kernel.pipeline import HttpSettings
-from pillarbox.kernel.ratelimit import WAYS, Windows, key_for
+from pillarbox.kernel.http.pipeline import HttpSettings
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.security.rate_limit import WAYS, Windows, key_for
 from pillarbox.teams.bootstrap import set_rate_limit
 
 
@@ -87,7 +87,7 @@ def test_keys_of_one_bucket_do_not_disturb_each_other(steps: list[tuple[int, flo
 COUNTER = """
 import sys
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.ratelimit import Windows
+from pillarbox.kernel.security.rate_limit import Windows
 windows = Windows(int(sys.argv[1]), SystemClock())
 sys.stdout.write("r"); sys.stdout.flush(); sys.stdin.read(1)
 print(sum(windows.take(bytes(16), 5000, 600.0).allowed for _ in range(4000)))

@@ -24,9 +24,9 @@ from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails import shared_page
 from pillarbox.emails.share import DEFAULT, Sharing
 from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedScreens
-from pillarbox.kernel.blobs import BlobStore
-from pillarbox.kernel.secrets import KeyRing
-from pillarbox.kernel.tokens import Signer
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.tokens import Signer
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.receiving.reading import Reading
 from pillarbox.receiving.sharing import ReceivedMail
 

@@ -12,9 +12,9 @@ import pytest
 
 from kit import probe_routes
 from kit.client import Door, door
-from pillarbox.kernel.http_protocol import ConnectionLimits, Protocol
-from pillarbox.kernel.pipeline import HttpSettings
-from pillarbox.kernel.uploads import UploadLimits, Uploads
+from pillarbox.kernel.http.pipeline import HttpSettings
+from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
+from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -16,7 +16,7 @@ from kit.client import error
 from kit.dumps import rows_of
 from kit.hooks import ENDPOINT, hook, publish
 from kit.mailroom import clock_of, fetched, still
-from pillarbox.kernel.secrets import SealBroken
+from pillarbox.kernel.security.secrets import SealBroken
 from pillarbox.webhooks import signing_secrets
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.kinds import KINDS

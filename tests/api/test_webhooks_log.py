@@ -15,7 +15,7 @@ from kit.hooks import Hook, hook, publish
 from kit.mailroom import clock_of, still
 from kit.world import World
 from pillarbox.kernel.ids import Ids, tagged, untagged
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.wire.instants import iso_style
 
 EVENT = re.compile(r"msg_[0-9A-Za-z]{27}")
 ATTEMPT = re.compile(r"atmpt_[0-9A-Za-z]{27}")

@@ -18,8 +18,8 @@ from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.page_work import IsGone, PageWork, never
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails.shared_page import SharedEmail
-from pillarbox.kernel.blobs import BlobStore
-from pillarbox.mail.compose import Attachment
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.mail.message.compose import Attachment
 
 RUN = "fetch('{bird}/script');alert('script')"
 

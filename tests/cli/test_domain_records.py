@@ -14,7 +14,7 @@ from cli.conftest import Installation
 from kit.mailroom import still
 from kit.world import World
 from pillarbox.domains import keys
-from pillarbox.domains.zone import ZoneLine, snippet
+from pillarbox.domains.dns.zone import ZoneLine, snippet
 
 HEAD = "$ORIGIN .\n@ 3600 IN SOA ns. host. 1 1 1 1 1\n@ 3600 IN NS ns.\n"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from house.running import PATIENCE, TESTS, Lines
+from repository.running import PATIENCE, TESTS, Lines
 
 
 def environment(**more: str) -> dict[str, str]:

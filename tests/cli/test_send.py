@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kit.world import World, world
 from pillarbox.cli import program
-from pillarbox.kernel.data_folder import RUN_FOLDER, write_note
+from pillarbox.kernel.storage.data_folder import RUN_FOLDER, write_note
 
 
 def send(folder: Path, *arguments: str, **environment: str) -> Result:

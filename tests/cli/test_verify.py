@@ -16,10 +16,10 @@ from cli.conftest import LARGE, Installation
 from kit.hooks import hook
 from kit.receiver import WEBHOOKS, receiver
 from kit.world import world
-from pillarbox.emails.invariants import INVARIANTS
-from pillarbox.emails.metric_invariants import METRIC_INVARIANTS
-from pillarbox.emails.reconcile import Findings, examine, reconcile
-from pillarbox.kernel.blob_folder import Folder
+from pillarbox.emails.integrity.invariants import INVARIANTS
+from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS
+from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
+from pillarbox.kernel.storage.folder import Folder
 from pillarbox.webhooks.kinds import KINDS
 
 DAY = timedelta(days=1).total_seconds()
@@ -234,7 +234,7 @@ DAMAGE: list[tuple[str, str, str, set[str]]] = [
 ]
 
 
-async def found_after(made_harbor: Installation, damage: str, *arguments: Any) -> Findings:
+async def found_after(made_harbor: Installation, damage: str, *arguments: Any) -> ReconcileResult:
     """What is found with that damage done, which is taken back afterwards."""
     conn = await asyncpg.connect(made_harbor.url)
     try:

@@ -13,7 +13,7 @@ import pytest
 from pillarbox.capture import message
 from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.page_work import MOST_OF_ONE, MOST_WAITING, Busy, PageWork
-from pillarbox.kernel.body import ClientGone
+from pillarbox.kernel.http.body import ClientGone
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 

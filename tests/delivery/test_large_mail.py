@@ -15,10 +15,10 @@ from kit.dkim_verifier import verify
 from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL
 from kit.world import Team, World
-from pillarbox.delivery.claims import MOST_LOADED
+from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.queries import Share
-from pillarbox.delivery.sealing import Sealer
-from pillarbox.mail.long_content import LongContent
+from pillarbox.delivery.queue.claims import MOST_LOADED
+from pillarbox.mail.message.long_content import LongContent
 
 FORWARDED = b"Subject: earlier\r\n\r\n" + b".dotted line of an earlier mail\r\n" * 20_000
 PICTURE = os.urandom(700_001)
@@ -76,7 +76,7 @@ async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> No
         house = pillarbox.app.house
         [pair] = await house.claims.due()
         [item] = await house.claims.claim([Share(pair, 1)])
-        wire = await Sealer(house.ring, house.blobs.stream, house.threads).wire(item.parcel)
+        wire = await Composer(house.ring, house.blobs.stream, house.threads).wire(item.parcel)
         assert isinstance(wire, LongContent)
         assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
 

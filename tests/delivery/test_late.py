@@ -12,10 +12,10 @@ import pytest
 from kit.mailroom import clock_of, relayed
 from kit.sink import SILENCE, USUAL, Session
 from kit.world import World
-from pillarbox.delivery import network
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.lanes import LATE_AFTER, MOST_LATE, Lanes, Site
-from pillarbox.delivery.pace import Limits, Signal
+from pillarbox.delivery.rate_control import Limits, Signal
+from pillarbox.delivery.site_scheduler import LATE_AFTER, MOST_LATE, Site, SiteScheduler
+from pillarbox.delivery.smtp import transport
 
 FEW = Limits(2, 5)
 
@@ -27,12 +27,12 @@ def item(destination: str) -> Item:
     return made
 
 
-def filled(lanes: Lanes, destination: str, count: int) -> None:
+def filled(lanes: SiteScheduler, destination: str, count: int) -> None:
     for _ in range(count):
         lanes.add(item(destination))
 
 
-def started(lanes: Lanes, now: float) -> list[Item]:
+def started(lanes: SiteScheduler, now: float) -> list[Item]:
     found = []
     while (taken := lanes.take(now)) is not None:
         found.append(taken)
@@ -40,7 +40,7 @@ def started(lanes: Lanes, now: float) -> list[Item]:
 
 
 def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
-    lanes = Lanes(lambda destination: Site(destination, FEW), 100)
+    lanes = SiteScheduler(lambda destination: Site(destination, FEW), 100)
     filled(lanes, "hangs.example", 50)
     hanging = started(lanes, 0.0)
     assert len(hanging) == FEW.start
@@ -56,7 +56,7 @@ def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
 
 
 def test_many_sites_that_hang_leave_room_for_another() -> None:
-    lanes = Lanes(lambda destination: Site(destination, FEW), 20)
+    lanes = SiteScheduler(lambda destination: Site(destination, FEW), 20)
     for number in range(10):
         filled(lanes, f"hangs{number}.example", 2)
     assert len(started(lanes, 0.0)) == 20
@@ -72,7 +72,7 @@ def test_many_sites_that_hang_leave_room_for_another() -> None:
 
 
 def test_only_servers_for_whose_place_others_wait_are_hurried() -> None:
-    lanes, hurried = Lanes(lambda destination: Site(destination, FEW), 100), list[str]()
+    lanes, hurried = SiteScheduler(lambda destination: Site(destination, FEW), 100), list[str]()
     for name in ("alone.example", "full.example"):
         for _ in range(FEW.start):
             made = item(name)
@@ -109,7 +109,7 @@ async def test_a_relay_that_hangs_in_data_takes_the_rest(database_url: str, tmp_
 async def test_a_silent_server_is_given_up_on_before_the_dot(
     database_url: str, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(transport, "SILENT_SECONDS", 0.0)
     async with relayed(database_url, tmp_path) as (here, sink):
         sink.script(stage, SILENCE)
         team = await here.team()
@@ -130,7 +130,7 @@ async def test_a_silent_server_is_given_up_on_before_the_dot(
 async def test_nobody_is_hurried_between_the_dot_and_its_answer(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(transport, "SILENT_SECONDS", 0.0)
     async with relayed(database_url, tmp_path) as (here, sink):
         go_on = asyncio.Event()
         sink.script("DOT", (go_on, USUAL))

@@ -15,7 +15,7 @@ from kit.sink import CLOSE, Sink, TlsAuthority
 from kit.sts import DOMAIN, ZONE, document, policy, published
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.delivery import figures
+from pillarbox.delivery import prometheus
 
 MX = f"mx.{DOMAIN}"
 
@@ -154,12 +154,12 @@ async def test_testing_stops_no_mail_and_is_counted(
     """TLS-03: `testing` records what `enforce` would have stopped; a broken certificate is looked at once."""
     certificate = None if is_valid else TlsAuthority("mx.example")
     words = ("kept", "not listed", "no valid certificate")
-    before = {word: figures.MTA_STS.value(("testing", word)) for word in words}
+    before = {word: prometheus.MTA_STS.value(("testing", word)) for word in words}
     async with scene(database_url, tmp_path, policy("testing", *hosts), certificate=certificate) as at:
         email, last = await at.tries()
         assert last["event"] == "delivered"
         assert (await at.tls_of(email)).endswith(" verified" if is_valid else " unverified")
-        found = {word: figures.MTA_STS.value(("testing", word)) - before[word] for word in words}
+        found = {word: prometheus.MTA_STS.value(("testing", word)) - before[word] for word in words}
         assert {word: number for word, number in found.items() if number} == results
         sessions = len(at.sink.sessions)
         assert (await at.tries())[1]["event"] == "delivered"

@@ -13,11 +13,11 @@ from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
 from pillarbox.app import DELIVERY_CHANNEL, timeline_of
-from pillarbox.delivery import dropping, overview, pausing
 from pillarbox.delivery.items import EVERY_TEAM
-from pillarbox.delivery.overview import Part
-from pillarbox.delivery.pausing import EVERYWHERE, Scope
-from pillarbox.emails.reconcile import reconcile
+from pillarbox.delivery.queue import dropping, overview, pausing
+from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Scope
+from pillarbox.emails.integrity.reconcile import reconcile
 
 ANOTHER = UUID(int=7)
 

@@ -17,16 +17,16 @@ from kit.http_outside import Handler, Server
 from kit.sink import TlsAuthority
 from kit.sts import DOMAIN, ZONE, document, policy, published, renamed
 from kit.zone import Zone
-from pillarbox.delivery.policies import (
+from pillarbox.delivery.smtp.mta_sts_policies import (
     FETCH_SECONDS,
     LOOK_EVERY,
     TROUBLE_EVERY,
     Policies,
-    policy_rounds,
+    mta_sts_periodic,
 )
-from pillarbox.kernel.db import open_pool
-from pillarbox.kernel.outbound import DnsAddresses, Outbound
-from pillarbox.mail.mta_sts import Policy
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.mail.smtp.mta_sts import Policy
 
 ENFORCED = policy("enforce", f"mx.{DOMAIN}", max_age=604_800)
 LISTED = Policy("enforce", (f"mx.{DOMAIN}",), 604_800)
@@ -333,7 +333,7 @@ async def test_a_policy_outlives_its_process(database_url: str) -> None:
         second = outside.another()
         assert await second.of(DOMAIN) == LISTED
         assert outside.asked == 1
-        [round_] = policy_rounds(outside.pool, outside.clock)
+        [round_] = mta_sts_periodic(outside.pool, outside.clock)
         assert await round_.work() == "0 policies"
         outside.clock.advance(8 * DAY)
         assert await outside.another().of(DOMAIN) is None

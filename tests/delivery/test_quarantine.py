@@ -9,11 +9,11 @@ from uuid import UUID
 from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL, Sink
 from kit.world import Team, World
-from pillarbox.delivery import overview, quarantine
-from pillarbox.delivery.expiry import CONFIRM_SECONDS
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.overview import Part
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import Share
+from pillarbox.delivery.queue import overview, quarantine
+from pillarbox.delivery.queue.overview import Part
 
 LEASE = 31
 PAUSE = 301

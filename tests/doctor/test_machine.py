@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.conftest import Installation
-from house.running import supervisor
 from kit.dns_server import DnsServer
 from kit.mailroom import still
 from kit.sink import Sink
@@ -22,7 +21,8 @@ from pillarbox.cli import program
 from pillarbox.doctor import machine
 from pillarbox.doctor.checks import Level
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.room import Space
+from pillarbox.kernel.storage.disk_space import Space
+from repository.running import supervisor
 
 GIB = 1024**3
 

@@ -13,13 +13,13 @@ from kit.clock import ManualClock
 from kit.dns_server import DnsServer
 from kit.sink import Act, Sink
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.doors import listening, way_back
+from pillarbox.doctor.listeners import listening, way_back
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import Contact, Outside, Reached, Tcp
 from pillarbox.doctor.outward import CAUSES, outgoing
-from pillarbox.domains.asking import Asker
-from pillarbox.kernel import setting_kinds as kinds
-from pillarbox.kernel.setting_kinds import HostPort, RouteKind
+from pillarbox.domains.dns.uncached_resolver import UncachedResolver
+from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 
 WORLD = """
     one.example       MX  10 mx1.one.example
@@ -48,7 +48,7 @@ async def outside(
 
     async with DnsServer(script) as dns:
         clock = ManualClock()
-        asker = Asker([dns.address], clock, rounds=(0.3,))
+        asker = UncachedResolver([dns.address], clock, rounds=(0.3,))
         given = {"connect": connect, "is_ours": lambda address: address == "192.0.2.80", **more}
         yield Outside(asker, clock, **given)
 

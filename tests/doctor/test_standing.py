@@ -10,7 +10,7 @@ from kit.mailroom import clock_of, still
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
-from pillarbox.doctor.standing import LEAST, standing
+from pillarbox.doctor.reputation import LEAST, standing
 
 INCREMENT = """
     INSERT INTO metric_increments

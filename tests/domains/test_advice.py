@@ -12,10 +12,10 @@ from kit.client import HERE
 from kit.clock import ManualClock
 from kit.dns_cases import BROKEN, KEY, OLD, UNWISE, Broken, script_of
 from kit.dns_server import DnsServer
-from pillarbox.domains.advice_table import ADVICE
-from pillarbox.domains.asking import Asker
-from pillarbox.domains.findings import Finding
-from pillarbox.domains.looking import Looker, Wanted, wanted_of
+from pillarbox.domains.checks.inspection import Inspector, Wanted, wanted_of
+from pillarbox.domains.checks.record_results import RecordResult
+from pillarbox.domains.dns.advice_table import ADVICE
+from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.queries import Domain
 from pillarbox.kernel.clock import SystemClock
 
@@ -42,13 +42,13 @@ def domain_of(name: str, **fields: object) -> Domain:
     )
 
 
-async def look(case: Broken) -> Finding:
+async def look(case: Broken) -> RecordResult:
     """What is found of the record that the zone is about."""
     whole = wanted_of(domain_of(case.domain), [], HERE, proof=True)
     wanted = Wanted(case.domain, {case.record: whole.records[case.record]}, (OLD,))
     async with DnsServer(script_of(case)) as server:
-        asker = Asker([server.address], SystemClock(), rounds=(1.0,))
-        return (await Looker(asker, ManualClock()).look(wanted))[case.record]
+        asker = UncachedResolver([server.address], SystemClock(), rounds=(1.0,))
+        return (await Inspector(asker, ManualClock()).look(wanted))[case.record]
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: re.sub(r"\W+", "-", case.what))
@@ -92,9 +92,9 @@ async def test_a_right_zone_needs_no_advice() -> None:
         links.harbor.example                CNAME track.pillar.example
     """
     async with DnsServer(script) as server:
-        asker = Asker([server.address], SystemClock(), rounds=(1.0,))
+        asker = UncachedResolver([server.address], SystemClock(), rounds=(1.0,))
         wanted = wanted_of(domain_of("harbor.example"), [], HERE, proof=True)
-        found = await Looker(asker, ManualClock()).look(wanted)
+        found = await Inspector(asker, ManualClock()).look(wanted)
         assert {key: finding.match for key, finding in found.items()} == dict.fromkeys(
             wanted.records, "match"
         )

@@ -15,9 +15,9 @@ from kit.domain_dns import BOTH, Place, checked
 from kit.mailroom import clock_of, still
 from kit.told import subscribe, told, told_kinds
 from kit.world import mail
-from pillarbox.domains.asking import Asker
+from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.work import LEASE
+from pillarbox.kernel.work.jobs import LEASE
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 ALL = {"capabilities": BOTH, "tracking_subdomain": "links"}
@@ -311,7 +311,7 @@ async def test_a_check_that_is_due_survives_a_restart(database_url: str, tmp_pat
 
 async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, tmp_path: Path) -> None:
     async with DnsServer("hole.example ! SILENCE") as dns:
-        asks = Asker([dns.address], SystemClock(), rounds=(60.0,), in_flight=4, quick=0.02)
+        asks = UncachedResolver([dns.address], SystemClock(), rounds=(60.0,), in_flight=4, quick=0.02)
         async with still(database_url, tmp_path, asks=asks) as pillarbox:
             at = Place(pillarbox, dns, await pillarbox.team())
             holes = [await at.adds(f"hole{number}.example") for number in range(6)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pillarbox.domains.matching import Expected, Kind, Match, judge, judge_tracking
-from pillarbox.domains.sightings import Said, Sighting
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer
+from pillarbox.domains.dns.matching import Expected, Kind, Match, judge, judge_tracking
 
 HOST = "mx.pillar.example"
 SPF = "v=spf1 a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:DB8:0::1 ~all"
@@ -20,11 +20,13 @@ TRACKING = Expected(Kind.TRACKING, "links.harbor.example", "links", "CNAME", "tr
 ALL = "a:mx.pillar.example include:spf.pillar.example ip4:192.0.2.7 ip6:2001:db8::1"
 
 
-def values(*found: str) -> Sighting:
-    return Sighting(Said.VALUES, found, "somebody")
+def values(*found: str) -> DnsAnswer:
+    return DnsAnswer(AnswerKind.VALUES, found, "somebody")
 
 
-NO_NAME, NO_DATA, TROUBLE = (Sighting(said) for said in (Said.NO_NAME, Said.NO_DATA, Said.TROUBLE))
+NO_NAME, NO_DATA, TROUBLE = (
+    DnsAnswer(said) for said in (AnswerKind.NO_NAME, AnswerKind.NO_DATA, AnswerKind.TROUBLE)
+)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,6 @@ OURS = values("192.0.2.80", "2001:db8::80")
     ],
 )
 def test_a_provider_may_flatten_the_tracking_cname(
-    cname: Sighting, theirs: Sighting, ours: Sighting, match: Match
+    cname: DnsAnswer, theirs: DnsAnswer, ours: DnsAnswer, match: Match
 ) -> None:
     assert judge_tracking(TRACKING, (cname,), (theirs,), (ours,)).match is match

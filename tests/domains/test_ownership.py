@@ -14,8 +14,8 @@ from kit.told import subscribe, told_kinds
 from kit.world import Team
 from pillarbox.directory import domains as directory
 from pillarbox.domains import trust
-from pillarbox.domains.checks import ClaimFirst
-from pillarbox.kernel.db import TeamDb
+from pillarbox.domains.checks.start import ClaimFirst
+from pillarbox.kernel.postgres.database import TeamDb
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 RECEIVING = {"sending": "disabled", "receiving": "enabled"}

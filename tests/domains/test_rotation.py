@@ -15,7 +15,7 @@ from kit.told import subscribe, told, told_kinds
 from kit.world import mail
 from pillarbox.domains import keys
 from pillarbox.domains.keys import KeyState, Rotation
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.wire.problems import NotFound
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 

@@ -8,9 +8,8 @@ from itertools import product
 import pytest
 
 from kit.clock import START
-from pillarbox.domains.schedule import next_check
-from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, state_of
-from pillarbox.domains.transitions import (
+from pillarbox.domains.checks.schedule import next_check
+from pillarbox.domains.checks.transitions import (
     PATIENCE,
     Abilities,
     Outcome,
@@ -19,7 +18,8 @@ from pillarbox.domains.transitions import (
     begun,
     recheck_after,
 )
-from pillarbox.kernel.instants import iso_style
+from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, state_of
+from pillarbox.kernel.wire.instants import iso_style
 
 DKIM = RecordKey.DKIM
 HOUR = timedelta(hours=1)

@@ -15,12 +15,12 @@ from kit.clock import START
 from pillarbox.emails import parse
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.wire import SendEmail
-from pillarbox.kernel.json_body import decode
-from pillarbox.kernel.problems import Problem
-from pillarbox.mail import message as messages
-from pillarbox.mail.address import parse_mailbox
-from pillarbox.mail.compose import Attachment, Message, compose
-from pillarbox.smtp import letter
+from pillarbox.kernel.wire.json_body import decode
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.mail.message import parse as messages
+from pillarbox.mail.message.address import parse_mailbox
+from pillarbox.mail.message.compose import Attachment, Message, compose
+from pillarbox.smtp import message_fields
 
 HIDDEN = "=?utf-8?Q?a=0D=0AX-Evil:_1?="
 PIECES = (
@@ -110,7 +110,7 @@ def test_what_submission_accepts_composes(fields: list[tuple[str, str]], kind: s
     ).encode("utf-8", "surrogatepass")
     envelope = [parse_mailbox("b@quay.example")]
     read = messages.parse(raw)
-    written(accepted_of(lambda: parse.outgoing(letter.fields(read, envelope), START, is_letter=True)))
+    written(accepted_of(lambda: parse.outgoing(message_fields.fields(read, envelope), START, is_letter=True)))
 
 
 @pytest.mark.parametrize("name", ["content_id", "inline_content_id"])

@@ -16,9 +16,9 @@ import asyncpg
 import pytest
 
 from kit.cut_proxy import ANSWERED, ASKED, FIN, RST, SILENT, Cut, CutProxy, cut_proxy
-from pillarbox.kernel.bounded_pool import BoundedPool, close_within
-from pillarbox.kernel.db import GONE, open_pool, transaction
-from pillarbox.kernel.time_limit import TimeLimit
+from pillarbox.kernel.postgres.bounded_pool import BoundedPool, close_within
+from pillarbox.kernel.postgres.database import GONE, open_pool, transaction
+from pillarbox.kernel.postgres.time_limit import TimeLimit
 
 ROWS = [(number, "hawser" * 20) for number in range(20)]
 COARSE = 229

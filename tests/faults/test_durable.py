@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from house.running import children_of
 from kit.far_servers import far_servers
 from kit.ledger import Journal
 from kit.load import Courier
 from kit.process import KEY, first_team, nursery, settled
-from pillarbox.kernel.embedded import EmbeddedPostgres
-from pillarbox.kernel.migrate import migrate_url
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
+from pillarbox.kernel.postgres.migrations import migrate_url
+from repository.running import children_of
 
 DELAY = 0.3
 ATTACHING = 10.0

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from house.running import Lines
 from kit.far_servers import FarServers, Temper, far_servers
 from kit.ledger import Comparison, Journal, acknowledged, arrivals, compare, open_work, states, uncertain
 from kit.load import Courier, to_each
 from kit.process import KEY, Served, connected, first_team, nursery, reconciled, served, settled, verified
+from repository.running import Lines
 
 CONNECTIONS = 20
 """Sessions that a process opens to the relay at most, so mails that its death may double."""

@@ -21,11 +21,11 @@ from kit.load import Courier
 from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled, settled
 from kit.sink import Sink
 from kit.world import FINAL, Team, World, mail, world
-from pillarbox.kernel import faults
-from pillarbox.kernel.config import ConfigError, read_settings, settings_of
-from pillarbox.kernel.faults import POINTS
-from pillarbox.kernel.nursery_process import environment
-from pillarbox.kernel.workers import HandOver
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.faults import POINTS
+from pillarbox.kernel.process.fork_server_channel import environment
+from pillarbox.kernel.process.workers import HandOver
+from pillarbox.kernel.settings.settings import ConfigError, read_settings, settings_of
 
 ONCE, TWICE, PERHAPS_TWICE = {1}, {2}, {1, 2}
 

@@ -17,8 +17,8 @@ from kit.ledger import Journal
 from kit.load import Courier
 from kit.process import KEY, Nursery, connected, first_team, nursery, settled
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.webhooks import queries
 
 KINDS = ("email.scheduled", "email.sent", "email.delivered", "email.bounced", "email.failed")

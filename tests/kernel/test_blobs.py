@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from pillarbox.kernel.blobs import BlobFailed, BlobMissing, BlobStore, Bucket, Folder
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, Bucket, Folder
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 EARLIER = LATER - timedelta(hours=2)
@@ -256,7 +256,7 @@ async def test_reading_goes_on_after_a_failed_sync(tmp_path: Path) -> None:
 FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from pillarbox.kernel.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

@@ -14,11 +14,11 @@ import pytest
 from obstore.store import S3Store
 
 from kit.clock import ManualClock
-from pillarbox.kernel import blob_backend
-from pillarbox.kernel.blob_folder import THREADS
-from pillarbox.kernel.blobs import BlobsSilent, BlobStore, Bucket, Folder
-from pillarbox.kernel.failures import problem_for
-from pillarbox.kernel.room import NoRoom, Room, Space
+from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.storage import backend
+from pillarbox.kernel.storage.blobs import BlobsSilent, BlobStore, Bucket, Folder
+from pillarbox.kernel.storage.disk_space import DiskFull, DiskSpace, Space
+from pillarbox.kernel.storage.folder import THREADS
 
 SECONDS = 0.2
 SLACK = 3.0
@@ -27,7 +27,7 @@ PLENTY = Space(100 << 30, 50 << 30)
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blob_backend, "SECONDS", SECONDS)
+    monkeypatch.setattr(backend, "SECONDS", SECONDS)
 
 
 class HangingDisk:
@@ -161,7 +161,7 @@ async def test_a_disk_that_does_not_say_how_much_room_it_has_counts_as_full() ->
         works.wait()
         return PLENTY
 
-    room = Room(clock, [Path("/a")], measure)
+    room = DiskSpace(clock, [Path("/a")], measure)
     room.check()
     works.clear()
     began = time.monotonic()
@@ -169,7 +169,7 @@ async def test_a_disk_that_does_not_say_how_much_room_it_has_counts_as_full() ->
         clock.advance(1)
         assert room.is_short in (True, False)
     assert time.monotonic() - began < 1
-    with pytest.raises(NoRoom):
+    with pytest.raises(DiskFull):
         room.check()
     works.set()
     async with asyncio.timeout(10):

@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 
 from kit.cut import Wire, wire_to
-from pillarbox.kernel import bounded_pool
-from pillarbox.kernel.bounded_pool import BoundedPool, close_within
-from pillarbox.kernel.db import GONE, open_pool, transaction
-from pillarbox.kernel.time_limit import STEP, TimeLimit
+from pillarbox.kernel.postgres import bounded_pool
+from pillarbox.kernel.postgres.bounded_pool import BoundedPool, close_within
+from pillarbox.kernel.postgres.database import GONE, open_pool, transaction
+from pillarbox.kernel.postgres.time_limit import STEP, TimeLimit
 
 LIMIT = 0.3
 SLACK = 2.0

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pillarbox.kernel.budget import ByteBudget, Share
+from pillarbox.kernel.process.byte_budget import ByteBudget, Share
 
 
 def has_turn(task: asyncio.Task[None]) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from pillarbox.kernel import time_limit
-from pillarbox.kernel.group_commit import GroupCommit
-from pillarbox.kernel.problems import DatabaseGone, OutcomeUnknown, Overloaded
-from pillarbox.kernel.time_limit import TimeLimit
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.wire.problems import DatabaseGone, OutcomeUnknown, Overloaded
 
 
 class Gone(Exception):  # noqa: N818

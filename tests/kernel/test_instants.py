@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.kernel.instants import database_style, iso_style, parse_instant
+from pillarbox.kernel.wire.instants import database_style, iso_style, parse_instant
 
 AT = datetime(2026, 10, 3, 8, 0, 0, tzinfo=UTC)
 INSTANTS = st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillarbox.kernel import large_json
-from pillarbox.kernel.idempotency import fingerprint
-from pillarbox.kernel.large_json import NotJson, TooMuch, decode
+from pillarbox.kernel.http.idempotency import fingerprint
+from pillarbox.kernel.wire import large_json
+from pillarbox.kernel.wire.large_json import NotJson, TooMuch, decode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-300, 300) | st.floats(allow_nan=False) | st.text(max_size=30),

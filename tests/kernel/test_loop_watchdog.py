@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from pillarbox.kernel import loop_watchdog
-from pillarbox.kernel.loop_watchdog import LAG, LoopWatchdog
+from pillarbox.kernel.observability import loop_watchdog
+from pillarbox.kernel.observability.loop_watchdog import LAG, LoopWatchdog
 
 
 @pytest.fixture(autouse=True)

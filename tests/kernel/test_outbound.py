@@ -14,8 +14,8 @@ import trustme
 
 import pillarbox
 from kit.http_outside import Handler, Zone, answer, client, failure, get, serving
-from pillarbox.kernel.dns import Answer
-from pillarbox.kernel.outbound import DnsAddresses, Outbound, SystemAddresses
+from pillarbox.kernel.network.dns import Answer
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound, SystemAddresses
 
 
 async def test_a_fetch_gives_status_headers_and_body() -> None:
@@ -315,7 +315,7 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
     package = Path(pillarbox.__file__).parent
     client_import = re.compile(
         r"^\s*(?:import|from) (?:aiohttp|httptools|httpx|requests|urllib3|urllib\.request|http\.client"
-        r"|pillarbox\.kernel\.(?:http_connection|outbound_http))\b",
+        r"|pillarbox\.kernel\.network\.(?:http_connection|outbound_session))\b",
         re.M,
     )
     users = {
@@ -323,11 +323,11 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
         for path in package.rglob("*.py")
         if client_import.search(path.read_text())
     }
-    doors = {"kernel/http_protocol.py"}
+    doors = {"kernel/http/protocol.py"}
     assert users - doors == {
-        "kernel/outbound.py",
-        "kernel/outbound_http.py",
-        "kernel/http_connection.py",
-        "kernel/posts.py",
+        "kernel/network/outbound.py",
+        "kernel/network/outbound_session.py",
+        "kernel/network/http_connection.py",
+        "kernel/network/post_client.py",
         "cli/send.py",
     }

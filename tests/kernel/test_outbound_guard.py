@@ -8,7 +8,7 @@ from ipaddress import ip_network
 import pytest
 
 from kit.http_outside import LOOPBACK, Zone, answer, client, failure, get, serving
-from pillarbox.kernel.reach import PublicReach
+from pillarbox.kernel.network.address_policy import AddressPolicy
 
 PRIVATE = Zone(
     loop_example=["127.0.0.1"],
@@ -220,7 +220,7 @@ async def test_a_redirect_that_changes_its_mind_gains_nothing() -> None:
 async def test_the_socket_checks_once_more_before_it_connects() -> None:
     """WH-06: should an address get past the first check, it gets no further."""
     verdicts = iter([False, True])
-    reach = PublicReach(own=lambda address: next(verdicts))
+    reach = AddressPolicy(own=lambda address: next(verdicts))
     async with client(Zone(hook_example=["8.8.8.8"]), reach=reach) as outbound:
         assert await failure(outbound, "http://hook.example/") == "connect"
 

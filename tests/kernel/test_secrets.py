@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pillarbox.kernel.ids import BASE62
-from pillarbox.kernel.secrets import (
+from pillarbox.kernel.security.secrets import (
     API_KEY,
     KeyMissing,
     KeyRing,

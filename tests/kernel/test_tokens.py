@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.kernel.secrets import KeyRing
-from pillarbox.kernel.tokens import Fields, Signer, TokenExpired, TokenInvalid
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.tokens import Fields, Signer, TokenExpired, TokenInvalid
 
 TEAM = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 EMAIL = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c45")

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pillarbox.kernel.upload_pool import Pool, Upload
+from pillarbox.kernel.http.upload_pool import Pool, Upload
 
 MINUTE = 60.0
 

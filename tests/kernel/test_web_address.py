@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.kernel.web_address import BadUrl, parse_url
+from pillarbox.kernel.network.web_address import BadUrl, parse_url
 
 
 @pytest.mark.parametrize(

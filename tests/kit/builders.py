@@ -15,8 +15,8 @@ from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.claims.policy import Status
 from pillarbox.domains.claims.queries import Claim, Options
-from pillarbox.kernel.routing import Route
-from pillarbox.mail.smtp_intake import Content
+from pillarbox.kernel.http.routing import Route
+from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 
 MARK = "belongs-to-harbor"

@@ -16,18 +16,18 @@ import httpx
 from kit.client import Door, door
 from kit.thrift import plain_client
 from pillarbox.capture import json_routes, routes
-from pillarbox.capture.door import CaptureDoor
-from pillarbox.capture.keep import Capture
+from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.reading import Reader
+from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.delivery.items import Item, Parcel, Target
+from pillarbox.delivery.items import Item, LoadedEmail, Target
 from pillarbox.delivery.reports import Report, Settlement
-from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids
-from pillarbox.mail.address import parse_mailbox
-from pillarbox.mail.compose import Attachment, Message, compose
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.mail.message.address import parse_mailbox
+from pillarbox.mail.message.compose import Attachment, Message, compose
 from pillarbox.receiving.retention import ReceivedRetention
 
 TOKEN = "token-of-this-start"
@@ -62,7 +62,7 @@ def settled(
         "headers": headers,
     }
     raw = compose(Message(**made, attachments=attachments, seed=email.bytes))
-    parcel = Parcel(
+    parcel = LoadedEmail(
         team_id=team,
         team_number=1,
         email_id=email,
@@ -85,7 +85,7 @@ class CaptureWorld:
     door: Door
     capture: Capture
     blobs: BlobStore
-    guard: CaptureDoor
+    guard: CaptureAccess
 
     async def keeps(self, *settlements: Settlement) -> None:
         """Keep these in one transaction, and do what follows its commit."""
@@ -131,7 +131,7 @@ async def capture_world(
         blobs = BlobStore.open(f"file:{folder}/blobs")
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
         work = PageWork()
-        guard = CaptureDoor.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
+        guard = CaptureAccess.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
         received = ReceivedRetention(opened.pool, clock, blobs, days=0)
         for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work)):
             opened.services.add(part)

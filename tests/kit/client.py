@@ -22,24 +22,25 @@ from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.domains import routes as domains_routes
 from pillarbox.domains.claims import routes as claims_routes
 from pillarbox.domains.claims.policy import ClaimRules
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.senders import Senders
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel import health, openapi, shared_memory
-from pillarbox.kernel.auth import Credentials
-from pillarbox.kernel.blobs import BlobStore, Folder
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.db import open_pool
-from pillarbox.kernel.health import DatabaseProbe
-from pillarbox.kernel.http_protocol import Protocol, server_config
-from pillarbox.kernel.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http import health, openapi
+from pillarbox.kernel.http.health import DatabaseProbe
+from pillarbox.kernel.http.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http.pipeline import Api, HttpSettings
+from pillarbox.kernel.http.protocol import Protocol, server_config
+from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.pipeline import Api, HttpSettings
-from pillarbox.kernel.ratelimit import Windows
-from pillarbox.kernel.room import Room
-from pillarbox.kernel.routing import RouteTable, collect
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.services import Services
+from pillarbox.kernel.storage.blobs import BlobStore, Folder
+from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.teams.allowances import Allowances
 from pillarbox.teams.bootstrap import MadeTeam, create_team
 from pillarbox.webhooks.publish import Publisher
@@ -91,11 +92,11 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     ring = KeyRing.parse(KeyRing.generate_text())
     ids = Ids(clock)
     services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
-    services.add(Workshop(here, ring, ids, Publisher(ids)))
+    services.add(DomainContext(here, ring, ids, Publisher(ids)))
     services.add(ClaimRules())
     services.add(Allowances())
     services.add(Senders(pool, clock))
-    services.add(Room(clock, []))
+    services.add(DiskSpace(clock, []))
     services.add(BlobStore(Folder(Path("blobs-of-no-test"))))
     services.add(pool, asyncpg.Pool)
     services.add(credentials, Credentials)

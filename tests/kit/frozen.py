@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from pillarbox.kernel.embedded import EmbeddedPostgres, processes_in
-from pillarbox.kernel.migrate import migrate_url
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres, processes_in
+from pillarbox.kernel.postgres.migrations import migrate_url
 
 
 class Freezable:

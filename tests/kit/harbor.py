@@ -13,7 +13,7 @@ from typing import Any
 from kit.postman import HOSTNAME, receiving_domain
 from kit.world import Team, World
 from kit.zone import Zone
-from pillarbox.mail.loop_marks import LoopMarks
+from pillarbox.mail.message.loop_marks import LoopMarks
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.receive import Receiving, ReceivingRules
 

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind, Opening
 

@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from pillarbox.kernel.outbound import FAILURES, Fetched, FetchError, Outbound
+from pillarbox.kernel.network.outbound import FAILURES, Fetched, FetchError, Outbound
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 LOOPBACK = [ip_network("127.0.0.1/32")]

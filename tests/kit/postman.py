@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from kit.world import Team, World
-from pillarbox.mail.smtp_desk import Desk, Patience
-from pillarbox.mail.smtp_listener import Listener, Manner
+from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.listener import Listener, ListenerOptions
 from pillarbox.receiving.receive import Receiving
-from pillarbox.smtp.inbound import InboundDesk
+from pillarbox.smtp.inbound import InboundHandler
 
 HOSTNAME = "mx.pillar.example"
-AT_ONCE = Patience(greeting=0.0)
+AT_ONCE = SessionTimeouts(greeting=0.0)
 
 
 class Anybody:
@@ -93,7 +93,7 @@ class Post:
     """The door, and one connection to it that is kept."""
 
     port: int
-    desk: Desk
+    desk: SessionHandler
     _open: list[Dialogue] = field(default_factory=list)
     _own: Dialogue | None = None
 
@@ -123,8 +123,8 @@ class Post:
 async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
     """The inbound door of a world, with its own part that receives or another one."""
     house = pillarbox.app.house
-    desk = InboundDesk(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
-    manner = Manner(HOSTNAME, 52_428_800, patience=AT_ONCE)
+    desk = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
+    manner = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
     listener = Listener(desk, manner, Anybody())
     door = socket.socket()
     door.bind(("127.0.0.1", 0))

@@ -10,10 +10,10 @@ import asyncpg
 import msgspec
 
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import JSON, Reply, Request
-from pillarbox.kernel.idempotency import AlreadyAnswered
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.idempotency import AlreadyAnswered
+from pillarbox.kernel.http.request import JSON, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
 
 Anything = Annotated[Any, msgspec.Meta(description="Whatever the test wants.")]
 

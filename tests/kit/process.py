@@ -21,13 +21,13 @@ from pathlib import Path
 
 import asyncpg
 
-from house.running import TESTS, Lines, Watched, children_of, command_of
-from pillarbox.emails.reconcile import reconcile
+from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.faults import VARIABLE
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.secrets_door import ask
+from pillarbox.kernel.process.faults import VARIABLE
+from pillarbox.kernel.process.secrets_channel import ask
 from pillarbox.teams import bootstrap
+from repository.running import TESTS, Lines, Watched, children_of, command_of
 
 KEY = "re_harbor01_abcdefghijklmnopqrstuvwx"
 PATIENCE = 60.0
@@ -226,7 +226,7 @@ async def first_team(url: str) -> None:
 def parent_of_workers() -> subprocess.Popen[str]:
     """One for all tests of a session; it ends when its standard input does."""
     return subprocess.Popen(
-        [sys.executable, "-m", "kit.nursery"],
+        [sys.executable, "-m", "kit.fork_server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from kit.mailroom import clock_of
 from kit.world import World
-from pillarbox.receiving.bounce_mail import BounceMail
-from pillarbox.receiving.return_path import Taken
+from pillarbox.receiving.reports.bounce_mail import BounceMail
+from pillarbox.receiving.reports.return_path import Taken
 
 FEEDBACK = "fbl@mx.pillar.example"
 QUAY_SERVER = "192.0.2.7"

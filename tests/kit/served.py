@@ -14,7 +14,7 @@ from typing import Any
 
 import resend
 
-from house.running import PATIENCE, TESTS, Lines
+from repository.running import PATIENCE, TESTS, Lines
 
 KEY = "re_SdkTest1_abcdefghijklmnopqrstuvwx"
 

@@ -21,16 +21,16 @@ from typing import Any
 import pytest
 import uvloop
 
-from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.smtp_answers import Answer
-from pillarbox.mail.smtp_desk import Desk, Patience
-from pillarbox.mail.smtp_listener import Listener, Manner
-from pillarbox.mail.smtp_server import Content, Mail, Path, Session
+from pillarbox.kernel.security.certificates import Certificate, self_made
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session
 
 PATIENCE = 10.0
-HURRIED = Patience(greeting=0.0, slow=0.0, look_every=0.01)
+HURRIED = SessionTimeouts(greeting=0.0, slow=0.0, look_every=0.01)
 LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
 ENHANCED = re.compile(r"(\d)\.\d{1,3}\.\d{1,3} ")
 
@@ -261,7 +261,7 @@ def bound() -> socket.socket:
 
 @asynccontextmanager
 async def door(
-    desk: Desk | None = None, *, tls: File | None = None, guard: Any = None, **manner: Any
+    desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **manner: Any
 ) -> AsyncIterator[Door]:
     """A door with this desk; with `tls` it has a certificate of its own in that folder."""
     certificate = None
@@ -269,7 +269,7 @@ async def door(
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
     given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **manner}
-    listener = Listener(desk or Notebook(), Manner(**given), guard or Anyone(), certificate)
+    listener = Listener(desk or Notebook(), ListenerOptions(**given), guard or Anyone(), certificate)
     at = bound()
     port = at.getsockname()[1]
     await listener.open(at)

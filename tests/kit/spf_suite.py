@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pillarbox.kernel.dns import Answer, Status
+from pillarbox.kernel.network.dns import Answer, Status
 
 SUITE = Path(__file__).parents[3] / "shared" / "data" / "spf" / "rfc7208-tests.yml"
 

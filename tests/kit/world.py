@@ -25,16 +25,16 @@ import uvicorn
 from kit.clock import ManualClock
 from kit.thrift import plain_client
 from kit.zone import Zone
-from pillarbox.app import App, Seams, build
+from pillarbox.app import App, Externals, build
 from pillarbox.domains import trust
-from pillarbox.domains.sightings import Asks
-from pillarbox.kernel import shared_memory
+from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.config import settings_of
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http_protocol import server_config
+from pillarbox.kernel.http.protocol import server_config
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.runtime import Runtime
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.teams import bootstrap
 
 FINAL = {"delivered", "bounced", "complained", "failed", "suppressed", "canceled"}
@@ -165,7 +165,7 @@ async def world(
     *,
     clock: Clock | None = None,
     zone: Zone | None = None,
-    asks: Asks | None = None,
+    asks: UncachedDns | None = None,
     chance: float = 0.5,
     trust: ssl.SSLContext | None = None,
     https_port: int = 443,
@@ -187,7 +187,7 @@ async def world(
     memory = shared_memory.create()
     runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", doors or {})
     known = zone or Zone()
-    seams = Seams(
+    seams = Externals(
         clock or SystemClock(),
         known,
         lambda: chance,

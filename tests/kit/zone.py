@@ -33,8 +33,8 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from pillarbox.domains.sightings import Question, Said, Sighting, Sightings
-from pillarbox.kernel.dns import MAX_CNAMES, Answer, Status
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, Question
+from pillarbox.kernel.network.dns import MAX_CNAMES, Answer, Status
 
 TTL = 300
 
@@ -101,8 +101,9 @@ class Zone:
         answer = await self._ask(name, "PTR")
         return Answer(answer.status, tuple(map(_plain, answer.records)), answer.detail, answer.ttl)
 
-    async def ask(self, question: Question) -> Sightings:
-        """As what asks DNS about domains does (`domains.asking`); there is one server, the zone."""
+    async def ask(self, question: Question) -> DnsAnswers:
+        """As what asks DNS about domains does (`domains.dns.uncached_resolver`); there is one server, the
+        zone."""
         if question.kind == "ADDRESSES":
             answer = await self.addresses(question.name, ipv6=True)
         elif question.kind == "CNAME":
@@ -114,7 +115,7 @@ class Zone:
         else:
             answer = await self._ask(question.name, question.kind)
         values = tuple(_seen(question.kind, value) for value in answer.records)
-        return (Sighting(SAID[answer.status], values, "the zone", answer.detail),)
+        return (DnsAnswer(SAID[answer.status], values, "the zone", answer.detail),)
 
     async def _ask(self, name: str, kind: str) -> Answer[str]:
         await self.note(name, kind)
@@ -153,7 +154,12 @@ def _plain(name: str) -> str:
     return name.rstrip(".").lower()
 
 
-SAID = {"found": Said.VALUES, "no_data": Said.NO_DATA, "no_name": Said.NO_NAME, "failed": Said.TROUBLE}
+SAID = {
+    "found": AnswerKind.VALUES,
+    "no_data": AnswerKind.NO_DATA,
+    "no_name": AnswerKind.NO_NAME,
+    "failed": AnswerKind.TROUBLE,
+}
 
 
 def _seen(kind: str, value: str) -> str:

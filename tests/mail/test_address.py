@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.address import FORMS, AddressError, Mailbox, parse_domain, parse_mailbox
-from pillarbox.mail.headers import format_mailbox
+from pillarbox.mail.message.address import FORMS, AddressError, Mailbox, parse_domain, parse_mailbox
+from pillarbox.mail.message.headers import format_mailbox
 
 ACCEPTED = {
     "user@host.example": Mailbox("user", "host.example", None),

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from pillarbox.mail import arf, dsn
-from pillarbox.mail.arf import FeedbackReport
-from pillarbox.mail.message import parse
-from pillarbox.mail.verp import VerpSigner
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import arf, dsn
+from pillarbox.mail.reports.arf import FeedbackReport
+from pillarbox.mail.reports.verp import VerpSigner
 
 SIGNER = VerpSigner([bytes(32)])
 TOKEN = SIGNER.token(7, UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44"), 3)

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pillarbox.mail.address import Mailbox
-from pillarbox.mail.compose import Attachment, Message, compose, needs_smtputf8, new_message_id
-from pillarbox.mail.headers import HeaderError
+from pillarbox.mail.message.address import Mailbox
+from pillarbox.mail.message.compose import Attachment, Message, compose, needs_smtputf8, new_message_id
+from pillarbox.mail.message.headers import HeaderError
 
 NOTES = Mailbox("notes", "harbor.example", "Harbor")
 ADA = Mailbox("ada", "quay.example")
@@ -260,8 +260,8 @@ def test_the_same_message_is_the_same_octets_everywhere() -> None:
     assert compose(full) == composed
     assert compose(replace(full, seed=b"other")) != composed
     program = (
-        "import sys, datetime; from pillarbox.mail.address import Mailbox;"
-        "from pillarbox.mail.compose import Attachment, Message, compose;"
+        "import sys, datetime; from pillarbox.mail.message.address import Mailbox;"
+        "from pillarbox.mail.message.compose import Attachment, Message, compose;"
         f"sys.stdout.buffer.write(compose({full!r}))"
     )
     environment = {**os.environ, "LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kolkata", "PYTHONHASHSEED": "7"}

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.address import Mailbox
-from pillarbox.mail.attachments import Attachment, clean_filename, parse_content_type
-from pillarbox.mail.compose import Message, compose
+from pillarbox.mail.message.address import Mailbox
+from pillarbox.mail.message.attachments import Attachment, clean_filename, parse_content_type
+from pillarbox.mail.message.compose import Message, compose
 
 NAMES = {
     "map.pdf": "map.pdf",

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.dkim_verifier import DkimError, verify
-from pillarbox.mail import dkim
+from pillarbox.mail.authentication import dkim
 
 AT = datetime(2026, 10, 3, 10, 0, 0, 900000, tzinfo=UTC)
 HEADERS = (

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.zone import Zone
-from pillarbox.mail import dkim, dkim_verify
-from pillarbox.mail.dkim_verify import Dkim
+from pillarbox.mail.authentication import dkim, dkim_verify
+from pillarbox.mail.authentication.dkim_verify import Dkim
 
 NOW = 1_790_000_000
 

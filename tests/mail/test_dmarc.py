@@ -10,17 +10,18 @@ import time
 import pytest
 
 from kit.zone import Zone
-from pillarbox.mail import authentication_results, correspondents, dmarc
-from pillarbox.mail.authentication import Envelope, authenticate
-from pillarbox.mail.correspondents import Correspondents
-from pillarbox.mail.dkim_verify import Dkim
-from pillarbox.mail.dmarc import Dmarc
-from pillarbox.mail.message import parse
-from pillarbox.mail.spf import Spf
+from pillarbox.mail.authentication import dmarc, results_header
+from pillarbox.mail.authentication.dkim_verify import Dkim
+from pillarbox.mail.authentication.dmarc import Dmarc
+from pillarbox.mail.authentication.evaluate import Envelope, authenticate
+from pillarbox.mail.authentication.spf import Spf
+from pillarbox.mail.message import address_fields
+from pillarbox.mail.message.address_fields import AddressFields
+from pillarbox.mail.message.parse import parse
 
 
-def author(address: str) -> Correspondents:
-    return correspondents.read(address.encode())
+def author(address: str) -> AddressFields:
+    return address_fields.read(address.encode())
 
 
 def by_spf(domain: str, result: str = "pass") -> Spf:
@@ -212,7 +213,7 @@ async def test_dns_that_never_answers_costs_the_limit_and_no_more() -> None:
 def test_nothing_from_the_mail_can_inject_a_result() -> None:
     """AR-01: quotes, parentheses, semicolons, line ends, other scripts."""
     evil = 'x"; dmarc=pass (\r\n header.from=bank.test \u2028'
-    written = authentication_results.value(
+    written = results_header.value(
         "mx.harbor.test",
         Spf("fail", "mailfrom", evil, problem=evil),
         [Dkim("fail", evil, evil, evil, evil, evil, evil)],
@@ -227,7 +228,7 @@ def test_nothing_from_the_mail_can_inject_a_result() -> None:
 def test_the_field_is_folded_before_a_line_gets_too_long() -> None:
     """MSG-01: everything in a signature has 255 octets."""
     long = "x" * 300
-    field = authentication_results.field(
+    field = results_header.field(
         OURS,
         Spf("fail", "mailfrom", long, problem=long),
         [Dkim("fail", long, long, long, long, long, long)] * 10,
@@ -261,20 +262,20 @@ OURS = "mx.harbor.test"
 def test_results_that_claim_to_be_ours_are_taken_out(value: str) -> None:
     """AR-01, RFC 8601 5."""
     raw = f"X: y\r\nAUTHENTICATION-Results: {value}\r\nFrom: a@b.c\r\n\r\nbody".encode()
-    assert authentication_results.without_forged(raw, OURS) == b"X: y\r\nFrom: a@b.c\r\n\r\nbody"
+    assert results_header.without_forged(raw, OURS) == b"X: y\r\nFrom: a@b.c\r\n\r\nbody"
 
 
 @pytest.mark.parametrize("value", ["mx.other.test; spf=pass", "notmx.harbor.test; none", "harbor.test; none"])
 def test_results_of_others_stay(value: str) -> None:
     raw = f"Authentication-Results: {value}\r\nFrom: a@b.c\r\n\r\nAuthentication-Results: {OURS}".encode()
-    assert authentication_results.without_forged(raw, OURS) is raw
+    assert results_header.without_forged(raw, OURS) is raw
 
 
 @pytest.mark.parametrize("first", ["From quay Sat Oct  3 08:00:00 2026", ">From quay", "X: y"])
 def test_a_line_of_an_mbox_file_hides_nothing(first: str) -> None:
     """AR-01: readers skip such a line, so what stands behind it is the header."""
     raw = f"{first}\r\nAuthentication-Results: {OURS}; dmarc=pass\r\nFrom: a@b.c\r\n\r\nbody".encode()
-    assert authentication_results.without_forged(raw, OURS) == f"{first}\r\nFrom: a@b.c\r\n\r\nbody".encode()
+    assert results_header.without_forged(raw, OURS) == f"{first}\r\nFrom: a@b.c\r\n\r\nbody".encode()
 
 
 @pytest.mark.parametrize(
@@ -287,7 +288,7 @@ def test_a_line_that_is_no_field_hides_no_results(before: str) -> None:
         f"X: y\r\n{before}\r\nAuthentication-Results: {OURS}; dmarc=pass\r\nFrom: a@b.c\r\n\r\nbody".encode()
     )
     honest = f"X: y\r\n{before}\r\nFrom: a@b.c\r\n\r\nbody".encode()
-    assert authentication_results.without_forged(raw, OURS) == honest
+    assert results_header.without_forged(raw, OURS) == honest
     assert parse(honest).author == "a@b.c"
 
 
@@ -301,7 +302,7 @@ def test_forged_results_are_found_in_linear_time() -> None:
     began = time.process_time()
     for text in ("() " * 500_000, "(" * 1_000_000, "\r\n ()" * 300_000):
         raw = f"Authentication-Results: {text}\r\n\r\nbody".encode()
-        assert authentication_results.without_forged(raw, OURS) == b"\r\nbody"
+        assert results_header.without_forged(raw, OURS) == b"\r\nbody"
     raw = b"X: y\r\n" * 300_000 + f"Authentication-Results: {OURS}\r\n\r\nbody".encode()
-    assert b"harbor" not in authentication_results.without_forged(raw, OURS)
+    assert b"harbor" not in results_header.without_forged(raw, OURS)
     assert time.process_time() - began < 2

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pillarbox.mail import arf, dsn
-from pillarbox.mail.dsn import Action, DeliveryReport, RecipientReport
-from pillarbox.mail.message import parse
-from pillarbox.mail.replies import BounceType, Outcome, SubType
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import arf, dsn
+from pillarbox.mail.reports.dsn import Action, DeliveryReport, RecipientReport
+from pillarbox.mail.reports.replies import BounceType, Outcome, SubType
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "bounces"
 LABELS = FOLDER / "labels.tsv"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillarbox.mail import dsn, dsn_own_words
-from pillarbox.mail.message import parse
-from pillarbox.mail.replies import SubType, Verdict
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import dsn, dsn_own_words
+from pillarbox.mail.reports.replies import SubType, Verdict
 
 GONE = "550 5.1.1 ann@quay.test: user unknown, the account is disabled and does not exist"
 SUBJECT = "Undelivered Mail Returned to Sender"

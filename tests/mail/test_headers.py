@@ -19,9 +19,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pillarbox.mail import headers
-from pillarbox.mail.address import Mailbox, parse_mailbox
-from pillarbox.mail.headers import HeaderError
+from pillarbox.mail.message import headers
+from pillarbox.mail.message.address import Mailbox, parse_mailbox
+from pillarbox.mail.message.headers import HeaderError
 
 FORBIDDEN = ["\r", "\n", "\r\n", "\0", "\x0b", "\x1b", "\x7f", "\x85", "\x9f", "\u2028", "\u2029", "\ud800"]
 ENCODED_WORD = re.compile(rb"=\?UTF-8\?[QB]\?[!->@-~]*\?=")

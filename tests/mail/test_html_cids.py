@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from pillarbox.mail import html_cids
-from pillarbox.mail.message import Message, parse
+from pillarbox.mail.html import cids
+from pillarbox.mail.message.parse import Message, parse
 
 URI = "data:image/png;base64,UE5H"
 
@@ -23,7 +23,7 @@ def message(html: str, *, kind: str = "image/png", cid: str = "plan@1") -> Messa
 
 def replaced(html: str, **part: str) -> str | None:
     read = message(html, **part)
-    return html_cids.with_data_uris(read.html or "", read.attachments, read.content)
+    return cids.with_data_uris(read.html or "", read.attachments, read.content)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_result_that_would_be_too_long_is_not_made() -> None:
     read = message('<img src="cid:plan@1">')
     length = len('<img src="">') + len(URI)
     make = [
-        html_cids.with_data_uris(read.html or "", read.attachments, read.content, longest)
+        cids.with_data_uris(read.html or "", read.attachments, read.content, longest)
         for longest in (length, length - 1)
     ]
     assert make == [f'<img src="{URI}">', None]
@@ -92,8 +92,8 @@ def test_a_result_that_would_be_too_long_is_not_made() -> None:
 def test_the_ids_that_are_referred_to_are_known() -> None:
     """receiving.md 4.1: inline when the html refers to the part."""
     read = message('<img src="cid:plan@1">')
-    assert html_cids.referenced(read.html or "", read.attachments) == {"plan@1"}
-    assert html_cids.referenced("<p>", read.attachments) == frozenset()
+    assert cids.referenced(read.html or "", read.attachments) == {"plan@1"}
+    assert cids.referenced("<p>", read.attachments) == frozenset()
 
 
 @pytest.mark.parametrize("piece", ['src="', "url(cid:", " src=cid:plan@1", "cid:", " srcset='cid:plan@1,"])
@@ -102,5 +102,5 @@ def test_hostile_html_costs_little(piece: str) -> None:
     read = message('<img src="cid:plan@1">')
     html = piece * (2_000_000 // len(piece))
     began = time.process_time()
-    html_cids.with_data_uris(html, read.attachments, read.content)
+    cids.with_data_uris(html, read.attachments, read.content)
     assert time.process_time() - began < 2

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from pillarbox.dashboard.mail_html import ALLOWED
-from pillarbox.mail import html_nesting, html_text
-from pillarbox.mail.html_nesting import nested
+from pillarbox.mail.html import nesting, plain_text
+from pillarbox.mail.html.nesting import nested
 
-LENGTH = html_nesting.LONGEST_READ
+LENGTH = nesting.LONGEST_READ
 
 FAMILIES = (
     ("table", "tr", "td", "th", "b", "a", "p", "div", "caption", "col", "colgroup", "tbody", "table"),
@@ -100,11 +100,11 @@ def test_style_sheets_and_the_tag_of_the_body_are_handed_out() -> None:
 
 
 def test_what_lies_beyond_the_bounds_is_left_out_and_said() -> None:
-    assert nested("<p>a" * html_nesting.MOST_TAGS, ALLOWED).complete
-    assert not nested("<p>a" * (html_nesting.MOST_TAGS + 1), ALLOWED).complete
+    assert nested("<p>a" * nesting.MOST_TAGS, ALLOWED).complete
+    assert not nested("<p>a" * (nesting.MOST_TAGS + 1), ALLOWED).complete
     assert not nested("a" * (LENGTH + 1), ALLOWED).complete
     deep = nested("<div>" * 5000 + "a", ALLOWED).body
-    assert deep.count("<div>") == html_nesting.DEEPEST
+    assert deep.count("<div>") == nesting.DEEPEST
     assert "a" in deep
 
 
@@ -136,5 +136,5 @@ def test_hostile_html_costs_about_a_second(name: str) -> None:
 def test_the_text_of_hostile_html_costs_about_a_second(name: str) -> None:
     """Up to the length from which on it was cut down before."""
     start = time.process_time()
-    html_text.text_of(HOSTILE[name][:16_000])
+    plain_text.text_of(HOSTILE[name][:16_000])
     assert time.process_time() - start < 1

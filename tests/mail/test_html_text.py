@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail import html_limits
-from pillarbox.mail.html_text import text_of
+from pillarbox.mail.html import limits
+from pillarbox.mail.html.plain_text import text_of
 
 PIECES = {
     "": "",
@@ -85,7 +85,7 @@ def test_golden_pieces(html: str, text: str) -> None:
 @pytest.mark.parametrize(("html", "text"), PIECES.items())
 def test_a_tamed_document_says_the_same(html: str, text: str) -> None:
     """TRAP-06: what is done to big documents changes nothing in ordinary ones."""
-    assert text_of(html_limits.tame(html)) == text
+    assert text_of(limits.tame(html)) == text
 
 
 MAIL = """<!DOCTYPE html>
@@ -139,7 +139,7 @@ Harbor Ltd © 2026 · Write us (hi@harbor.example)"""
 def test_a_golden_mail() -> None:
     """MSG-14, emails.md 1.2."""
     assert text_of(MAIL) == MAIL_TEXT
-    assert text_of(html_limits.tame(MAIL)) == MAIL_TEXT
+    assert text_of(limits.tame(MAIL)) == MAIL_TEXT
 
 
 def test_lines_are_never_wrapped() -> None:
@@ -151,7 +151,7 @@ def test_lines_are_never_wrapped() -> None:
 def test_a_big_document_is_read_to_its_end() -> None:
     paragraphs = [f"Paragraph {n} of many & more" for n in range(5000)]
     html = "<html><body>" + "".join(f"<div><p>{p.replace('&', '&amp;')}</p></div>" for p in paragraphs)
-    assert not html_limits.is_harmless(html)
+    assert not limits.is_harmless(html)
     assert text_of(html) == "\n\n".join(paragraphs)
 
 
@@ -161,13 +161,13 @@ def test_nesting_beyond_the_limit_loses_no_text() -> None:
     text = text_of(html)
     assert text.count("a") == 2000
     assert text.endswith("\n\nend")
-    tamed = html_limits.tame(html)
-    assert _deepest(tamed) == html_limits.DEEPEST
+    tamed = limits.tame(html)
+    assert _deepest(tamed) == limits.DEEPEST
 
 
 def test_an_unclosed_head_does_not_swallow_the_mail() -> None:
     html = "<html><head><meta charset=utf-8><title>no</title><body><p>yes</p></body></html>"
-    assert text_of(html) == text_of(html_limits.tame(html)) == "yes"
+    assert text_of(html) == text_of(limits.tame(html)) == "yes"
 
 
 HOSTILE = {
@@ -265,7 +265,7 @@ OTHERS = ["<pre>", "</pre>", "<br>", "<b", '"', ">", "&amp", "<!--", "-->", "x",
 def test_any_soup_gives_tidy_text(pieces: list[str]) -> None:
     """emails.md 1.2: no blank line at the ends and never two in a row."""
     html = "".join(pieces)
-    for text in (text_of(html), text_of(html_limits.tame(html))):
+    for text in (text_of(html), text_of(limits.tame(html))):
         assert text.strip("\n") == text
         assert "\n\n\n" not in text
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pillarbox.mail.address import Mailbox
-from pillarbox.mail.attachments import Attachment, written
-from pillarbox.mail.compose import Message, compose, compose_pieces
-from pillarbox.mail.dkim import BodyHash, relaxed_body
-from pillarbox.mail.files import Changed, File, in_base64, of_bytes
-from pillarbox.mail.long_content import LongContent
-from pillarbox.mail.smtp_content import dot_stuffed
+from pillarbox.mail.authentication.dkim import BodyHash, relaxed_body
+from pillarbox.mail.message.address import Mailbox
+from pillarbox.mail.message.attachments import Attachment, written
+from pillarbox.mail.message.compose import Message, compose, compose_pieces
+from pillarbox.mail.message.files import Changed, File, in_base64, of_bytes
+from pillarbox.mail.message.long_content import LongContent
+from pillarbox.mail.smtp.content import dot_stuffed
 
 MESSAGE = Message(
     sender=Mailbox("notes", "harbor.example"),

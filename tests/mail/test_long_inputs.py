@@ -9,7 +9,8 @@ import random
 
 import pytest
 
-from pillarbox.mail import authentication_results, message_headers, transfer, transfer_decoding
+from pillarbox.mail.authentication import results_header
+from pillarbox.mail.message import header_block, transfer_decoding, transfer_encoding
 
 FORGED = b"Authentication-Results: mx.pillar.example; spf=pass\r\n"
 
@@ -26,20 +27,20 @@ FORGED = b"Authentication-Results: mx.pillar.example; spf=pass\r\n"
     ids=["one word", "one line", "lines", "tabs", "dots"],
 )
 def test_long_text_survives_quoted_printable(text: str) -> None:
-    encoded = transfer.encode_text(text)
+    encoded = transfer_encoding.encode_text(text)
     assert encoded.encoding == "quoted-printable"
     assert max(map(len, encoded.body.split(b"\r\n"))) <= 76
     assert quopri.decodestring(encoded.body).replace(b"\r\n", b"\n") == text.encode()
 
 
 def test_quoted_printable_of_lines_is_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "PIECE", 40)
+    monkeypatch.setattr(transfer_encoding, "PIECE", 40)
     chance = random.Random(3)
     for _ in range(500):
         lines = [bytes(chance.choices(b"a .=\t\xc3\xa9", k=chance.randrange(30))) for _ in range(12)]
         octets = b"\n".join(lines)
         whole = binascii.b2a_qp(octets, istext=True).replace(b"\n", b"\r\n")
-        assert b"".join(transfer._quoted_printable(octets)) == whole
+        assert b"".join(transfer_encoding._quoted_printable(octets)) == whole
 
 
 @pytest.mark.parametrize("junk", [b"", b"\r\n", b" * "])
@@ -57,9 +58,9 @@ def test_the_end_of_a_long_header_is_found() -> None:
         b"X-A: b" + b"\r\n c" * 90_000 + b"\r\n",
     ):
         raw = filler + b"Subject: x\r\n\r\nbody: no field\r\n"
-        begin, end = message_headers.extent(raw)
+        begin, end = header_block.extent(raw)
         assert raw[begin:end] == filler + b"Subject: x\r\n"
-        block = message_headers.split(raw, 0, len(raw))
+        block = header_block.split(raw, 0, len(raw))
         assert not block.complete
         assert raw[block.body_start :] == b"body: no field\r\n"
 
@@ -68,5 +69,5 @@ def test_a_forged_field_is_found_anywhere_in_a_long_header() -> None:
     for before in (0, 9_000, 9_361, 9_362, 9_363, 30_000):
         head = b"X-A: b\r\n" * before + FORGED + b"X-B: c\r\n" * 20_000
         raw = head + b"\r\n" + FORGED
-        honest = authentication_results.without_forged(raw, "mx.pillar.example")
+        honest = results_header.without_forged(raw, "mx.pillar.example")
         assert honest == raw.replace(FORGED, b"", 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from pillarbox.mail.loop_marks import FIELD, LoopMarks, carried
-from pillarbox.mail.message import parse
+from pillarbox.mail.message.loop_marks import FIELD, LoopMarks, carried
+from pillarbox.mail.message.parse import parse
 
 HERE = ["help@harbor.example", "Info@Harbor.example"]
 

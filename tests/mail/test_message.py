@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pillarbox.mail import charsets, correspondents
-from pillarbox.mail.message import Message, parse
-from pillarbox.mail.message_bodies import LONGEST_BODY
-from pillarbox.mail.message_headers import LONGEST_BLOCK, MOST_FIELDS
-from pillarbox.mail.mime_parts import DEEPEST, MOST_PARTS
+from pillarbox.mail.message import address_fields, charsets
+from pillarbox.mail.message.bodies import LONGEST_BODY
+from pillarbox.mail.message.header_block import LONGEST_BLOCK, MOST_FIELDS
+from pillarbox.mail.message.mime_parts import DEEPEST, MOST_PARTS
+from pillarbox.mail.message.parse import Message, parse
 
 HEAD = "From: Ada Quay <ada@quay.example>\nTo: help@harbor.example\nSubject: Berth\n"
 
@@ -44,7 +44,7 @@ def test_a_plain_message() -> None:
         "In-Reply-To: <a@b>\nReferences: <z@b>\n <a@b>\n\nhello\nworld\n"
     )
     assert message.author == "Ada Quay <ada@quay.example>"
-    assert correspondents.addresses(message.to) == ("help@harbor.example", "bo@x.example")
+    assert address_fields.addresses(message.to) == ("help@harbor.example", "bo@x.example")
     assert [m.address for m in (*message.cc, *message.bcc, *message.reply_to)] == [
         "c@x.example",
         "d@x.example",
@@ -180,7 +180,7 @@ def test_mailboxes_as_they_are_really_written(raw: str, found: list[tuple[str, s
     ],
 )
 def test_a_well_formed_list_is_exact(raw: str) -> None:
-    assert correspondents.read(raw.encode()).exact
+    assert address_fields.read(raw.encode()).exact
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_well_formed_list_is_exact(raw: str) -> None:
 )
 def test_what_had_to_be_guessed_is_not_exact(raw: str) -> None:
     """DMARC-02, TRAP-04: identity checks trust no repaired From."""
-    assert not correspondents.read(raw.encode()).exact
+    assert not address_fields.read(raw.encode()).exact
 
 
 def test_two_from_headers_are_not_exact() -> None:

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillarbox.mail.message import Message, parse
-from pillarbox.mail.mime_parts import Part
+from pillarbox.mail.message.mime_parts import Part
+from pillarbox.mail.message.parse import Message, parse
 
 TEXTS = {
     "ascii": "hello world\nsecond line\n",

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pillarbox.mail import mta_sts
-from pillarbox.mail.mta_sts import LONGEST_AGE, Policy, PolicyError
+from pillarbox.mail.smtp import mta_sts
+from pillarbox.mail.smtp.mta_sts import LONGEST_AGE, Policy, PolicyError
 
 POLICY = "version: STSv1\r\nmode: enforce\r\nmx: mail.quay.test\r\nmx: *.Quay.test\r\nmax_age: 604800\r\n"
 

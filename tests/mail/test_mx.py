@@ -8,24 +8,26 @@ import random
 import pytest
 
 from kit.zone import Zone
-from pillarbox.mail.mx import Hosts, NoHosts, Reach, hosts_for
-from pillarbox.mail.replies import Outcome, classify
-from pillarbox.mail.smtp_reply import Stage
+from pillarbox.mail.reports.replies import Outcome, classify
+from pillarbox.mail.smtp.mx import HostPolicy, Hosts, NoHosts, hosts_for
+from pillarbox.mail.smtp.reply import Stage
 
-PUBLIC = Reach()
+PUBLIC = HostPolicy()
 
 
 def keep(names: list[str]) -> None:
     """A shuffle that changes nothing."""
 
 
-async def hosts(zone: Zone, domain: str = "example.test", reach: Reach = PUBLIC) -> list[tuple[str, ...]]:
+async def hosts(
+    zone: Zone, domain: str = "example.test", reach: HostPolicy = PUBLIC
+) -> list[tuple[str, ...]]:
     found = await hosts_for(domain, zone, shuffle=keep, reach=reach)
     assert isinstance(found, Hosts), found
     return [(host.name, *host.addresses) for host in found.hosts]
 
 
-async def refused(zone: Zone, domain: str = "example.test", reach: Reach = PUBLIC) -> NoHosts:
+async def refused(zone: Zone, domain: str = "example.test", reach: HostPolicy = PUBLIC) -> NoHosts:
     found = await hosts_for(domain, zone, shuffle=keep, reach=reach)
     assert isinstance(found, NoHosts), found
     return found
@@ -58,7 +60,7 @@ async def test_out_01_equal_preferences_are_shuffled_and_only_those() -> None:
     orders = set()
     dice = random.Random(7)
     for _ in range(100):
-        found = await hosts_for("example.test", zone, shuffle=dice.shuffle, reach=Reach())
+        found = await hosts_for("example.test", zone, shuffle=dice.shuffle, reach=HostPolicy())
         assert isinstance(found, Hosts)
         names = [host.name for host in found.hosts]
         orders.add(tuple(names))
@@ -161,12 +163,12 @@ async def test_out_04_addresses_that_are_not_public_are_not_reached(address: str
     """OUT-04."""
     kind = "AAAA" if ":" in address else "A"
     zone = Zone(f"example.test MX 10 a.test\na.test {kind} {address}")
-    failure = await refused(zone, reach=Reach(ipv6=True))
+    failure = await refused(zone, reach=HostPolicy(ipv6=True))
     assert failure.reply.enhanced == "5.4.4"
     assert not classify(failure.reply, Stage.ROUTE).suppresses
     zone.add("example.test", "MX", "20 b.test")
     zone.add("b.test", "A", "8.8.1.1")
-    assert await hosts(zone, reach=Reach(ipv6=True)) == [("b.test", "8.8.1.1")]
+    assert await hosts(zone, reach=HostPolicy(ipv6=True)) == [("b.test", "8.8.1.1")]
 
 
 async def test_out_04_the_operator_may_allow_networks() -> None:
@@ -174,14 +176,14 @@ async def test_out_04_the_operator_may_allow_networks() -> None:
     zone = Zone(
         "example.test MX 10 a.test\na.test A 127.0.0.2\na.test A 10.0.0.1\na.test AAAA ::ffff:127.0.0.3"
     )
-    reach = Reach(allowed=(ipaddress.ip_network("127.0.0.0/8"),), ipv6=True)
+    reach = HostPolicy(allowed=(ipaddress.ip_network("127.0.0.0/8"),), ipv6=True)
     assert await hosts(zone, reach=reach) == [("a.test", "127.0.0.2", "::ffff:127.0.0.3")]
 
 
 async def test_out_04_our_own_address_is_a_loop() -> None:
     """OUT-04: 5.4.6, also inside an allowed network and in its mapped form."""
     zone = Zone("example.test MX 10 a.test\na.test A 8.8.1.1\na.test AAAA ::ffff:8.8.1.1")
-    reach = Reach(allowed=(ipaddress.ip_network("8.8.0.0/16"),), own={"8.8.1.1"}, ipv6=True)
+    reach = HostPolicy(allowed=(ipaddress.ip_network("8.8.0.0/16"),), own={"8.8.1.1"}, ipv6=True)
     failure = await refused(zone, reach=reach)
     assert (failure.reply.enhanced, failure.temporary) == ("5.4.6", False)
 
@@ -197,7 +199,7 @@ async def test_out_04_as_a_backup_we_send_to_better_hosts_only() -> None:
         b.test A 8.8.2.1
         c.test A 8.8.3.1
     """)
-    reach = Reach(own={"us.harbor.test"})
+    reach = HostPolicy(own={"us.harbor.test"})
     assert await hosts(zone, reach=reach) == [("a.test", "8.8.1.1")]
     zone.remove("example.test", "MX")
     zone.add("example.test", "MX", "10 us.harbor.test", "20 c.test")
@@ -208,7 +210,7 @@ async def test_out_20_ipv6_is_off_unless_asked_for() -> None:
     """OUT-20: IPv4 first."""
     zone = Zone("example.test MX 10 a.test\na.test A 8.8.1.1\na.test AAAA 2606:4700::1")
     assert await hosts(zone) == [("a.test", "8.8.1.1")]
-    assert await hosts(zone, reach=Reach(ipv6=True)) == [("a.test", "8.8.1.1", "2606:4700::1")]
+    assert await hosts(zone, reach=HostPolicy(ipv6=True)) == [("a.test", "8.8.1.1", "2606:4700::1")]
 
 
 async def test_at_most_five_addresses_are_tried() -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
-from pillarbox.mail import dsn, quoted_replies
-from pillarbox.mail.message import parse
-from pillarbox.mail.replies import BounceType, Verdict, classify
-from pillarbox.mail.smtp_reply import Reply, Stage
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import dsn, quoted_replies
+from pillarbox.mail.reports.replies import BounceType, Verdict, classify
+from pillarbox.mail.smtp.reply import Reply, Stage
 
 REFUSALS = {
     "policy": ("5.7.1", "Message rejected due to local policy"),

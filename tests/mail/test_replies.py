@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.replies import (
+from pillarbox.mail.reports.replies import (
     TABLE,
     BounceType,
     Outcome,
@@ -21,7 +21,7 @@ from pillarbox.mail.replies import (
     Verdict,
     classify,
 )
-from pillarbox.mail.smtp_reply import Reply, ReplyReader, Stage, our_reply
+from pillarbox.mail.smtp.reply import Reply, ReplyReader, Stage, our_reply
 
 # Short names of verdicts: what the tables below want.
 WANTED = {

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from pillarbox.mail.replies import BounceType, SubType, classify
-from pillarbox.mail.smtp_reply import Reply, Stage
+from pillarbox.mail.reports.replies import BounceType, SubType, classify
+from pillarbox.mail.smtp.reply import Reply, Stage
 
 GONE = """
 Benutzer unbekannt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.smtp_reply import MAX_TEXT, Reply, ReplyReader, our_reply
+from pillarbox.mail.smtp.reply import MAX_TEXT, Reply, ReplyReader, our_reply
 
 
 def read(data: bytes, step: int = 1 << 20) -> tuple[list[Reply], str | None]:

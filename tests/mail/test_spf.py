@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit.spf_suite import SUITE, Case, Scenario, SuiteZone, scenarios
 from kit.zone import Zone
-from pillarbox.mail import spf, spf_record
+from pillarbox.mail.authentication import spf, spf_record
 
 CASES = [
     pytest.param(scenario, case, id=f"{scenario.title} / {case.name}")

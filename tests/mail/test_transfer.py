@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.transfer import encode_message, encode_text, is_clean
+from pillarbox.mail.message.transfer_encoding import encode_message, encode_text, is_clean
 
 PARTS = [b"a", b"\r", b"\n", b"\r\n", b"\0", b"..", b""]
 

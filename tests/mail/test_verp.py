@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.mail.verp import Bounced, VerpSigner
+from pillarbox.mail.reports.verp import Bounced, VerpSigner
 
 EMAIL = UUID("0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 OLD, NEW = bytes(32), bytes(range(32))

@@ -8,7 +8,7 @@ from pathlib import Path
 from kit.clock import ManualClock
 from kit.histories import instant
 from kit.mailroom import still
-from pillarbox.kernel.http import encode
+from pillarbox.kernel.http.request import encode
 from pillarbox.metrics.definitions import COLUMNS, shown
 from pillarbox.metrics.read import MOST_PLAIN
 from pillarbox.metrics.table import NOTHING, Key, of_rows, of_texts

@@ -18,7 +18,7 @@ from kit.histories import History, Sender, generate, instant
 from kit.mailroom import still
 from kit.oracle import Asked
 from kit.world import Team, World
-from pillarbox.emails.reconcile import reconcile
+from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.timeline import levels, rebuilding, rollups
 from pillarbox.timeline.rebuilding import Difference

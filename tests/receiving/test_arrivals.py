@@ -22,8 +22,8 @@ from kit.mailroom import still
 from kit.postman import HOSTNAME, postman, receiving_domain
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.kernel import faults
-from pillarbox.mail import dkim
+from pillarbox.kernel.process import faults
+from pillarbox.mail.authentication import dkim
 from pillarbox.receiving.receive import ReceivingRules
 
 

@@ -17,16 +17,16 @@ from kit.reports import about, bounce, came_back, reply, token_of
 from kit.sink import Sink
 from kit.world import Team, World, mail
 from kit.zone import Zone
-from pillarbox.kernel import faults
 from pillarbox.kernel.ids import EPOCH
-from pillarbox.mail import arf, dsn
-from pillarbox.mail.message import parse
-from pillarbox.mail.replies import Outcome
-from pillarbox.mail.verp import VerpSigner
-from pillarbox.receiving import bounces
-from pillarbox.receiving.bounce_mail import BounceMail
-from pillarbox.receiving.return_path import REPORTS_PER_ADDRESS, VALID_FOR, Taken
-from pillarbox.receiving.vouching import is_vouched_for
+from pillarbox.kernel.process import faults
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import arf, dsn
+from pillarbox.mail.reports.replies import Outcome
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.receiving.reports import bounces
+from pillarbox.receiving.reports.bounce_mail import BounceMail
+from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, Taken
+from pillarbox.receiving.reports.vouching import is_vouched_for
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"

@@ -10,8 +10,8 @@ from kit.hooks import hook
 from kit.mailroom import still
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team
-from pillarbox.mail.verp import VerpSigner
-from pillarbox.receiving.return_path import FEEDBACK_PER_SECOND, Taken, TooManyReports
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND, Taken, TooManyReports
 
 
 async def suppressed(team: Team) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from kit.postman import postman
 from kit.smtp_door import dialog
 from kit.world import world
 from kit.zone import Zone
-from pillarbox.mail.loop_marks import LoopMarks
+from pillarbox.mail.message.loop_marks import LoopMarks
 
 
 async def test_a_mail_that_was_here_before_is_refused(database_url: str, tmp_path: Path) -> None:

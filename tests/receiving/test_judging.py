@@ -9,7 +9,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.zone import Zone
-from pillarbox.mail.message import parse
+from pillarbox.mail.message.parse import parse
 from pillarbox.receiving.arrival import Arrival, Recipient
 from pillarbox.receiving.judging import LONGEST_KEPT, MOST_KEPT, Judge, Judgement
 

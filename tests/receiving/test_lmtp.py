@@ -15,9 +15,10 @@ from kit.reports import about, bounce, token_of
 from kit.smtp_door import Dialog, Said, bound, dialog
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.kernel import faults, maintenance
-from pillarbox.kernel.doors import LMTP
-from pillarbox.mail import dkim
+from pillarbox.kernel.http import maintenance
+from pillarbox.kernel.network.listeners import LMTP
+from pillarbox.kernel.process import faults
+from pillarbox.mail.authentication import dkim
 from pillarbox.receiving.receive import MOST_OCTETS
 
 ZONE = """

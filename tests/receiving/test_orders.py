@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from kit.reports import about, bounce, complaint
-from pillarbox.mail import arf, dsn
-from pillarbox.mail.message import parse
-from pillarbox.receiving import bounces, complaints
-from pillarbox.receiving.bounce_queries import SentTo
+from pillarbox.mail.message.parse import parse
+from pillarbox.mail.reports import arf, dsn
+from pillarbox.receiving.reports import bounces, complaints
+from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Fate, Kind, step
 
 AT = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)

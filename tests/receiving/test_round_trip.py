@@ -16,9 +16,9 @@ from kit.reports import about, bounce, complaint
 from kit.sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.kernel import faults
-from pillarbox.kernel.doors import SMTP
-from pillarbox.receiving.return_path import FEEDBACK_PER_SECOND
+from pillarbox.kernel.network.listeners import SMTP
+from pillarbox.kernel.process import faults
+from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND
 
 ZONE = """
 quay.example  MX 10 mx.quay.example

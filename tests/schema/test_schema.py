@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
-from pillarbox.kernel.migrate import FOLDER
+from pillarbox.kernel.postgres.migrations import FOLDER
 
 SCHEMA = FOLDER.parent / "schema.sql"
 

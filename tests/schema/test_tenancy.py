@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from kit.world import world
-from pillarbox.kernel.secrets import SealBroken
+from pillarbox.kernel.security.secrets import SealBroken
 
 GLOBAL = {
     "teams": "who exists",

@@ -16,8 +16,8 @@ import pytest
 import resend
 from resend import exceptions
 
-from house.running import PATIENCE
 from kit.served import KEY, Server, params, sdk_at, serving
+from repository.running import PATIENCE
 
 FINAL = {"delivered", "bounced", "failed"}
 

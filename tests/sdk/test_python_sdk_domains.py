@@ -16,10 +16,10 @@ import resend
 from resend import exceptions
 from typer.testing import CliRunner
 
-from house.running import PATIENCE
 from kit.dns_server import DnsServer
 from kit.served import Server, sdk_at, serving
 from pillarbox.cli import program
+from repository.running import PATIENCE
 
 
 @contextmanager

@@ -16,10 +16,10 @@ import pytest
 import resend
 from resend import exceptions
 
-from house.running import PATIENCE
 from kit import dkim_verifier
 from kit.served import params, sdk_at, serving
 from kit.sink import Message, Sink
+from repository.running import PATIENCE
 
 T = TypeVar("T")
 

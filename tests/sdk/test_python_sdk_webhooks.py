@@ -15,10 +15,10 @@ import resend
 from resend import exceptions
 from resend.webhooks import _webhook
 
-from house.running import PATIENCE
 from kit.served import Server, params, sdk_at, serving
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.signing_secrets import new_secret
+from repository.running import PATIENCE
 
 ENDPOINT = "https://hooks.harbor.example/in"
 

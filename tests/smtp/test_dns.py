@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kit.zone import Zone, serve_zone
-from pillarbox.kernel.dns import FAILURE_TTL, Answer, DnsResolver, Resolver
+from pillarbox.kernel.network.dns import FAILURE_TTL, Answer, DnsResolver, Resolver
 
 RECORDS = """
     example.test      MX    10 MX1.example.test

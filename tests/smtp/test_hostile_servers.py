@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pillarbox.mail.smtp_client import ConnectFailed, Connection, Timeouts, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, Connection, Timeouts, TlsMode
 
 HASTY = Timeouts(
     connect=1, banner=0.02, hello=0.02, mail=0.02, rcpt=0.02, data=0.02, block=0.02, final=0.02, quit=0.01

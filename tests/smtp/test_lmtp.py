@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kit.smtp_door import Notebook, door
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.smtp_answers import Answer
-from pillarbox.mail.smtp_intake import Content
-from pillarbox.mail.smtp_server import Session
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.intake import Content
+from pillarbox.mail.smtp.session import Session
 
 TEXT = b"Subject: Berth\r\n\r\nReady\r\n"
 

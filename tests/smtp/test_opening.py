@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit.sink import CLOSE, DROP, SILENCE, Sink, TlsAuthority
-from pillarbox.mail.smtp_client import ConnectFailed, Connection, Stage, Timeouts, TlsMode
+from pillarbox.mail.smtp.client import ConnectFailed, Connection, Stage, Timeouts, TlsMode
 
 TINY = Timeouts(
     connect=0.1, banner=0.1, hello=0.1, mail=0.1, rcpt=0.1, data=0.1, block=0.1, final=0.1, quit=0.1

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from house.running import Watched
 from kit.peers import RECEIVING, SENDER, Peered, peered, submitted
 from kit.process import KEY, environment
 from kit.submitting import letter
+from repository.running import Watched
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.smtp_door import HURRIED, Notebook, Said, dialog, door, on_each_loop
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.smtp_desk import Patience
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.handler import SessionTimeouts
 
 NEEDS_ENHANCED = re.compile(r"([245])\.\d{1,3}\.\d{1,3} [\x20-\x7e]+")
 
@@ -140,7 +140,7 @@ async def test_what_is_announced_without_tls_and_login() -> None:
 async def test_who_talks_before_the_greeting_hears_nothing_else() -> None:
     """SMTP-03."""
     desk = Notebook()
-    patience = Patience(greeting=0.2)
+    patience = SessionTimeouts(greeting=0.2)
     async with door(desk, patience=patience) as found, found.dialog(greeted=False) as client:
         client.write(b"EHLO x\r\nMAIL FROM:<a@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["554 5.5.0"]
@@ -202,7 +202,7 @@ async def test_lines_have_their_length_and_the_third_that_is_longer_ends_it() ->
 @on_each_loop
 async def test_mistakes_are_answered_slowly_and_then_not_at_all() -> None:
     """SMTP-06."""
-    patience = Patience(greeting=0.0, slow=0.01)
+    patience = SessionTimeouts(greeting=0.0, slow=0.01)
     async with door(patience=patience) as found, found.dialog() as client:
         loop = asyncio.get_running_loop()
         began = loop.time()

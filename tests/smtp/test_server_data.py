@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from kit.memory import resident
 from kit.smtp_door import Notebook, door, on_each_loop
-from pillarbox.mail.smtp_answers import OK, Answer
-from pillarbox.mail.smtp_client import Connection, TlsMode
-from pillarbox.mail.smtp_content import dot_stuffed
-from pillarbox.mail.smtp_intake import IN_MEMORY, Content, Intake
-from pillarbox.mail.smtp_server import Session
+from pillarbox.mail.smtp.answers import OK, Answer
+from pillarbox.mail.smtp.client import Connection, TlsMode
+from pillarbox.mail.smtp.content import dot_stuffed
+from pillarbox.mail.smtp.intake import IN_MEMORY, Content, Intake
+from pillarbox.mail.smtp.session import Session
 
 FALSE_ENDS = {
     "LF.LF": b"\n.\n",

@@ -17,13 +17,13 @@ import pytest
 from kit.clock import ManualClock
 from kit.memory import resident
 from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, trusting
-from pillarbox.kernel import shared_memory
-from pillarbox.kernel.ratelimit import Windows
-from pillarbox.mail.smtp_answers import OK, Answer
-from pillarbox.mail.smtp_desk import Patience
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.mail.smtp.answers import OK, Answer
+from pillarbox.mail.smtp.handler import SessionTimeouts
 from pillarbox.smtp.clients import MINUTE, SHOW_EVERY, SHOWN_SECONDS, Allowance, Clients, client_of
 
-SHORT = Patience(greeting=0.0, command=0.15, text=0.15, look_every=0.01)
+SHORT = SessionTimeouts(greeting=0.0, command=0.15, text=0.15, look_every=0.01)
 TESTS = Path(__file__).parents[1]
 
 
@@ -63,8 +63,8 @@ async def test_silence_ends_a_session_in_every_state(before: tuple[str, ...]) ->
 
 async def test_a_text_that_trickles_is_cut_off() -> None:
     """Standards, section 0: 500 octets a second after the first minute, and half an hour at most."""
-    slow = Patience(greeting=0.0, text=5, free=0.05, octets_per_second=5000, look_every=0.01)
-    long = Patience(greeting=0.0, text=5, message=0.2, look_every=0.01)
+    slow = SessionTimeouts(greeting=0.0, text=5, free=0.05, octets_per_second=5000, look_every=0.01)
+    long = SessionTimeouts(greeting=0.0, text=5, message=0.2, look_every=0.01)
     for patience in (slow, long):
         async with door(patience=patience) as found, found.dialog() as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
@@ -88,7 +88,7 @@ async def test_who_works_is_not_idle() -> None:
 
 
 async def test_a_client_that_takes_no_last_word_is_cut_off() -> None:
-    patience = Patience(greeting=0.0, command=0.1, last_word=0.1, look_every=0.01)
+    patience = SessionTimeouts(greeting=0.0, command=0.1, last_word=0.1, look_every=0.01)
     async with door(patience=patience) as found, found.dialog() as client:
         client.transport.pause_reading()
         for _ in range(40):

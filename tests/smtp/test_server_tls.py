@@ -17,9 +17,9 @@ from cryptography import x509
 
 from kit.clock import ManualClock
 from kit.smtp_door import Anyone, Dialog, Notebook, door, on_each_loop, trusting
-from pillarbox.kernel.certificates import Certificate, self_made
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.mail.smtp_desk import Patience
+from pillarbox.kernel.security.certificates import Certificate, self_made
+from pillarbox.mail.smtp.handler import SessionTimeouts
 
 LOGIN = {"offers_login": True, "needs_login": True}
 ANN = Notebook(users={"ann": "secret"})
@@ -114,7 +114,7 @@ async def test_broken_handshakes_leave_nothing_behind(tmp_path: Path, implicit: 
     guard = Anyone()
     troubles: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
-    patience = Patience(greeting=0.0, look_every=0.01, handshake=0.3)
+    patience = SessionTimeouts(greeting=0.0, look_every=0.01, handshake=0.3)
     async with door(tls=tmp_path, implicit_tls=implicit, guard=guard, patience=patience) as found:
         for junk in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x00\x05hello", None):
             async with found.dialog(greeted=not implicit) as client:

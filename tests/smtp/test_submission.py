@@ -19,10 +19,10 @@ from kit.sink import Sink
 from kit.smtp_door import Said, dialog, trusting
 from kit.submitting import Doors, Team, letter, plain, queued_id, submission
 from kit.world import mail
-from pillarbox.kernel import faults
-from pillarbox.kernel.problems import DatabaseGone, Problem, RateLimited
-from pillarbox.kernel.room import NoRoom
-from pillarbox.smtp import figures
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.storage.disk_space import DiskFull
+from pillarbox.kernel.wire.problems import DatabaseGone, Problem, RateLimited
+from pillarbox.smtp import prometheus
 from pillarbox.smtp.replies import reply
 
 TO = ("ada@quay.example",)
@@ -306,7 +306,7 @@ async def test_a_spent_quota(database_url: str, tmp_path: Path) -> None:
 
 def test_what_nobody_foresaw_is_for_later() -> None:
     """Backpressure (a full disk, a lost database) and failures: 451 4.3.0, and the client tries again."""
-    assert reply(NoRoom()).wire.startswith(b"451 4.3.0 There is no room to store this right now.")
+    assert reply(DiskFull()).wire.startswith(b"451 4.3.0 There is no room to store this right now.")
     assert reply(DatabaseGone()).wire.startswith(b"451 4.3.0 The service is not available right now.")
     assert reply(Problem("Something went wrong.")).wire == b"451 4.3.0 Something went wrong.\r\n"
     assert reply(RateLimited("Slow down.")).wire == b"451 4.7.1 Slow down.\r\n"
@@ -428,17 +428,17 @@ async def test_keys_are_in_no_log(
 async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
     """OPS-06: connections, logins and messages by their outcome."""
     tallies = [
-        (figures.CONNECTIONS, ("accepted",)),
-        (figures.LOGINS, ("235",)),
-        (figures.MESSAGES, ("submission", "250")),
-        (figures.MESSAGES, ("submission", "550")),
+        (prometheus.CONNECTIONS, ("accepted",)),
+        (prometheus.LOGINS, ("235",)),
+        (prometheus.MESSAGES, ("submission", "250")),
+        (prometheus.MESSAGES, ("submission", "550")),
     ]
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         before = [tally.value(labels) for tally, labels in tallies]
         await client.send(letter(), to=TO)
         await client.send(letter(sender=None), to=TO)
         async with doors.program(team.token):
-            assert figures.SESSIONS.read() == {(): 2}
+            assert prometheus.SESSIONS.read() == {(): 2}
         after = [tally.value(labels) for tally, labels in tallies]
         assert [late - early for late, early in zip(after, before, strict=True)] == [1, 1, 1, 1]
-        assert figures.CERTIFICATE.read()[()] > 300 * 86400
+        assert prometheus.CERTIFICATE.read()[()] > 300 * 86400

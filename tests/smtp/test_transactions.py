@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.sink import CLOSE, DEFAULT_EXTENSIONS, DROP, SILENCE, USUAL, Sink
-from pillarbox.mail.smtp_client import Connection, Stage, Timeouts, TlsMode, Transaction
-from pillarbox.mail.smtp_content import dot_stuffed
+from pillarbox.mail.smtp.client import Connection, Stage, Timeouts, TlsMode, Transaction
+from pillarbox.mail.smtp.content import dot_stuffed
 
 TINY = Timeouts(mail=0.1, rcpt=0.1, data=0.1, block=0.1, final=0.1, quit=0.1)
 CONTENT = b"Subject: x\r\n\r\nbody\r\n"

@@ -11,7 +11,7 @@ import pytest
 
 from kit.mailroom import clock_of, still
 from kit.world import Team, World, mail
-from pillarbox.kernel.db import TeamDb, transaction
+from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.timeline.record import Crossed
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 

@@ -20,9 +20,9 @@ from kit.http_outside import LOOPBACK, Zone, serving
 from kit.receiver import Arrival, hangs, receiver, resets, status
 from kit.world import world
 from kit.zone import Zone as WholeZone
-from pillarbox.kernel.outbound import Outbound
-from pillarbox.kernel.posts import PostLimits, Posts
-from pillarbox.kernel.reach import PublicReach
+from pillarbox.kernel.network.address_policy import AddressPolicy
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.network.post_client import PostClient, PostLimits
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Answer, Delivery, Endpoint
 from pillarbox.webhooks.dispatch.posting import MOST_KEPT, Poster
 from pillarbox.webhooks.endpoints import EndpointRules
@@ -40,9 +40,9 @@ def delivery(body: bytes = b"{}") -> Delivery:
 async def poster(
     zone: Zone | None = None, limits: PostLimits = SHORT, rules: EndpointRules = RULES, **options: object
 ) -> AsyncIterator[Poster]:
-    reach = PublicReach(rules.allow_private, ports=rules.permits_port)
+    reach = AddressPolicy(rules.allow_private, ports=rules.permits_port)
     outbound = Outbound(zone or Zone(), reach=reach, **options)  # type: ignore[arg-type]
-    made = Poster(Posts(outbound, limits), rules)
+    made = Poster(PostClient(outbound, limits), rules)
     try:
         yield made
     finally:

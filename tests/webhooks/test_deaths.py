@@ -11,8 +11,8 @@ import pytest
 from kit.process import connected, first_team, nursery
 from kit.receiver import WEBHOOKS, receiver, subscribed
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.webhooks.publish import Event, Publisher
 
 KILLED = {

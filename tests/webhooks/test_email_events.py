@@ -11,8 +11,8 @@ from uuid import UUID
 from kit.hooks import hook
 from kit.mailroom import clock_of, still
 from kit.world import Team, World
-from pillarbox.kernel.db import Connection, transaction
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.suppressions import automatic
 from pillarbox.suppressions.automatic import Cause
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind

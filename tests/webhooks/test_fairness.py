@@ -11,7 +11,7 @@ from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, hangs, receiver
 from kit.world import world
 from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint
-from pillarbox.webhooks.dispatch.lanes import Lane, Lanes
+from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
 
 HANGING = 100
 GOOD = 40
@@ -64,7 +64,7 @@ async def test_one_team_with_much_does_not_keep_out_another(database_url: str, t
 
 def test_new_endpoints_that_hang_leave_slots_to_another_team() -> None:
     """Nobody knows yet that they hang: each team leaves as much of their half free as it takes."""
-    lanes, teams = Lanes(60), [UUID(int=number) for number in range(1, 5)]
+    lanes, teams = EndpointScheduler(60), [UUID(int=number) for number in range(1, 5)]
     for team in teams[:2]:
         fill(lanes, team, 100)
         begun(lanes)
@@ -80,14 +80,14 @@ def test_new_endpoints_that_hang_leave_slots_to_another_team() -> None:
     assert begun(lanes), "who answers has slots of its own"
 
 
-def fill(lanes: Lanes, team: UUID, endpoints: int) -> list[Lane]:
+def fill(lanes: EndpointScheduler, team: UUID, endpoints: int) -> list[EndpointSlots]:
     endpoint = Endpoint.__new__(Endpoint)
     places = [(team, uuid4()) for _ in range(endpoints)]
     return [lanes.add(place, endpoint, [delivery(), delivery()], 0.0) for place in places]
 
 
-def begun(lanes: Lanes) -> list[Lane]:
-    found: list[Lane] = []
+def begun(lanes: EndpointScheduler) -> list[EndpointSlots]:
+    found: list[EndpointSlots] = []
     while (taken := lanes.take()) is not None:
         if taken[0] not in found:
             found.append(taken[0])

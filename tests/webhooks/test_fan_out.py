@@ -17,7 +17,7 @@ from kit.sink import Sink
 from kit.world import Team, World, mail, world
 from pillarbox.delivery import settle
 from pillarbox.emails import accept
-from pillarbox.kernel import team_lanes
+from pillarbox.kernel.work import team_queues
 from pillarbox.teams import bootstrap
 
 ANY_SENDER = {"require_verified_domain": "never"}
@@ -126,7 +126,7 @@ async def test_lanes_take_turns_portion_by_portion() -> None:
         done.append("".join(items))
         return [None] * len(items)
 
-    lanes: team_lanes.TeamLanes[str, None] = team_lanes.TeamLanes(
+    lanes: team_queues.TeamQueues[str, None] = team_queues.TeamQueues(
         flush, kind="test", weigh=lambda _: 1, most_weight=2, most_waiting=100, shared=()
     )
     one, two = UUID(int=1), UUID(int=2)

@@ -16,7 +16,7 @@ from kit.clock import ManualClock
 from kit.hooks import Hook, hook, publish
 from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, status
 from kit.world import World, world
-from pillarbox.kernel import register
+from pillarbox.kernel.process import process_table
 from pillarbox.webhooks.dispatch.claims import LEASE, RENEW_EVERY
 from pillarbox.webhooks.dispatch.engine import Dispatcher
 
@@ -52,7 +52,7 @@ async def another(url: str, folder: Path, clock: ManualClock | None = None) -> A
     """One more process on the same database, driven by hand."""
     async with world(url, folder, clock=clock, started=False, **WEBHOOKS) as pillarbox:
         process = pillarbox.app.house.runtime.process_id
-        await register.enroll(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
+        await process_table.enroll(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
         try:
             yield pillarbox
         finally:
@@ -127,7 +127,7 @@ async def test_a_neighbour_that_is_seen_to_be_dead_loses_them_at_once(
             "INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)"
             " VALUES ($1, $2, 4194304, 1, 'webhooks', $3, $3)",
             dead,
-            register.boot_id(),
+            process_table.boot_id(),
             pillarbox.clock.now(),
         )
         await publish(on.team)

@@ -19,7 +19,7 @@ from kit.receiver import WEBHOOKS, receiver, status
 from kit.world import Team, World, world
 from pillarbox.app import event_bodies
 from pillarbox.webhooks.kinds import KINDS
-from pillarbox.webhooks.listening.listener import Listener, listen, listener_rounds
+from pillarbox.webhooks.listening.listener import Listener, listen, listener_periodic
 from pillarbox.webhooks.samples import SAMPLES
 
 LISTENERS = "SELECT count(*) FROM webhooks WHERE kind = 'listener'"
@@ -79,7 +79,7 @@ async def test_a_listener_without_a_reader_is_removed_after_an_hour(
     async with world(database_url, tmp_path, clock=clock, started=False) as pillarbox:
         team = await pillarbox.team()
         left, read = await opened(team), await opened(team)
-        (collecting,) = listener_rounds(pillarbox.pool, clock, pillarbox.app.house.ids)
+        (collecting,) = listener_periodic(pillarbox.pool, clock, pillarbox.app.house.ids)
         clock.advance(timedelta(minutes=50))
         await read.take()
         assert await collecting.work() == "0 listeners"

@@ -13,8 +13,8 @@ import pytest
 from kit.hooks import hook, publish
 from kit.mailroom import clock_of, still
 from kit.world import World
-from pillarbox.kernel import faults
-from pillarbox.kernel.db import Connection, after_commit, transaction
+from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
+from pillarbox.kernel.process import faults
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Published, Timeline
 from pillarbox.timeline.rules import Entry, Kind

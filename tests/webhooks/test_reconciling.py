@@ -26,8 +26,8 @@ from kit.mailroom import clock_of
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
 from kit.world import Team, World, world
 from pillarbox.cli import program
-from pillarbox.emails.reconcile import Findings, examine, reconcile
-from pillarbox.emails.webhook_invariants import WEBHOOK_INVARIANTS
+from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
+from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
 
 KINDS = (
     "email.scheduled",
@@ -69,7 +69,7 @@ class Harbor:
         await publish(self.team)
         await self.carry()
 
-    async def found(self) -> Findings:
+    async def found(self) -> ReconcileResult:
         return await reconcile(self.world.pool, 100)
 
 

@@ -14,7 +14,7 @@ from kit.clock import ManualClock
 from kit.hooks import Hook, hook
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
 from kit.world import Team, World, world
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks.dispatch.engine import Dispatcher
 
 WAITS = [5, 300, 1800, 7200, 18000, 36000, 36000]

@@ -13,13 +13,13 @@ from kit.hooks import hook, publish
 from kit.mailroom import clock_of, still
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.world import World, mail
-from pillarbox.delivery.claims import LEASE
+from pillarbox.delivery.queue.claims import LEASE
 from pillarbox.doctor import clocks
 from pillarbox.doctor.checks import Level
-from pillarbox.kernel import rounds
-from pillarbox.kernel.clock_watch import JUMPS, ClockWatch
-from pillarbox.kernel.ratelimit import Windows
-from pillarbox.kernel.rounds import NO_TEAM, Round
+from pillarbox.kernel.process.clock_watch import JUMPS, ClockWatch
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.work import periodic
+from pillarbox.kernel.work.periodic import NO_TEAM, Periodic
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -214,16 +214,16 @@ async def test_a_round_comes_in_its_time_although_the_clock_was_a_year_ahead(
             done.append(clock.now())
             return ""
 
-        turns = [Round("test.round", HOUR, work)]
+        turns = [Periodic("test.round", HOUR, work)]
         house = pillarbox.app.house
-        await rounds.ensure(pillarbox.pool, turns, house.ids, clock)
+        await periodic.ensure(pillarbox.pool, turns, house.ids, clock)
         wrong = clock.now() + YEAR
         await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", wrong)
-        await rounds.bring_forward(pillarbox.pool, turns, clock.now())
+        await periodic.bring_forward(pillarbox.pool, turns, clock.now())
         assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == clock.now()
         soon = clock.now() + HOUR
         await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", soon)
-        await rounds.ensure(pillarbox.pool, turns, house.ids, clock)
+        await periodic.ensure(pillarbox.pool, turns, house.ids, clock)
         assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == soon
 
 

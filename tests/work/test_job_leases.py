@@ -12,8 +12,8 @@ import pytest
 
 from kit.clock import START, ManualClock
 from kit.mailroom import clock_of, still
-from pillarbox.kernel.lease_watch import Holding, LeaseWatch, Lost
-from pillarbox.kernel.work import LEASE, RENEW_EVERY, Finished, Job, Jobs
+from pillarbox.kernel.work.jobs import LEASE, RENEW_EVERY, Finished, Job, Jobs
+from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 
 KIND = "test.job"
 SECONDS = LEASE.total_seconds()

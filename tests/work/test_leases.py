@@ -15,8 +15,8 @@ from kit.process import connected
 from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.delivery.expiry import CONFIRM_SECONDS
-from pillarbox.kernel.register import boot_id, started
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
+from pillarbox.kernel.process.process_table import boot_id, started
 
 ZONE = "quay.example MX 10 mx.quay.example\nmx.quay.example A 127.0.0.1"
 SETTINGS = {"route": "direct", "allow_private": "127.0.0.0/8"}

@@ -16,14 +16,14 @@ import pytest
 from kit.clock import ManualClock
 from kit.mailroom import clock_of, relayed, still
 from kit.world import Team, World, mail
-from pillarbox.emails import blob_census
+from pillarbox.emails.integrity import blob_references
+from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.jobs import Orphans
-from pillarbox.emails.reconcile import reconcile
 from pillarbox.emails.retention import BATCH, Retention
-from pillarbox.kernel import collectors, rounds
-from pillarbox.kernel.blobs import BlobMissing
-from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.work import MOST_DEATHS, Jobs
+from pillarbox.kernel.storage.blobs import BlobMissing
+from pillarbox.kernel.work import collectors, periodic
+from pillarbox.kernel.work.jobs import MOST_DEATHS, Jobs
+from pillarbox.kernel.work.periodic import Periodic
 
 LARGE = {"filename": "chart.bin", "content": base64.b64encode(bytes(300_000)).decode()}
 SMALL = {"filename": "note.txt", "content": "QmVydGg="}
@@ -207,7 +207,7 @@ async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: 
         with pytest.raises(BlobMissing):
             await blobs.get("attachments/lost")
         assert await blobs.get("elsewhere/other") == b"x"
-        census = await blob_census.take(pillarbox.pool, blobs, clock.now(), 10, collect=False)
+        census = await blob_references.take(pillarbox.pool, blobs, clock.now(), 10, collect=False)
         assert (census.named, census.gaps) == (1, [])
 
 
@@ -233,10 +233,10 @@ async def test_a_round_is_done_by_one_process_and_comes_again(database_url: str,
             return "all of it"
 
         pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.house.ids
-        tidy = [Round("test.tidy", timedelta(hours=1), work)]
+        tidy = [Periodic("test.tidy", timedelta(hours=1), work)]
         for _ in range(2):
-            await rounds.ensure(pool, tidy, ids, clock)
-        handlers = rounds.handlers(tidy, clock)
+            await periodic.ensure(pool, tidy, ids, clock)
+        handlers = periodic.handlers(tidy, clock)
         processes = [Jobs(pool, clock, owner, handlers) for owner in (ANOTHER, UUID(int=8))]
         for _ in range(3):
             for process in processes:
@@ -259,15 +259,15 @@ async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_
             return ""
 
         pool, clock = pillarbox.pool, clock_of(pillarbox)
-        deadly = [Round("test.deadly", timedelta(hours=1), work)]
-        await rounds.ensure(pool, deadly, pillarbox.app.house.ids, clock)
+        deadly = [Periodic("test.deadly", timedelta(hours=1), work)]
+        await periodic.ensure(pool, deadly, pillarbox.app.house.ids, clock)
         for number in range(MOST_DEATHS + 2):
-            process = Jobs(pool, clock, UUID(int=100 + number), rounds.handlers(deadly, clock))
+            process = Jobs(pool, clock, UUID(int=100 + number), periodic.handlers(deadly, clock))
             assert await process.look() == 1
             await begun.wait()
             await process.stop(0)
         for number in range(MOST_DEATHS):
-            process = Jobs(pool, clock, UUID(int=200 + number), rounds.handlers(deadly, clock))
+            process = Jobs(pool, clock, UUID(int=200 + number), periodic.handlers(deadly, clock))
             started = await process.look()
             clock.advance(timedelta(minutes=3))
             assert started + await process.look() == 1

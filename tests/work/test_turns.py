@@ -17,13 +17,13 @@ from kit.http_outside import answer, serving
 from kit.world import mail, world
 from pillarbox.emails import accept
 from pillarbox.emails.fetching import LANE as LANE_OF_FILES
-from pillarbox.kernel.db import open_pool
-from pillarbox.kernel.turns import Candidate, Held, Turns, chosen, overdue
-from pillarbox.kernel.work import Finished, Job, Jobs, Lane
+from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.kernel.work.fair_turns import Candidate, Held, Turns, chosen, overdue
+from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Jobs
 
 SLOTS = 16
 TURNS = Turns(patience=10.0, gap=timedelta(seconds=30), tries=2)
-LANE = Lane(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
+LANE = JobLimit(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
 TEAMS = [UUID(int=number) for number in range(1, 9)]
 
 

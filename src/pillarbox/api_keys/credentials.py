@@ -9,11 +9,11 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.api_keys import queries
-from pillarbox.kernel import log
-from pillarbox.kernel.auth import Caller, Credential, Permission
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TROUBLE
-from pillarbox.kernel.time_limit import TimeLimit, shared
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
+from pillarbox.kernel.security.authentication import Caller, Credential, Permission
 
 REMEMBERED_SECONDS = 0.25
 MOST_REMEMBERED = 10_000

@@ -10,12 +10,12 @@ from pillarbox.api_keys import queries
 from pillarbox.api_keys.queries import ListedKey
 from pillarbox.directory import keys as directory
 from pillarbox.domains import lookup
-from pillarbox.kernel.auth import Permission
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import Page, whole
-from pillarbox.kernel.problems import NotFound
-from pillarbox.kernel.secrets import hash_api_key, new_api_key
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.security.secrets import hash_api_key, new_api_key
+from pillarbox.kernel.wire.paging import Page, whole
+from pillarbox.kernel.wire.problems import NotFound
 
 SHOWN = 11
 

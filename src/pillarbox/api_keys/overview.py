@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.kernel.db import Source
+from pillarbox.kernel.postgres.database import Source
 
 # Across teams: the operator names a key by its id alone. One look into the index for each team.
 OWNER = """

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from pillarbox.api_keys import keys, wire
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
-from pillarbox.kernel.auth import Permission
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.fields import parse, reference
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request_recording import recorded
+from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import PAGING, ListOf, Page, listed
-from pillarbox.kernel.recording import recorded
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.wire.fields import parse, reference
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.teams.allowances import Allowances
 
 

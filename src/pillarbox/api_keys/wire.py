@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from pillarbox.api_keys.queries import ListedKey
-from pillarbox.kernel.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 Name = Annotated[str, Meta(max_length=50, extra={"empty": True})]
 PermissionName = Annotated[

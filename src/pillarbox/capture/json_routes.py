@@ -8,17 +8,17 @@ from typing import Annotated, cast
 import msgspec
 from msgspec import Meta
 
-from pillarbox.capture import door, message, wire
-from pillarbox.capture.door import CaptureDoor
-from pillarbox.capture.keep import Capture
+from pillarbox.capture import access, message, wire
+from pillarbox.capture.access import CaptureAccess
+from pillarbox.capture.arrivals import Filters
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
-from pillarbox.capture.waiting import Filters
-from pillarbox.kernel.http import Reply, Request, encode
-from pillarbox.kernel.paging import PAGING, ListOf, Page
-from pillarbox.kernel.problems import InvalidParameter
-from pillarbox.kernel.query import Query
-from pillarbox.kernel.routing import Access, route
+from pillarbox.capture.store import Capture
+from pillarbox.kernel.http.request import Reply, Request, encode
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
+from pillarbox.kernel.wire.problems import InvalidParameter
+from pillarbox.kernel.wire.query import Query
 from pillarbox.receiving.retention import ReceivedRetention
 
 LONGEST_WAIT = 60
@@ -44,12 +44,12 @@ MOST_BYTES = 8 * 1024 * 1024
 )
 async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     """Mails by recipient (`to`), sender (`from`) and `subject`; `wait` seconds for the first that fits."""
-    request.use(CaptureDoor).admit(request)
+    request.use(CaptureAccess).admit(request)
     page = Page.read(request.query)
     filters = filters_of(request.query)
     rows = await request.use(Capture).arrivals.wait(filters, page, seconds_of(request.query))
     shown, more = fitting(rows, page)
-    reader, origin = request.use(Reader), door.origin(request)
+    reader, origin = request.use(Reader), access.origin(request)
     data = [await _item(reader, row, origin, request) for row in shown]
     return Reply(cast(ListOf[wire.Captured], ListOf(has_more=more, data=data)))
 
@@ -62,10 +62,10 @@ async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     summary="Retrieve a captured mail (route capture only)",
 )
 async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
-    request.use(CaptureDoor).admit(request)
+    request.use(CaptureAccess).admit(request)
     reader = request.use(Reader)
     row = await reader.row(request.uuid("captured_id"))
-    return Reply(await _item(reader, row, door.origin(request), request))
+    return Reply(await _item(reader, row, access.origin(request), request))
 
 
 @route(
@@ -77,7 +77,7 @@ async def retrieve_captured(request: Request) -> Reply[wire.Captured]:
 )
 async def clear_captured(request: Request) -> Reply[wire.Cleared]:
     """With `received=true` the mail that was received as well; it stays otherwise."""
-    request.use(CaptureDoor).admit_change(request)
+    request.use(CaptureAccess).admit_change(request)
     received = request.query.boolean("received")
     deleted = await request.use(Capture).clear()
     if received:

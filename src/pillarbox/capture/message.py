@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pillarbox.mail import message
-from pillarbox.mail.message_bodies import Attachment
+from pillarbox.mail.message import parse
+from pillarbox.mail.message.bodies import Attachment
 
 PICTURES = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif", "x-icon", "vnd.microsoft.icon")
@@ -58,7 +58,7 @@ class Message:
 
 def read(raw: bytes) -> Message:
     """The message in `raw`."""
-    found = message.parse(raw)
+    found = parse.parse(raw)
     return Message(
         [Header(header.name, header.value) for header in found.headers],
         found.html,
@@ -69,14 +69,14 @@ def read(raw: bytes) -> Message:
 
 def part(raw: bytes, number: int) -> tuple[Part, bytes] | None:
     """One part that is not a body, with its bytes."""
-    found = message.parse(raw)
+    found = parse.parse(raw)
     for place, attachment in _numbered(found):
         if place == number:
             return _part(place, attachment), found.content(attachment)
     return None
 
 
-def _numbered(found: message.Message) -> Iterator[tuple[int, Attachment]]:
+def _numbered(found: parse.Message) -> Iterator[tuple[int, Attachment]]:
     """The attachments with their places among the leaves; files inside of a text come behind all leaves."""
     places = {id(leaf): place for place, leaf in enumerate(found.root.leaves())}
     for attachment in found.attachments:

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source
-from pillarbox.kernel.paging import Page
+from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.wire.paging import Page
 
 ADD_RECIPIENTS = """
     UPDATE captured c

@@ -13,9 +13,9 @@ from pillarbox.capture import message, queries
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.dashboard.page_work import IsGone, PageWork, never
-from pillarbox.kernel.blobs import BlobMissing, BlobStore
-from pillarbox.kernel.body import ClientGone
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.wire.problems import NotFound
 
 T = TypeVar("T")
 

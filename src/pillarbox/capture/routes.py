@@ -11,22 +11,22 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
-from pillarbox.capture import door, message, queries
-from pillarbox.capture.door import CaptureDoor, ForeignPage, NoToken, Refused
-from pillarbox.capture.keep import Capture
+from pillarbox.capture import access, message, queries
+from pillarbox.capture.access import CaptureAccess, ForeignPage, NoToken, Refused
+from pillarbox.capture.arrivals import Filters
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
-from pillarbox.capture.waiting import Filters
+from pillarbox.capture.store import Capture
 from pillarbox.dashboard import mail_html, pages
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.emails import wire as email_wire
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.files import disposition
-from pillarbox.kernel.http import Html, Octets, Reply, Request
-from pillarbox.kernel.paging import PAGING, Page, well_formed
-from pillarbox.kernel.problems import NotFound, Problem
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.files import disposition
+from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, Page, well_formed
+from pillarbox.kernel.wire.problems import NotFound, Problem
 from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.timeline import history
 
@@ -92,7 +92,7 @@ def for_people(show: Shows[Shown]) -> Shows[Shown]:
 
 def enter(request: Request) -> Reply[Html] | None:
     """A redirect that takes the token out of the address, when it is there; raises Refused."""
-    guard = request.use(CaptureDoor)
+    guard = request.use(CaptureAccess)
     token = request.query.last("token")
     if token is None or request.method == "POST":
         guard.admit(request)
@@ -152,7 +152,7 @@ async def show_list(request: Request) -> Reply[Html]:
         mails=mails,
         kept=await queries.count(request.use(asyncpg.Pool)),
         search=search,
-        form=request.use(CaptureDoor).derived("form"),
+        form=request.use(CaptureAccess).derived("form"),
         newer=_turned(search, "before", mails[0].id) if mails and newer else None,
         older=_turned(search, "after", mails[-1].id) if mails and older else None,
     )
@@ -193,7 +193,7 @@ async def show_html(request: Request) -> Reply[Html]:
     """The document inside the frame: cleaned, sandboxed, and unable to load but its own pictures."""
     row = await _row(request)
     reader, address = request.use(Reader), _addresses(row, request)
-    pictures = f"data: {door.origin(request)}/capture/{row.id}/parts/"
+    pictures = f"data: {access.origin(request)}/capture/{row.id}/parts/"
     policy = f"{mail_html.POLICY.format(images=pictures)}; {SANDBOX}"
     headers = {"content-security-policy": policy, "referrer-policy": "no-referrer"}
 
@@ -252,7 +252,7 @@ async def show_part(request: Request) -> Reply[Octets]:
 async def clear(request: Request) -> Reply[Html]:
     """Remove every captured mail, and with `received` every received one; the page's own form alone may ask
     for it (UI-06)."""
-    guard = request.use(CaptureDoor)
+    guard = request.use(CaptureAccess)
     guard.admit_change(request)
     try:
         fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=MOST_FIELDS)
@@ -329,7 +329,7 @@ def _drawn(
 
 def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
     """The address of a picture of the mail by the number of its part."""
-    guard, origin = request.use(CaptureDoor), door.origin(request)
+    guard, origin = request.use(CaptureAccess), access.origin(request)
 
     def address(number: int) -> str:
         return f"{origin}/capture/{row.id}/parts/{number}?key={guard.picture_key(row.id, number)}"
@@ -354,7 +354,7 @@ async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
 
 
 async def _part_reply(request: Request) -> Reply[Octets]:
-    guard = request.use(CaptureDoor)
+    guard = request.use(CaptureAccess)
     text, number = request.param("mail"), request.param("number")
     if not well_formed(text) or not number.isascii() or not number.isdigit() or len(number) > 4:
         guard.admit(request)

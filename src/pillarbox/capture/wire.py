@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
-from pillarbox.kernel.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 
 class HeaderOut(Struct):

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.nursery_process import FACTORY, started
+from pillarbox.kernel.process.fork_server_channel import FACTORY, started
 
 if TYPE_CHECKING:
     import typer
@@ -67,8 +67,8 @@ def main() -> None:
 def status_of(problem: Exception) -> int | None:
     """The exit status after a sentence for the operator; None for any other exception."""
     # Loads much that not every command needs.
-    from pillarbox.kernel.config import ConfigError
-    from pillarbox.kernel.supervisor import SENTENCES
+    from pillarbox.kernel.process.supervisor import SENTENCES
+    from pillarbox.kernel.settings.settings import ConfigError
 
     if isinstance(problem, ConfigError):
         return WRONG_SETTING

@@ -21,12 +21,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pillarbox.cli.connect import Reach, run
-from pillarbox.kernel.config import ConfigError
-from pillarbox.kernel.db import GONE
-from pillarbox.kernel.instants import iso_style
-from pillarbox.kernel.problems import Problem
-from pillarbox.kernel.supervisor import SENTENCES
+from pillarbox.cli.connect import Connected, run
+from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.process.supervisor import SENTENCES
+from pillarbox.kernel.settings.settings import ConfigError
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.kernel.wire.problems import Problem
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -55,7 +55,7 @@ class Refused(Exception):  # noqa: N818 (the answer to a wish, reported as a sen
 
 
 def perform(
-    work: Callable[[Reach], Awaitable[int]],
+    work: Callable[[Connected], Awaitable[int]],
     *,
     data: str | None,
     database_url: str | None,

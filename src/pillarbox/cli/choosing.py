@@ -8,10 +8,10 @@ from uuid import UUID
 import typer
 
 from pillarbox.cli.answers import Refused
-from pillarbox.cli.connect import Reach
+from pillarbox.cli.connect import Connected
 from pillarbox.domains import overview
 from pillarbox.domains.names import NotADomain, normalised
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.teams import bootstrap
 from pillarbox.teams.queries import Team
 
@@ -21,7 +21,7 @@ TeamOption = Annotated[
 ]
 
 
-async def one_team(reach: Reach, wanted: str | None) -> Team:
+async def one_team(reach: Connected, wanted: str | None) -> Team:
     """The team of that name or id; without one, the only team there is."""
     teams = await bootstrap.list_teams(reach.pool)
     if wanted is None:
@@ -39,7 +39,7 @@ async def one_team(reach: Reach, wanted: str | None) -> Team:
     return found[0]
 
 
-async def chosen_teams(reach: Reach, wanted: str | None) -> list[Team]:
+async def chosen_teams(reach: Connected, wanted: str | None) -> list[Team]:
     """The team that was named, or all of them."""
     if wanted is not None:
         return [await one_team(reach, wanted)]

@@ -24,15 +24,20 @@ from typing import Annotated, Any
 import asyncpg
 import typer
 
-from pillarbox.kernel import log
-from pillarbox.kernel.bounded_pool import close_within
-from pillarbox.kernel.config import Settings, load_or_create_key_ring_text, read_settings, settings_of
-from pillarbox.kernel.data_folder import FolderError, FolderInUse, locked, read_note
-from pillarbox.kernel.db import open_pool
-from pillarbox.kernel.embedded import EmbeddedPostgres
-from pillarbox.kernel.migrate import migrate_url, refuse_unmigrated_url
-from pillarbox.kernel.secrets_door import ask
-from pillarbox.kernel.supervisor import postgres_folder
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.postgres.bounded_pool import close_within
+from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
+from pillarbox.kernel.postgres.migrations import migrate_url, refuse_unmigrated_url
+from pillarbox.kernel.process.secrets_channel import ask
+from pillarbox.kernel.process.supervisor import postgres_folder
+from pillarbox.kernel.settings.settings import (
+    Settings,
+    load_or_create_key_ring_text,
+    read_settings,
+    settings_of,
+)
+from pillarbox.kernel.storage.data_folder import FolderError, FolderInUse, locked, read_note
 
 Data = Annotated[
     str | None,
@@ -71,7 +76,7 @@ class NoDatabaseError(FolderError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Connected:
     """What a command works with. `settings` are those of the running server, else the command's own, with the
     database's URL and the key ring filled in; `server` is the base URL of the running server on this machine,
     None when none runs, and `doors` are the names of the doors that it has opened."""
@@ -82,7 +87,7 @@ class Reach:
     doors: Sequence[str] | None = None
 
 
-def run(work: Callable[[Reach], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
+def run(work: Callable[[Connected], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
     """Do the work with a reach and exit with its status."""
     os.umask(0o077)
     settings = read_settings({"data": data, "database_url": database_url})
@@ -96,12 +101,12 @@ def run(work: Callable[[Reach], Awaitable[int]], *, data: str | None, database_u
 
 
 @asynccontextmanager
-async def reach(settings: Settings) -> AsyncIterator[Reach]:
+async def reach(settings: Settings) -> AsyncIterator[Connected]:
     """A pool on the right database for as long as the block runs."""
     async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
         try:
-            yield Reach(found, pool, *((note["http"], note.get("doors")) if note else (None, None)))
+            yield Connected(found, pool, *((note["http"], note.get("doors")) if note else (None, None)))
         finally:
             await close_within(pool, CLOSE_SECONDS)
 

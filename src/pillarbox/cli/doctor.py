@@ -10,20 +10,20 @@ import typer
 
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.domain_records import installation_of
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
-from pillarbox.doctor.examination import Patient, examined
+from pillarbox.doctor.examination import CheckedInstallation, examined
 from pillarbox.doctor.outside import Outside, Tcp, ours
 from pillarbox.domains import overview, queries
-from pillarbox.domains.asking import Asker
+from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.config import Settings
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.doors import HTTP, LMTP, SMTP, submission_names
-from pillarbox.kernel.setting_kinds import HostPort
-from pillarbox.kernel.supervisor import CONNECTIONS_PER_PROCESS
+from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.supervisor import CONNECTIONS_PER_PROCESS
+from pillarbox.kernel.settings.kinds import HostPort
+from pillarbox.kernel.settings.settings import Settings
 
 PROBLEMS = 1
 NOT_EXAMINED = 2
@@ -56,7 +56,7 @@ def command(
     )
 
 
-async def examine(reach: Reach, name: str | None, team: str | None, *, json: bool) -> int:
+async def examine(reach: Connected, name: str | None, team: str | None, *, json: bool) -> int:
     outside = outside_of(reach.settings)
     if name is not None:
         name = domain_name(name)
@@ -73,12 +73,12 @@ def outside_of(settings: Settings) -> Outside:
     """The real world, as far as the settings let it in."""
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
-    return Outside(Asker(servers, clock, allowed=settings.allow_private), clock, Tcp(), ours)
+    return Outside(UncachedResolver(servers, clock, allowed=settings.allow_private), clock, Tcp(), ours)
 
 
-def patient_of(reach: Reach) -> Patient:
+def patient_of(reach: Connected) -> CheckedInstallation:
     settings = reach.settings
-    return Patient(
+    return CheckedInstallation(
         settings,
         reach.pool,
         running=reach.doors is not None,
@@ -99,7 +99,7 @@ def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]
     return {name: at for name in names if (at := places.get(name)) is not None}
 
 
-async def of_domain(reach: Reach, outside: Outside, name: str, team: str | None) -> list[Check]:
+async def of_domain(reach: Connected, outside: Outside, name: str, team: str | None) -> list[Check]:
     """The checks of the domain, for each team that has it."""
     here = installation_of(reach)
     checks: list[Check] = []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pillarbox.cli.answers import say
-from pillarbox.cli.connect import Reach
+from pillarbox.cli.connect import Connected
 from pillarbox.cli.domain_records import held, workshop_of
 from pillarbox.domains import keys
 from pillarbox.domains.names import relative
 
 
-async def rotate_dkim(reach: Reach, name: str, team: str | None) -> int:
+async def rotate_dkim(reach: Connected, name: str, team: str | None) -> int:
     found = await held(reach, name, team)
     rotation = await keys.rotate(found.db, found.domain.id, workshop_of(reach))
     key = rotation.key

@@ -8,18 +8,19 @@ import typer
 
 from pillarbox.cli.answers import Refused, say, show_json, show_table
 from pillarbox.cli.choosing import chosen_teams, domain_name
-from pillarbox.cli.connect import Reach
-from pillarbox.domains import checks, keys, overview, queries
+from pillarbox.cli.connect import Connected
+from pillarbox.domains import keys, overview, queries
+from pillarbox.domains.checks import start
 from pillarbox.domains.claims import queries as claim_queries
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.workshop import Workshop
-from pillarbox.domains.zone import ZoneLine, snippet, zone_lines
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.teams.queries import Team
 from pillarbox.webhooks.publish import Publisher
 
@@ -34,7 +35,7 @@ class Held(NamedTuple):
     db: TeamDb
 
 
-async def held(reach: Reach, text: str, team: str | None) -> Held:
+async def held(reach: Connected, text: str, team: str | None) -> Held:
     """The domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
@@ -52,7 +53,7 @@ async def held(reach: Reach, text: str, team: str | None) -> Held:
     return found[0]
 
 
-async def show_dns(reach: Reach, name: str, team: str | None, *, json: bool, zone: bool) -> int:
+async def show_dns(reach: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
     lines = await lines_of(reach, await held(reach, name, team))
     if json:
         show_json({"object": "list", "data": [shape(line) for line in lines]})
@@ -68,7 +69,7 @@ async def show_dns(reach: Reach, name: str, team: str | None, *, json: bool, zon
     return 0
 
 
-async def lines_of(reach: Reach, found: Held) -> list[ZoneLine]:
+async def lines_of(reach: Connected, found: Held) -> list[ZoneLine]:
     here = installation_of(reach)
     claim_id = found.domain.claim_id
     return zone_lines(
@@ -80,10 +81,10 @@ async def lines_of(reach: Reach, found: Held) -> list[ZoneLine]:
     )
 
 
-async def look_again(reach: Reach, name: str, team: str | None) -> int:
+async def look_again(reach: Connected, name: str, team: str | None) -> int:
     found = await held(reach, name, team)
     async with found.db.transaction() as inner:
-        await checks.begin(inner, found.domain.id, workshop_of(reach))
+        await start.begin(inner, found.domain.id, workshop_of(reach))
     say(f"The records of {found.domain.name} are looked for now.")
     if reach.doors is None:
         say("No server runs here: it happens as soon as one does.")
@@ -91,15 +92,15 @@ async def look_again(reach: Reach, name: str, team: str | None) -> int:
     return 0
 
 
-def workshop_of(reach: Reach) -> Workshop:
+def workshop_of(reach: Connected) -> DomainContext:
     """What changing a domain takes."""
     ids = Ids(SystemClock())
-    return Workshop(
+    return DomainContext(
         installation_of(reach), KeyRing.parse(reach.settings.secret_key or ""), ids, Publisher(ids)
     )
 
 
-def installation_of(reach: Reach) -> Installation:
+def installation_of(reach: Connected) -> Installation:
     """What this installation says of itself in records and keeps for itself."""
     from pillarbox.app import installation
 

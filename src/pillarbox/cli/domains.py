@@ -8,13 +8,13 @@ import typer
 
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.domain_keys import rotate_dkim
 from pillarbox.cli.domain_records import Zone, installation_of, look_again, show_dns, workshop_of
 from pillarbox.domains import overview
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.teams.queries import Team
 
 group = typer.Typer(no_args_is_help=True, help="List domains, show what they need, and vouch for them.")
@@ -70,7 +70,7 @@ def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url:
     perform(lambda reach: rotate_dkim(reach, name, team), data=data, database_url=database_url)
 
 
-async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> int:
+async def vouch(reach: Connected, name: str, team: str | None, *, create: bool) -> int:
     owner = await one_team(reach, team)
     wanted = domain_name(name)
     known = [domain.name for domain in await overview.listed(TeamDb(reach.pool, owner.id))]
@@ -83,7 +83,7 @@ async def vouch(reach: Reach, name: str, team: str | None, *, create: bool) -> i
     return 0
 
 
-async def show_all(reach: Reach, team: str | None, *, json: bool) -> int:
+async def show_all(reach: Connected, team: str | None, *, json: bool) -> int:
     here = installation_of(reach)
     found: list[tuple[Team, OverviewRow, str]] = []
     for owner in await chosen_teams(reach, team):

@@ -22,16 +22,16 @@ from pillarbox.cli.answers import (
     span,
 )
 from pillarbox.cli.choosing import TeamOption, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.queue import item_shape, team_names, when
 from pillarbox.cli.received import show_received
 from pillarbox.cli.words import attempts, reason_in_words, why
-from pillarbox.delivery import overview as queue
-from pillarbox.delivery.overview import WaitingItem
+from pillarbox.delivery.queue import overview as queue
+from pillarbox.delivery.queue.overview import WaitingItem
 from pillarbox.emails import overview
 from pillarbox.emails.overview import NewestEmail, ShownEmail, ShownRecipient
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline import history
 from pillarbox.timeline.history import Line
 from pillarbox.timeline.rules import OPEN, Detail
@@ -62,7 +62,7 @@ def list_newest(
     perform(lambda reach: show_newest(reach, team, limit, json=json), data=data, database_url=database_url)
 
 
-async def show_one(reach: Reach, wanted: str, *, json: bool) -> int:
+async def show_one(reach: Connected, wanted: str, *, json: bool) -> int:
     email_id = as_id(wanted, "an email")
     team_id = await overview.owner_of(reach.pool, email_id)
     if team_id is None:
@@ -159,7 +159,7 @@ def show_work(work: Sequence[WaitingItem], recipients: Sequence[ShownRecipient])
         say("Nothing waits: every recipient has a final state.")
 
 
-async def show_newest(reach: Reach, team: str | None, limit: int, *, json: bool) -> int:
+async def show_newest(reach: Connected, team: str | None, limit: int, *, json: bool) -> int:
     team_id = None if team is None else (await one_team(reach, team)).id
     emails = await overview.newest(reach.pool, team_id, limit)
     if json:

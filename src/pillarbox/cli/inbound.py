@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pillarbox.cli.answers import Json, perform, say, show_json, stopped
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.kernel import shared_memory
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.runtime import Runtime
-from pillarbox.kernel.setting_kinds import Role
-from pillarbox.mail.address import AddressError, parse_mailbox
-from pillarbox.mail.smtp_intake import Content
-from pillarbox.mail.transfer import is_clean
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.settings.kinds import Role
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+from pillarbox.mail.message.transfer_encoding import is_clean
+from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.addresses import ForBounces, ForTeam
 from pillarbox.receiving.addresses import Refused as NotOurs
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
-from pillarbox.receiving.bounce_mail import BounceMail
 from pillarbox.receiving.receive import MOST_OCTETS
+from pillarbox.receiving.reports.bounce_mail import BounceMail
 
 if TYPE_CHECKING:
-    from pillarbox.app import House
+    from pillarbox.app import Parts
 
 NO_USER, UNAVAILABLE, TRY_AGAIN = 67, 69, 75
 STATUSES: Final = {
@@ -84,21 +84,21 @@ def command(
     )
 
 
-async def receive(reach: Reach, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def receive(reach: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
-    from pillarbox.app import House, Pools, Seams
+    from pillarbox.app import Externals, Parts, Pools
 
     settings = replace(reach.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
-        house = House(settings, runtime, Pools(reach.pool, reach.pool), Seams.real(settings))
+        house = Parts(settings, runtime, Pools(reach.pool, reach.pool), Externals.real(settings))
         return await handed_in(house, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)
 
 
-async def handed_in(house: House, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def handed_in(house: Parts, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
     teams: list[Recipient] = []
     reports: list[ForBounces] = []
     for address in rcpt:

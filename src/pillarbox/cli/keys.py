@@ -13,11 +13,11 @@ from pillarbox.api_keys import keys, overview
 from pillarbox.api_keys.queries import ListedKey
 from pillarbox.cli.answers import Json, Refused, as_id, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, one_domain, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.kernel.auth import Permission
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import Permission
 from pillarbox.teams.queries import Team
 
 group = typer.Typer(no_args_is_help=True, help="Make, list, suspend, resume and delete API keys.")
@@ -96,7 +96,7 @@ def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
 
 
 async def make(
-    reach: Reach, name: str, team: str | None, permission: Permission, domain: str | None, *, json: bool
+    reach: Connected, name: str, team: str | None, permission: Permission, domain: str | None, *, json: bool
 ) -> int:
     if not 1 <= len(name.strip()) <= LONGEST_NAME:
         raise Refused(f"A key's name has 1 to {LONGEST_NAME} characters.")
@@ -116,7 +116,7 @@ async def make(
     return 0
 
 
-async def show_all(reach: Reach, team: str | None, *, json: bool) -> int:
+async def show_all(reach: Connected, team: str | None, *, json: bool) -> int:
     found = [
         (owner, key)
         for owner in await chosen_teams(reach, team)
@@ -145,7 +145,7 @@ async def show_all(reach: Reach, team: str | None, *, json: bool) -> int:
 
 
 async def change(
-    reach: Reach, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
+    reach: Connected, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
 ) -> int:
     """Move a key to another status; one that is there already is no error."""
     db, key_id = await owned(reach, key)
@@ -157,7 +157,7 @@ async def change(
     return 0
 
 
-async def remove(reach: Reach, key: str) -> int:
+async def remove(reach: Connected, key: str) -> int:
     db, key_id = await owned(reach, key)
     async with db.transaction() as inner:
         await keys.delete(inner, key_id)
@@ -165,7 +165,7 @@ async def remove(reach: Reach, key: str) -> int:
     return 0
 
 
-async def owned(reach: Reach, key: str) -> tuple[TeamDb, UUID]:
+async def owned(reach: Connected, key: str) -> tuple[TeamDb, UUID]:
     """The key's id and the view of its team."""
     key_id = as_id(key, "a key")
     team_id = await overview.owner_of(reach.pool, key_id)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from pillarbox.cli.answers import perform, say
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.kernel import maintenance
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.http import maintenance
 
 group = typer.Typer(no_args_is_help=True, help="Put API and SMTP clients off, and let them in again.")
 
@@ -43,19 +43,19 @@ def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
     perform(tell, data=data, database_url=database_url)
 
 
-async def begin(reach: Reach, retry_after: int) -> int:
+async def begin(reach: Connected, retry_after: int) -> int:
     await maintenance.begin(reach.pool, retry_after)
     say(f"Maintenance is on; clients are told to come again after {retry_after} s.")
     return 0
 
 
-async def end(reach: Reach) -> int:
+async def end(reach: Connected) -> int:
     await maintenance.end(reach.pool)
     say("Maintenance is off.")
     return 0
 
 
-async def tell(reach: Reach) -> int:
+async def tell(reach: Connected) -> int:
     retry_after = await maintenance.current(reach.pool)
     say("Maintenance is off." if retry_after is None else f"Maintenance is on ({retry_after} s).")
     return int(retry_after is not None)

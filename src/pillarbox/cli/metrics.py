@@ -13,11 +13,11 @@ import typer
 
 from pillarbox.cli.answers import Json, counted, perform, say, show_json, show_table
 from pillarbox.cli.choosing import TeamOption, chosen_teams, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.instants import iso_style
-from pillarbox.kernel.query import Query
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.kernel.wire.query import Query
 from pillarbox.metrics import question, read, wire
 from pillarbox.metrics.periods import midnight
 from pillarbox.teams.queries import Team
@@ -86,7 +86,7 @@ def rebuild(
     )
 
 
-async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> int:
+async def _show(reach: Connected, wanted: str | None, zone: str, *, json: bool) -> int:
     team = await one_team(reach, wanted)
     now = SystemClock().now()
     place = ZoneInfo(question.zone_name(zone))
@@ -106,13 +106,13 @@ async def _show(reach: Reach, wanted: str | None, zone: str, *, json: bool) -> i
     return 0
 
 
-def _days(reach: Reach, team: Team) -> int:
+def _days(reach: Connected, team: Team) -> int:
     """For how many days the team's rollups are kept."""
     own = team.metrics_retention_days
     return reach.settings.metrics_retention_days if own is None else own
 
 
-async def _rebuild(reach: Reach, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
+async def _rebuild(reach: Connected, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
     clock = SystemClock()
     found: list[tuple[str, Difference]] = []
     total = 0

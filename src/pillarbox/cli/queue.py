@@ -28,12 +28,12 @@ from pillarbox.cli.answers import (
     stopped,
 )
 from pillarbox.cli.choosing import TeamOption, domain_name, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.words import in_conditions, reason_in_words, why
-from pillarbox.delivery import overview
-from pillarbox.delivery.overview import Heap, Part, Totals, WaitingItem
+from pillarbox.delivery.queue import overview
+from pillarbox.delivery.queue.overview import Heap, Part, Totals, WaitingItem
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import transaction
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.teams import bootstrap
 
 group = typer.Typer(
@@ -76,7 +76,7 @@ def show(
             raise stopped(f"Put the options behind `queue {context.invoked_subcommand}`.", 2)
         return
 
-    async def work(reach: Reach) -> int:
+    async def work(reach: Connected) -> int:
         part = await part_of(reach, team, domain, email)
         return await (show_as_json if json else show_to_people)(reach, part, everything)
 
@@ -99,7 +99,7 @@ def retry(
     perform(lambda reach: try_now(reach, team, domain, email), data=data, database_url=database_url)
 
 
-async def part_of(reach: Reach, team: str | None, domain: str | None, email: str | None) -> Part:
+async def part_of(reach: Connected, team: str | None, domain: str | None, email: str | None) -> Part:
     team_id = None if team is None else (await one_team(reach, team)).id
     return Part(
         team_id,
@@ -108,7 +108,7 @@ async def part_of(reach: Reach, team: str | None, domain: str | None, email: str
     )
 
 
-async def show_to_people(reach: Reach, part: Part, everything: bool) -> int:
+async def show_to_people(reach: Connected, part: Part, everything: bool) -> int:
     now = SystemClock().now()
     found = await overview.totals(reach.pool, part, now)
     for line in await queue_control.pauses_in_words(reach, part):
@@ -128,7 +128,7 @@ async def show_to_people(reach: Reach, part: Part, everything: bool) -> int:
     return 0
 
 
-async def show_heaps(reach: Reach, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_heaps(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
     found = await overview.heaps(reach.pool, part, now, MOST_HEAPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
@@ -149,7 +149,7 @@ async def show_heaps(reach: Reach, part: Part, names: dict[UUID, str], now: date
         say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_HEAPS} shown).")
 
 
-async def show_items(reach: Reach, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_items(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
     rows: list[Sequence[object]] = []
     async with transaction(reach.pool) as conn:
         async for item in overview.items(conn, part, now):
@@ -179,7 +179,7 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
     )
 
 
-async def show_as_json(reach: Reach, part: Part, everything: bool) -> int:
+async def show_as_json(reach: Connected, part: Part, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
     found = await overview.totals(reach.pool, part, now)
@@ -225,7 +225,7 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
     }
 
 
-async def try_now(reach: Reach, team: str | None, domain: str | None, email: str | None) -> int:
+async def try_now(reach: Connected, team: str | None, domain: str | None, email: str | None) -> int:
     from pillarbox.app import DELIVERY_CHANNEL
 
     part = await part_of(reach, team, domain, email)
@@ -261,5 +261,5 @@ def when(at: datetime | None, now: datetime) -> str:
     return "now" if at <= now else f"in {span(at - now)}"
 
 
-async def team_names(reach: Reach) -> dict[UUID, str]:
+async def team_names(reach: Connected) -> dict[UUID, str]:
     return {team.id: team.name for team in await bootstrap.list_teams(reach.pool)}

@@ -10,14 +10,14 @@ import typer
 
 from pillarbox.cli.answers import Refused, counted, instant, perform, say
 from pillarbox.cli.choosing import TeamOption, domain_name, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.words import in_conditions
-from pillarbox.delivery import dropping, overview, pausing
 from pillarbox.delivery.items import EVERY_TEAM
-from pillarbox.delivery.overview import Part
-from pillarbox.delivery.pausing import EVERYWHERE, Paused, Scope
+from pillarbox.delivery.queue import dropping, overview, pausing
+from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Paused, Scope
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import Source
+from pillarbox.kernel.postgres.database import Source
 
 Destination = Annotated[
     str | None,
@@ -87,7 +87,7 @@ def drop(
     )
 
 
-async def scope_of(reach: Reach, team: str | None, domain: str | None, *, everything: bool) -> Scope:
+async def scope_of(reach: Connected, team: str | None, domain: str | None, *, everything: bool) -> Scope:
     """What is meant; everything only where that is said."""
     if everything == bool(team or domain):
         raise Refused("Name a --team, a --domain or both; or --all for all mail of all teams.")
@@ -98,7 +98,7 @@ async def scope_of(reach: Reach, team: str | None, domain: str | None, *, everyt
 
 
 async def pause_scope(
-    reach: Reach, team: str | None, domain: str | None, reason: str | None, *, everything: bool
+    reach: Connected, team: str | None, domain: str | None, reason: str | None, *, everything: bool
 ) -> int:
     scope = await scope_of(reach, team, domain, everything=everything)
     is_new = await pausing.pause(reach.pool, scope, reason, SystemClock().now())
@@ -107,7 +107,7 @@ async def pause_scope(
     return 0
 
 
-async def resume_scope(reach: Reach, team: str | None, domain: str | None, *, everything: bool) -> int:
+async def resume_scope(reach: Connected, team: str | None, domain: str | None, *, everything: bool) -> int:
     scope = await scope_of(reach, team, domain, everything=everything)
     names = await names_of(reach)
     if everything:
@@ -128,7 +128,7 @@ async def resume_scope(reach: Reach, team: str | None, domain: str | None, *, ev
 
 
 async def drop_scope(
-    reach: Reach, team: str | None, domain: str | None, *, everything: bool, yes: bool
+    reach: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
 ) -> int:
     from pillarbox.app import timeline_of
 
@@ -156,7 +156,7 @@ def part_in(scope: Scope) -> Part:
     )
 
 
-async def pauses_in_words(reach: Reach, part: Part) -> list[str]:
+async def pauses_in_words(reach: Connected, part: Part) -> list[str]:
     """One line for each pause that concerns this part of the queue."""
     names = await names_of(reach)
     return [
@@ -167,7 +167,7 @@ async def pauses_in_words(reach: Reach, part: Part) -> list[str]:
     ]
 
 
-async def pause_shapes(reach: Reach, part: Part) -> list[dict[str, object]]:
+async def pause_shapes(reach: Connected, part: Part) -> list[dict[str, object]]:
     """The same for machines; what is None does not narrow the pause."""
     return [
         {
@@ -198,7 +198,7 @@ def scope_words(scope: Scope, names: Mapping[UUID, str]) -> str:
     return f"{words} of {names.get(part.team_id, part.team_id)}"
 
 
-async def names_of(reach: Reach) -> dict[UUID, str]:
+async def names_of(reach: Connected) -> dict[UUID, str]:
     from pillarbox.teams import bootstrap
 
     return {team.id: team.name for team in await bootstrap.list_teams(reach.pool)}

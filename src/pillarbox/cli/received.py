@@ -9,14 +9,14 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.cli.answers import instant, say, show_json, show_table
-from pillarbox.cli.connect import Reach
+from pillarbox.cli.connect import Connected
 from pillarbox.cli.queue import team_names
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import overview
 from pillarbox.receiving.queries import Part, StoredEmail
 
 
-async def show_received(reach: Reach, email_id: UUID, *, json: bool) -> bool:
+async def show_received(reach: Connected, email_id: UUID, *, json: bool) -> bool:
     """Show the received email of this id; False when there is none."""
     team_id = await overview.owner_of(reach.pool, email_id)
     found = None if team_id is None else await overview.get(TeamDb(reach.pool, team_id), email_id)

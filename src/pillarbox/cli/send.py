@@ -17,11 +17,11 @@ import pillarbox
 from pillarbox.cli.answers import FAILED, WRONG_SETTING, Json, Refused, as_id, say, show_json, stopped
 from pillarbox.cli.connect import Data
 from pillarbox.cli.words import reason_in_words
-from pillarbox.kernel.config import ConfigError, Settings, read_settings
-from pillarbox.kernel.data_folder import read_note
-from pillarbox.kernel.instants import parse_instant
-from pillarbox.kernel.supervisor import local_url
-from pillarbox.mail.address import AddressError, parse_mailbox
+from pillarbox.kernel.process.supervisor import local_url
+from pillarbox.kernel.settings.settings import ConfigError, Settings, read_settings
+from pillarbox.kernel.storage.data_folder import read_note
+from pillarbox.kernel.wire.instants import parse_instant
+from pillarbox.mail.message.address import AddressError, parse_mailbox
 
 KEY_VARIABLES = ("PILLARBOX_API_KEY", "RESEND_API_KEY")
 STILL_OPEN = 3

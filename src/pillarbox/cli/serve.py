@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pillarbox.kernel.config import Settings, read_settings
-from pillarbox.kernel.setting_table import SETTINGS, Setting
+from pillarbox.kernel.settings.settings import Settings, read_settings
+from pillarbox.kernel.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:
-    from pillarbox.kernel.db import Connection
+    from pillarbox.kernel.postgres.database import Connection
 
 
 def command(context: typer.Context, **flags: str | None) -> None:
     """Run Pillarbox: database, API, delivery and background work, until a signal."""
     settings = read_settings(flags)
-    from pillarbox.kernel.supervisor import serve
+    from pillarbox.kernel.process.supervisor import serve
 
     raise typer.Exit(serve(settings, first_team, nursery=context.obj))
 

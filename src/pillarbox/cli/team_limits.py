@@ -8,7 +8,7 @@ from typing import Final
 
 from pillarbox.cli.answers import Refused, say, show_json, show_table
 from pillarbox.cli.choosing import one_team
-from pillarbox.cli.connect import Reach
+from pillarbox.cli.connect import Connected
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.teams import bootstrap
 from pillarbox.teams.queries import Team
@@ -52,7 +52,7 @@ LIMITS: Final = (
 )
 
 
-async def set_limits(reach: Reach, wanted: str, texts: Mapping[str, str | None]) -> int:
+async def set_limits(reach: Connected, wanted: str, texts: Mapping[str, str | None]) -> int:
     """Set those that were given."""
     given = {
         limit.column: limit.read(text) for limit in LIMITS if (text := texts.get(limit.column)) is not None
@@ -68,7 +68,7 @@ async def set_limits(reach: Reach, wanted: str, texts: Mapping[str, str | None])
     return 0
 
 
-async def show_team(reach: Reach, wanted: str, *, json: bool) -> int:
+async def show_team(reach: Connected, wanted: str, *, json: bool) -> int:
     """Everything about one team, with what it has used."""
     team = await one_team(reach, wanted)
     used = await UsageMeter(reach.pool, SystemClock()).read(reach.pool, team.id)
@@ -93,7 +93,7 @@ async def show_team(reach: Reach, wanted: str, *, json: bool) -> int:
     return 0
 
 
-def shown(reach: Reach, team: Team, limit: Limit) -> str:
+def shown(reach: Connected, team: Team, limit: Limit) -> str:
     """The number that holds, and where it comes from when it is not the team's own."""
     own = getattr(team, limit.column)
     if own is not None:

@@ -8,7 +8,7 @@ import typer
 
 from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.cli.choosing import one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.team_limits import set_limits, shape, show_team
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -124,7 +124,7 @@ def set_(
     perform(lambda reach: set_limits(reach, team, texts), data=data, database_url=database_url)
 
 
-async def make(reach: Reach, name: str, email: str, *, json: bool) -> int:
+async def make(reach: Connected, name: str, email: str, *, json: bool) -> int:
     try:
         made = await bootstrap.create_team(reach.pool, name=name, email=email, ids=Ids(SystemClock()))
     except ValueError as wrong:
@@ -137,7 +137,7 @@ async def make(reach: Reach, name: str, email: str, *, json: bool) -> int:
     return 0
 
 
-async def show_all(reach: Reach, *, json: bool) -> int:
+async def show_all(reach: Connected, *, json: bool) -> int:
     teams = await bootstrap.list_teams(reach.pool)
     if json:
         show_json({"object": "list", "data": [shape(team) for team in teams]})
@@ -161,7 +161,7 @@ async def show_all(reach: Reach, *, json: bool) -> int:
     return 0
 
 
-async def change(reach: Reach, wanted: str, before: TeamStatus, after: TeamStatus) -> int:
+async def change(reach: Connected, wanted: str, before: TeamStatus, after: TeamStatus) -> int:
     """Take a team from one status to another; a team that is there already stays there."""
     team = await one_team(reach, wanted)
     if team.status not in (before.value, after.value):

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from pillarbox.cli.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
-from pillarbox.emails import blob_census
-from pillarbox.emails.blob_census import Census
-from pillarbox.emails.reconcile import Findings, Gap, reconcile
-from pillarbox.kernel.blobs import BlobFailed, BlobStore
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
+from pillarbox.emails.integrity import blob_references
+from pillarbox.emails.integrity.blob_references import BlobReferences
+from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 
 GAPS = 1
 NOT_VERIFIED = 2
@@ -57,13 +57,15 @@ def command(
     )
 
 
-async def verify(reach: Reach, blob_url: str | None, limit: int, collect: bool | None, *, json: bool) -> int:
+async def verify(
+    reach: Connected, blob_url: str | None, limit: int, collect: bool | None, *, json: bool
+) -> int:
     settings = reach.settings.replacing(blob_url=blob_url) if blob_url else reach.settings
     started = time.monotonic()
     findings = await reconcile(reach.pool, limit)
     blobs = BlobStore.open(settings.blobs)
     try:
-        census = await blob_census.take(reach.pool, blobs, SystemClock().now(), limit, collect=collect)
+        census = await blob_references.take(reach.pool, blobs, SystemClock().now(), limit, collect=collect)
     except BlobFailed as trouble:
         raise Refused(f"The blob store cannot be read: {trouble}.") from None
     finally:
@@ -76,7 +78,7 @@ async def verify(reach: Reach, blob_url: str | None, limit: int, collect: bool |
     return GAPS if gaps else 0
 
 
-def show(findings: Findings, census: Census, gaps: list[Gap], seconds: float) -> None:
+def show(findings: ReconcileResult, census: BlobReferences, gaps: list[Gap], seconds: float) -> None:
     if findings.accounts:
         show_accounts(findings)
         say()
@@ -92,7 +94,7 @@ def show(findings: Findings, census: Census, gaps: list[Gap], seconds: float) ->
     )
 
 
-def show_accounts(findings: Findings) -> None:
+def show_accounts(findings: ReconcileResult) -> None:
     """Where the recipients of each team are; with many teams, the first ones and all that do not add up."""
     shown = [
         account
@@ -119,7 +121,7 @@ def show_accounts(findings: Findings) -> None:
         say(f"… and {counted(findings.teams - len(shown), 'more team')}.")
 
 
-def blobs_in_words(census: Census) -> str:
+def blobs_in_words(census: BlobReferences) -> str:
     words = f"{counted(census.named, 'blob')} where the rows say"
     if census.unnamed:
         words += (
@@ -140,12 +142,12 @@ def place(gap: Gap) -> str:
     return f" [{', '.join(named)}]" if named else ""
 
 
-def more(findings: Findings, census: Census) -> set[str]:
+def more(findings: ReconcileResult, census: BlobReferences) -> set[str]:
     """The kinds of gaps of which not all are listed."""
     return findings.more | ({"blobs"} if census.more else set())
 
 
-def document(findings: Findings, census: Census, gaps: list[Gap]) -> dict[str, object]:
+def document(findings: ReconcileResult, census: BlobReferences, gaps: list[Gap]) -> dict[str, object]:
     return {
         "object": "verification",
         "ok": not gaps,

@@ -12,21 +12,21 @@ import typer
 
 from pillarbox.cli.answers import Json, Refused, clean, perform, say
 from pillarbox.cli.choosing import TeamOption, one_team
-from pillarbox.cli.connect import Data, DatabaseUrl, Reach
+from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.db import transaction
 from pillarbox.kernel.ids import Ids, tagged
-from pillarbox.kernel.instants import iso_style
-from pillarbox.kernel.outbound import Outbound
-from pillarbox.kernel.posts import Posts
-from pillarbox.kernel.secrets import KeyRing
-from pillarbox.kernel.web_address import BadUrl, parse_url
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.network.web_address import BadUrl, parse_url
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.listening import queries
-from pillarbox.webhooks.listening.listener import Heard, Listener, listen
+from pillarbox.webhooks.listening.listener import Listener, ReceivedEvent, listen
 from pillarbox.webhooks.publish import Event, Publisher
 from pillarbox.webhooks.samples import SAMPLES
 
@@ -76,7 +76,7 @@ def trigger_one(
 
 
 async def follow(
-    reach: Reach, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
+    reach: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
 ) -> int:
     for kind in kinds:
         known(kind)
@@ -91,7 +91,7 @@ async def follow(
         reach.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=event_bodies()
     )
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
-    posts = Posts(Outbound(allow=EVERYWHERE))
+    posts = PostClient(Outbound(allow=EVERYWHERE))
     try:
         told = Told(listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json)
         await until_interrupted(told.forever())
@@ -118,7 +118,7 @@ class Told:
                     await self._pass_on(heard, self._forward)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _print(self, heard: Heard) -> None:
+    def _print(self, heard: ReceivedEvent) -> None:
         event = tagged(EVENT_PREFIX, heard.event_id)
         if self._as_json:
             typer.echo(json.dumps({"id": event, **json.loads(heard.body)}, ensure_ascii=False))
@@ -126,7 +126,7 @@ class Told:
         say(f"{iso_style(heard.at)}  {heard.kind}  {event}")
         say(f"  {json.dumps(json.loads(heard.body)['data'], ensure_ascii=False)}")
 
-    async def _pass_on(self, heard: Heard, url: str) -> None:
+    async def _pass_on(self, heard: ReceivedEvent, url: str) -> None:
         delivery, endpoint = self._listener.delivery(heard, url)
         answer = await self._poster.attempt(delivery, endpoint, SystemClock().now())
         said = str(answer.code) if answer.code else clean(answer.response)
@@ -145,7 +145,7 @@ async def until_interrupted(work: Any) -> None:
             raise
 
 
-async def trigger(reach: Reach, team: str | None, kind: str) -> int:
+async def trigger(reach: Connected, team: str | None, kind: str) -> int:
     from pillarbox.app import WEBHOOK_CHANNEL
 
     owner = await one_team(reach, team)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from pillarbox.cli.answers import counted, instant
-from pillarbox.delivery.overview import Heap, Totals, WaitingItem
+from pillarbox.delivery.queue.overview import Heap, Totals, WaitingItem
 from pillarbox.delivery.reports import PLAIN
 
 REASONS = {

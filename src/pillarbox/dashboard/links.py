@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser
 
 from pillarbox.dashboard import mail_html
-from pillarbox.mail.html_nesting import Allowed, nested
+from pillarbox.mail.html.nesting import Allowed, nested
 
 MOST = 200
 LONGEST_TEXT = 200

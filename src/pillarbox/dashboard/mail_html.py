@@ -16,7 +16,7 @@ from html import escape, unescape
 import nh3
 
 from pillarbox.dashboard import mail_styles
-from pillarbox.mail.html_nesting import Allowed, nested
+from pillarbox.mail.html.nesting import Allowed, nested
 
 TAGS = set(nh3.ALLOWED_TAGS) - {"area", "map", "data", "rtc"} | {
     "font",

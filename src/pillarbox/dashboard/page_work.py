@@ -21,8 +21,8 @@ from uuid import UUID
 from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.links import Link, links
 from pillarbox.dashboard.mail_html import Cleaned
-from pillarbox.kernel.body import ClientGone
-from pillarbox.kernel.problems import Overloaded
+from pillarbox.kernel.http.body import ClientGone
+from pillarbox.kernel.wire.problems import Overloaded
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from pillarbox.kernel.http import Html, Reply
+from pillarbox.kernel.http.request import Html, Reply
 
 if TYPE_CHECKING:
     from jinja2 import Environment

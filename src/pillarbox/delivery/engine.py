@@ -9,21 +9,21 @@ from datetime import timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from pillarbox.delivery import figures
-from pillarbox.delivery.claims import BATCH, RENEW_EVERY, Claims
+from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import Item, Key
-from pillarbox.delivery.lanes import MOST_LATE, Lanes, Site
-from pillarbox.delivery.neighbours import EXCHANGE_EVERY, Neighbours
-from pillarbox.delivery.pace import BREAK_SECONDS, Signal
-from pillarbox.delivery.pausing import REFRESH_EVERY, Pauses
-from pillarbox.delivery.quarantine import Suspects
 from pillarbox.delivery.queries import Pair, Share
+from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
+from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
+from pillarbox.delivery.queue.quarantine import Suspects
+from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import Settler
-from pillarbox.kernel import faults
+from pillarbox.delivery.site_scheduler import MOST_LATE, Site, SiteScheduler
+from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import RETRIED
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED
+from pillarbox.kernel.process import faults
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
@@ -42,7 +42,7 @@ class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault 
         self.reason = reason
 
 
-class Carrier(Protocol):
+class Transport(Protocol):
     """Carries one item; knows no table."""
 
     def site(self, destination: str) -> Site:
@@ -67,9 +67,9 @@ class Engine:
         clock: Clock,
         claims: Claims,
         settler: Settler,
-        carrier: Carrier,
+        carrier: Transport,
         pauses: Pauses,
-        neighbours: Neighbours,
+        neighbours: SiteSharing,
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
@@ -84,7 +84,7 @@ class Engine:
         self._window = window
         self._chance = chance
         self._roles = roles
-        self._lanes = Lanes(carrier.site, MOST_RUNNING)
+        self._lanes = SiteScheduler(carrier.site, MOST_RUNNING)
         self._held: dict[Key, Item] = {}
         self._bytes = 0
         self._reserved = 0
@@ -341,7 +341,7 @@ class Engine:
     async def _attempt(self, item: Item) -> Signal:
         await faults.point("delivery.claimed")
         if not self._trusted(item):
-            figures.LEASES_LOST.add()
+            prometheus.LEASES_LOST.add()
             return Signal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
             await _quietly(self._claims.give_back([item]))
@@ -386,7 +386,7 @@ class Engine:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
             report = self._broken(item, uncertain=dot_allowed)
         if report.abandoned:
-            figures.LEASES_LOST.add()
+            prometheus.LEASES_LOST.add()
             log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
         else:
             settlement = decide(item, report, self._window, self._chance)

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection
-from pillarbox.mail.address import Mailbox
-from pillarbox.mail.long_content import LongContent
-from pillarbox.mail.smtp_content import Content
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.address import Mailbox
+from pillarbox.mail.message.long_content import LongContent
+from pillarbox.mail.smtp.content import Content
 from pillarbox.timeline.record import Belongs
 
 HELD = datetime(9999, 1, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ class Target(NamedTuple):
     origin: str | None = None
 
 
-class Enclosure(NamedTuple):
+class AttachmentRef(NamedTuple):
     """An attachment: its bytes, or where they lie."""
 
     id: UUID
@@ -63,7 +63,7 @@ Wire = Content | LongContent
 
 
 @dataclass(slots=True)
-class Parcel:
+class LoadedEmail:
     """One email with all that composing it takes; shared by its items.
 
     `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
@@ -83,7 +83,7 @@ class Parcel:
     html: str | None
     text: str | None
     headers: Sequence[tuple[str, str]]
-    enclosures: Sequence[Enclosure]
+    enclosures: Sequence[AttachmentRef]
     return_path: str
     tls_required: bool
     signing: Signing | None
@@ -118,7 +118,7 @@ class Item:
     uncertain: bool
     first_attempt_at: datetime
     targets: list[Target]
-    parcel: Parcel
+    parcel: LoadedEmail
     deadline: float = 0.0
     begun: int = 0
     alone: bool = False
@@ -156,7 +156,7 @@ class Claimed(NamedTuple):
 
 LoadParcels = Callable[
     [Connection, UUID, Sequence[UUID], int],
-    Awaitable[dict[UUID, tuple[Parcel, dict[int, list[Target]]] | None]],
+    Awaitable[dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]],
 ]
 """Loads the emails of one team: each with its parcel and the open recipients of each group, judged
 once more (suppression, key, domain, topic); None for those that would come after more octets than the last

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.expiry import Lease
 from pillarbox.delivery.items import HELD, Claimed, Key
-from pillarbox.kernel.db import Connection, Source, TeamDb, literal
-from pillarbox.kernel.together import Expected, rows_json
+from pillarbox.delivery.lease_expiry import Lease
+from pillarbox.kernel.postgres.combined_statement import Expected, rows_json
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
 
 # Across teams: which teams and destinations have due work. One index descent per pair, so a team with
 # a million items for one destination costs as much as a team with one. What is paused is not due.

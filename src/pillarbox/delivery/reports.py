@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from pillarbox.delivery.items import Item, Target
-from pillarbox.delivery.pace import Signal
 from pillarbox.delivery.queries import Retry
+from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.retries import next_attempt
 from pillarbox.suppressions.automatic import Cause
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind

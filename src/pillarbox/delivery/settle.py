@@ -13,18 +13,18 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from pillarbox.delivery import figures, queries
-from pillarbox.delivery.familiar import Familiar
+from pillarbox.delivery import prometheus, queries
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.reports import Settlement
-from pillarbox.kernel import faults
+from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import RETRIED, Connection, transaction
-from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.log import get
-from pillarbox.kernel.team_lanes import TeamLanes
-from pillarbox.kernel.together import Unmet, outright
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.combined_statement import Unmet, outright
+from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.work.team_queues import TeamQueues
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Crossed, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
@@ -68,7 +68,7 @@ class Settler:
         clock: Clock,
         owner: UUID,
         keep: KeepCaptured = keep_nothing,
-        familiar: Familiar | None = None,
+        familiar: KnownDomains | None = None,
     ) -> None:
         self._pool = pool
         self._timeline = timeline
@@ -86,7 +86,7 @@ class Settler:
             most_waiting=1 << 40,
             shared=RETRIED,
         )
-        self._lanes: TeamLanes[Settlement, None] = TeamLanes(
+        self._lanes: TeamQueues[Settlement, None] = TeamQueues(
             self._flush_lane,
             kind="settle webhooks",
             weigh=lambda s: max(s.weight, self._rows(s) * ROW_WEIGHT),
@@ -126,7 +126,7 @@ class Settler:
             light = [s for s in light if not self._is_heavy(s)]
             if light:
                 await self._step_by_step(light)
-        figures.settled(light)
+        prometheus.settled(light)
         written = {id(s) for s in light}
         return [None if id(s) in written else _Heavy() for s in batch]
 
@@ -135,7 +135,7 @@ class Settler:
         await self._learn(batch)
         if not await self._outright(batch):
             await self._step_by_step(batch)
-        figures.settled(batch)
+        prometheus.settled(batch)
         return [None] * len(batch)
 
     # Deliveries to webhooks ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 
 
 class Owner(NamedTuple):

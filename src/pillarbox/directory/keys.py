@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def add(db: TeamDb, token_hash: bytes, key_id: UUID) -> bool:

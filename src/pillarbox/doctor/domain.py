@@ -6,15 +6,15 @@ from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import Outside
-from pillarbox.domains import check_queries
-from pillarbox.domains.findings import NEXT_KEY, Finding
+from pillarbox.domains.checks import check_queries
+from pillarbox.domains.checks.inspection import Inspector, wanted_of
+from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult
+from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.domains.dns.zone import DMARC
 from pillarbox.domains.installation import Installation
-from pillarbox.domains.looking import Looker, wanted_of
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.sightings import Said
-from pillarbox.domains.zone import DMARC
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 LEVELS: Final = {
     "match": Level.OK,
@@ -34,7 +34,7 @@ async def domain_checks(outside: Outside, db: TeamDb, domain: Domain, here: Inst
     checked = await check_queries.checked(db, domain.id)
     keys = await check_queries.keys(db, domain.id)
     wanted = wanted_of(domain, keys, here, proof=await proof_needed(db, here))
-    findings = await Looker(outside.asks, outside.clock).look(wanted)
+    findings = await Inspector(outside.asks, outside.clock).look(wanted)
     checks = [_record(name, finding) for name, finding in findings.items()]
     if checked is not None:
         able = {"sending": checked.sending_ok, "receiving": checked.receiving_ok}
@@ -45,7 +45,7 @@ async def domain_checks(outside: Outside, db: TeamDb, domain: Domain, here: Inst
     return checks
 
 
-def _record(name: str, found: Finding) -> Check:
+def _record(name: str, found: RecordResult) -> Check:
     level = LEVELS[found.match]
     if name == NEXT_KEY and level is Level.PROBLEM:
         level = Level.WARNING
@@ -87,6 +87,6 @@ async def _dmarc(outside: Outside, domain: Domain) -> Check:
     title, expected = f"TXT {owner}", f"one record that starts with v=DMARC1, for example {DMARC}"
     if len(records) == 1:
         return Check("record.dmarc", Level.OK, title, records[0], expected)
-    found = seen.detail if seen.said is Said.TROUBLE else " | ".join(records) or "nothing"
+    found = seen.detail if seen.said is AnswerKind.TROUBLE else " | ".join(records) or "nothing"
     step = "Keep one of the records." if records else f"Publish: {owner} TXT {DMARC}"
     return Check("record.dmarc", Level.WARNING, title, found, expected, step)

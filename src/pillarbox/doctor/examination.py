@@ -11,21 +11,21 @@ import asyncpg
 
 from pillarbox.doctor import clocks, machine
 from pillarbox.doctor.checks import Check
-from pillarbox.doctor.doors import listening, way_back
+from pillarbox.doctor.listeners import listening, way_back
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, Outside
 from pillarbox.doctor.outward import outgoing
-from pillarbox.doctor.standing import standing
-from pillarbox.kernel.config import Settings
-from pillarbox.kernel.room import Space, disks_of, space_of
-from pillarbox.kernel.setting_kinds import HostPort
+from pillarbox.doctor.reputation import standing
+from pillarbox.kernel.settings.kinds import HostPort
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.storage.disk_space import Space, disks_of, space_of
 
 # Across teams: the machine is looked at, not a team.
 RECEIVES = "SELECT EXISTS (SELECT FROM domains WHERE receiving)"
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class CheckedInstallation:
     """What is examined. `doors` are those that the running server opened, `connections` how many its
     processes may take of the database's."""
 
@@ -38,7 +38,7 @@ class Patient:
     measure: Callable[[Path], Space | None] = space_of
 
 
-async def examined(patient: Patient, outside: Outside) -> list[Check]:
+async def examined(patient: CheckedInstallation, outside: Outside) -> list[Check]:
     """Everything that concerns the machine and not one domain."""
     settings = patient.settings
     kind = settings.route.kind

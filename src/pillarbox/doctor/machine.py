@@ -11,7 +11,7 @@ import asyncpg
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.room import Space, needed
+from pillarbox.kernel.storage.disk_space import Space, needed
 
 MIB: Final = 1024 * 1024
 ACCEPTABLE: Final = timedelta(seconds=2)

@@ -7,8 +7,8 @@ from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import Outside, is_address
-from pillarbox.domains.sightings import Said
-from pillarbox.kernel.setting_kinds import RouteKind
+from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.kernel.settings.kinds import RouteKind
 
 HELO: Final = "helo"
 HELO_TITLE: Final = "The host name is one of the internet"
@@ -66,7 +66,7 @@ async def _pointer(outside: Outside, hostname: str, address: str, trouble: Level
     """Forward-confirmed: the name of the address has that address (RFC 1912, 2.1)."""
     expected = f"{address} has the name {hostname}"
     seen = await outside.pointers(address)
-    if seen.said is Said.TROUBLE:
+    if seen.said is AnswerKind.TROUBLE:
         found = f"DNS does not say what the name of {address} is: {seen.detail}"
         return Check(f"{PTR}.unknown", Level.WARNING, PTR_TITLE, found, expected, "Try again later.")
     if hostname in seen.values:

@@ -10,9 +10,9 @@ from enum import Enum
 from ipaddress import ip_address
 from typing import Final
 
-from pillarbox.domains.sightings import Asks, Kind, Question, Said, Sighting, settled
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Kind, Question, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.reach import is_own
+from pillarbox.kernel.network.address_policy import is_own
 
 SMTP_PORT: Final = 25
 CONTROL_PORT: Final = 443
@@ -71,12 +71,12 @@ the network itself is unreachable."""
 class Outside:
     """What the doctor knows the world by."""
 
-    asks: Asks
+    asks: UncachedDns
     clock: Clock
     connect: Connect
     is_ours: Callable[[str], bool]
 
-    async def look_up(self, name: str, kind: Kind) -> Sighting:
+    async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """What DNS says, by the most trustworthy of those that can be asked."""
         return settled(await self.asks.ask(Question(name, kind)))
 
@@ -85,9 +85,9 @@ class Outside:
         if is_address(name):
             return (name,)
         seen = await self.look_up(name, "ADDRESSES")
-        return seen.values if seen.said is Said.VALUES else ()
+        return seen.values if seen.said is AnswerKind.VALUES else ()
 
-    async def pointers(self, address: str) -> Sighting:
+    async def pointers(self, address: str) -> DnsAnswer:
         """The names that an address has in DNS."""
         return await self.look_up(ip_address(address).reverse_pointer, "PTR")
 

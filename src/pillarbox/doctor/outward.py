@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import CONTROL_PORT, Contact, Outside, Reached
-from pillarbox.domains.sightings import Said
-from pillarbox.kernel.setting_kinds import Relay, Route, RouteKind
+from pillarbox.domains.dns.answers import AnswerKind
+from pillarbox.kernel.settings.kinds import Relay, Route, RouteKind
 
 NAME: Final = "outgoing"
 TITLE: Final = "Mail servers can be reached"
@@ -86,7 +86,7 @@ async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[
 async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
     """The best mail server of the domain and what it says; None where DNS tells of none."""
     seen = await outside.look_up(domain, "MX")
-    if seen.said is not Said.VALUES:
+    if seen.said is not AnswerKind.VALUES:
         return None
     preferred = sorted((int(preference), host) for preference, host in map(str.split, seen.values))
     host = preferred[0][1]

@@ -10,21 +10,21 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from pillarbox.domains import queries
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import NoCapability, refuse_same_label
+from pillarbox.domains.dns.records import needed
+from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.records import needed
 from pillarbox.domains.status import RecordKey
-from pillarbox.domains.telling import UPDATED, tell
 from pillarbox.domains.wire import ChangedDomain, Switch
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import NotFound
 
 _TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
 
 
-async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, shop: Workshop) -> None:
+async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, shop: DomainContext) -> None:
     """Make the domain what was asked for, in the transaction that `db` stands for; a change that changes
     nothing tells nobody."""
     before = await queries.lock(db, domain_id)
@@ -36,7 +36,7 @@ async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, shop: Works
     kept = states_kept(before, after, proof=await proof_needed(db, shop.here))
     after = replace(after, states=kept)
     await queries.update(db, after)
-    await tell(db, shop, UPDATED, after)
+    await publish(db, shop, UPDATED, after)
 
 
 def changed(domain: Domain, wanted: ChangedDomain) -> Domain:

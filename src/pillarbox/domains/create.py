@@ -10,16 +10,16 @@ import asyncpg
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.domain_events import CREATED, publish
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.names import NotADomain, is_public_suffix, normalised
 from pillarbox.domains.queries import Domain, StoredKey
 from pillarbox.domains.senders import seal_context
-from pillarbox.domains.telling import CREATED, tell
 from pillarbox.domains.wire import NewDomain, WantedCapabilities
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.problems import Forbidden, InvalidField
-from pillarbox.mail.dkim import generate_rsa_key
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Forbidden, InvalidField
+from pillarbox.mail.authentication.dkim import generate_rsa_key
 
 
 class AlreadyRegistered(Forbidden):
@@ -45,7 +45,7 @@ class NoCapability(InvalidField):
         super().__init__("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
 
 
-async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
+async def create(db: TeamDb, wanted: NewDomain, shop: DomainContext) -> Domain:
     """A new domain with its key, committed."""
     domain, key = await prepared(db, wanted, shop)
     async with db.transaction() as inner:
@@ -53,7 +53,7 @@ async def create(db: TeamDb, wanted: NewDomain, shop: Workshop) -> Domain:
     return domain
 
 
-async def prepared(db: TeamDb, wanted: NewDomain, shop: Workshop) -> tuple[Domain, StoredKey]:
+async def prepared(db: TeamDb, wanted: NewDomain, shop: DomainContext) -> tuple[Domain, StoredKey]:
     """A new domain with its key, not stored yet. `db` must not be inside a transaction: making a key takes
     a tenth of a second, and no transaction waits for it."""
     name = registrable_name(wanted.name, shop.here)
@@ -64,7 +64,7 @@ async def prepared(db: TeamDb, wanted: NewDomain, shop: Workshop) -> tuple[Domai
     return drafted(wanted, name, key, stamp.id, stamp.at), key
 
 
-async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: Workshop) -> None:
+async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: DomainContext) -> None:
     """Store a domain with its key and tell of it, in the transaction that `db` stands for."""
     most = await queries.allowed(db, shop.here.most_domains)
     if most is not None:
@@ -77,7 +77,7 @@ async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: Workshop) -> Non
         raise AlreadyRegistered(domain.name) from None
     await queries.insert_key(db, domain.id, key)
     await directory.add(db, domain.name, domain.id)
-    await tell(db, shop, CREATED, domain)
+    await publish(db, shop, CREATED, domain)
 
 
 async def refuse_too_many(db: TeamDb, most: int) -> None:
@@ -125,7 +125,7 @@ async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
         raise TooManyDomains(most)
 
 
-async def make_key(shop: Workshop) -> StoredKey:
+async def make_key(shop: DomainContext) -> StoredKey:
     """A DKIM key for this installation's selector, made in a thread and sealed."""
     pair = await asyncio.to_thread(generate_rsa_key)
     key_id = shop.ids.new()

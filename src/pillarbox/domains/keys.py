@@ -17,13 +17,14 @@ from enum import Enum
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.domains import check_queries, queries
-from pillarbox.domains.check_queries import KeyRow
-from pillarbox.domains.checks import ClaimFirst, look_now
+from pillarbox.domains import queries
+from pillarbox.domains.checks import check_queries
+from pillarbox.domains.checks.check_queries import KeyRow
+from pillarbox.domains.checks.start import ClaimFirst, look_now
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import make_key
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import NotFound
 
 LISTED_AT_LEAST: Final = timedelta(days=7)
 """How long receivers may still verify mail that they took long before (DKIM-04); the delivery window counts
@@ -58,7 +59,7 @@ async def listed(db: TeamDb, domain_id: UUID, now: datetime) -> list[ListedKey]:
     return [_listed(row) for row in rows if row.retires_at is None or row.retires_at > now]
 
 
-async def rotate(db: TeamDb, domain_id: UUID, shop: Workshop) -> Rotation:
+async def rotate(db: TeamDb, domain_id: UUID, shop: DomainContext) -> Rotation:
     """Give the domain a key that waits for its record, committed, and have DNS looked at; a key that waits
     already stays. `db` must not be inside a transaction: making a key takes a tenth of a second."""
     made = await make_key(shop)

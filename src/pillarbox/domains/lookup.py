@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.domains import queries
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def hold(db: TeamDb, domain_id: UUID) -> bool:

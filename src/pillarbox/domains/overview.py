@@ -11,7 +11,7 @@ import msgspec
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.status import domain_state
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 DOMAINS = """
     SELECT id, name, created_at, sending, receiving, sending_ok, receiving_ok, trusted, records

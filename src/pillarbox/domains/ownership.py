@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pillarbox.domains import queries
 from pillarbox.domains.installation import Installation, OwnershipProof
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def proof_needed(db: TeamDb, here: Installation) -> bool:

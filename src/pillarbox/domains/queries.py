@@ -10,8 +10,8 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.paging import Page
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
 
 
 @dataclass(frozen=True, slots=True)

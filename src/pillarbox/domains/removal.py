@@ -9,14 +9,14 @@ from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
 from pillarbox.domains.claims.ending import cancel, end_rivals
 from pillarbox.domains.claims.policy import Failure, Status
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.domain_events import DELETED, publish
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.telling import DELETED, tell
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import NotFound
 
 
-async def delete(db: TeamDb, domain_id: UUID, shop: Workshop) -> None:
+async def delete(db: TeamDb, domain_id: UUID, shop: DomainContext) -> None:
     """Remove the domain with all that follows, in the transaction that `db` stands for.
 
     Emails keep its id and name; those that wait end `failed` when they are due. Claims of other teams for a
@@ -35,7 +35,7 @@ async def delete(db: TeamDb, domain_id: UUID, shop: Workshop) -> None:
     await take_out(db, domain, shop)
 
 
-async def take_out(db: TeamDb, domain: Domain, shop: Workshop) -> None:
+async def take_out(db: TeamDb, domain: Domain, shop: DomainContext) -> None:
     """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
     locked, or a key that is just being made for it would stay active."""
     await keys.lapse(db, domain.id)
@@ -43,4 +43,4 @@ async def take_out(db: TeamDb, domain: Domain, shop: Workshop) -> None:
     await queries.stop_checks(db, domain.id)
     await queries.delete(db, domain.id)
     await directory.remove(db, domain.name)
-    await tell(db, shop, DELETED, domain)
+    await publish(db, shop, DELETED, domain)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.domains import checks, queries, wire
+from pillarbox.domains import queries, wire
 from pillarbox.domains.changes import change
+from pillarbox.domains.checks import start
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import add, prepared
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.removal import delete
 from pillarbox.domains.senders import Senders
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.fields import parse
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, listed
-from pillarbox.kernel.problems import NotFound
-from pillarbox.kernel.recording import recorded
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request_recording import recorded
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
+from pillarbox.kernel.wire.problems import NotFound
 
 
 @route(
@@ -33,7 +34,7 @@ from pillarbox.kernel.routing import Access, route
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
     wanted = parse(wire.NewDomain, request.json())
-    shop = request.use(Workshop)
+    shop = request.use(DomainContext)
     domain, key = await prepared(db, wanted, shop)
     async with db.transaction() as inner:
         await add(inner, domain, key, shop)
@@ -77,7 +78,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     wanted = parse(wire.ChangedDomain, request.json())
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
-        await change(inner, domain_id, wanted, request.use(Workshop))
+        await change(inner, domain_id, wanted, request.use(DomainContext))
         reply = await recorded(request, inner, Reply(wire.DomainChanged("domain", domain_id)))
     request.use(Senders).forget(db.team_id)
     return reply
@@ -93,7 +94,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
     domain_id = request.uuid("domain_id")
     async with db.transaction() as inner:
-        await delete(inner, domain_id, request.use(Workshop))
+        await delete(inner, domain_id, request.use(DomainContext))
         reply = await recorded(request, inner, Reply(wire.DomainDeleted("domain", domain_id, True)))
     # Only after the commit: an earlier look-up could have remembered the domain once more.
     request.use(Senders).forget(db.team_id)
@@ -109,5 +110,5 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DomainDeleted]:
 )
 async def verify(request: Request, db: TeamDb) -> Reply[wire.DomainChanged]:
     domain_id = request.uuid("domain_id")
-    await checks.begin(db, domain_id, request.use(Workshop))
+    await start.begin(db, domain_id, request.use(DomainContext))
     return Reply(wire.DomainChanged("domain", domain_id))

@@ -12,8 +12,8 @@ import asyncpg
 from pillarbox.domains import queries
 from pillarbox.domains.queries import SenderRow
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.time_limit import TimeLimit, shared
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
 
 REMEMBERED_SECONDS = 0.25
 MOST_REMEMBERED = 10_000

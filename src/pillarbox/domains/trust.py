@@ -9,23 +9,23 @@ import msgspec
 
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
-from pillarbox.domains.checks import ClaimFirst, shown
+from pillarbox.domains.checks.start import ClaimFirst, shown
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import OwnedElsewhere, create, registrable_name
+from pillarbox.domains.dns.records import needed
+from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.records import needed
 from pillarbox.domains.status import RecordKey, State
-from pillarbox.domains.telling import UPDATED, tell
 from pillarbox.domains.wire import NewDomain
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import Source, TeamDb
-from pillarbox.kernel.problems import NotFound
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.wire.problems import NotFound
 
 # Links rewritten to a host that does not answer would break mail: tracking is never taken on trust.
 _NEVER_TRUSTED = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
 
 
-async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Domain:
+async def trust(source: Source, name: str, team_id: UUID, shop: DomainContext) -> Domain:
     """Let the team send and receive as `name` from the commit on; the domain is added where it is missing.
 
     Raises the same problems as adding a domain, and ClaimFirst for the placeholder of an open claim. `source`
@@ -46,14 +46,14 @@ async def trust(source: Source, name: str, team_id: UUID, shop: Workshop) -> Dom
         return await _vouched(inner, domain, shop)
 
 
-async def _vouched(db: TeamDb, before: Domain, shop: Workshop) -> Domain:
+async def _vouched(db: TeamDb, before: Domain, shop: DomainContext) -> Domain:
     after = replace(before, states=trusted_states(before))
     await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
     if not await directory.own(db, after.name, shop.ids.now()):
         raise OwnedElsewhere(after.name)
     proof = await proof_needed(db, shop.here)
     if shown(before, proof=proof) != shown(after, proof=proof):
-        await tell(db, shop, UPDATED, after)
+        await publish(db, shop, UPDATED, after)
     return after
 
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from pillarbox.domains.dns.records import Record, records_of
 from pillarbox.domains.installation import Installation
 from pillarbox.domains.names import LONGEST_INPUT
 from pillarbox.domains.queries import Domain
-from pillarbox.domains.records import Record, records_of
 from pillarbox.domains.status import State, domain_state
-from pillarbox.kernel.instants import DatabaseTime, database_style
-from pillarbox.kernel.schemas import one_of
+from pillarbox.kernel.http.schemas import one_of
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 Switch = Literal["enabled", "disabled"]
 Region = Annotated[

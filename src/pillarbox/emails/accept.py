@@ -15,25 +15,25 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery.claims import Claims
 from pillarbox.delivery.engine import Engine
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.domains.senders import SenderDomain, Senders
-from pillarbox.emails import figures, queries
+from pillarbox.emails import prometheus, queries
 from pillarbox.emails.commits import Acceptance, Commits
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
-from pillarbox.kernel import faults
-from pillarbox.kernel.auth import Caller
-from pillarbox.kernel.blobs import BlobStore
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.group_commit import GroupCommit
-from pillarbox.kernel.idempotency import Idempotency
+from pillarbox.kernel.http.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.journal import Asked
-from pillarbox.kernel.log import get
-from pillarbox.kernel.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
-from pillarbox.kernel.team_lanes import TeamLanes
-from pillarbox.mail.address import Mailbox
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.request_log import Asked
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.security.authentication import Caller
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.wire.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
+from pillarbox.kernel.work.team_queues import TeamQueues
+from pillarbox.mail.message.address import Mailbox
 
 log = get("accept")
 
@@ -129,7 +129,7 @@ class Accept:
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
-        self._lanes: TeamLanes[Acceptance, None] = TeamLanes(
+        self._lanes: TeamQueues[Acceptance, None] = TeamQueues(
             self._flush,
             kind="accept webhooks",
             weigh=lambda a: max(a.weight, writer.fan_out(a) * ROW_WEIGHT),
@@ -253,7 +253,7 @@ class Accept:
         except BaseException:
             self._forget(batch, reserved)
             raise
-        figures.accepted(draft for i, a in enumerate(batch) if i not in failed for draft in a.drafts)
+        prometheus.accepted(draft for i, a in enumerate(batch) if i not in failed for draft in a.drafts)
         for index, (item, room) in enumerate(zip(batch, reserved, strict=True)):
             # Committed is committed: the answer is yes, and work that is lost here comes back by its lease.
             try:

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from pillarbox.emails.retention import first_id
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 SENT_SINCE = """
     SELECT EXISTS (

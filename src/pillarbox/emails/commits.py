@@ -14,19 +14,19 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery.claims import LEASE
+from pillarbox.delivery.queue.claims import LEASE
 from pillarbox.emails import queries
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
-from pillarbox.kernel import faults
-from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Connection, transaction
-from pillarbox.kernel.idempotency import LIFETIME, AlreadyAnswered, Idempotency
+from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.journal import Answered, Asked, Content, Journal
-from pillarbox.kernel.problems import ConcurrentIdempotentRequest, DatabaseGone, OutcomeUnknown
-from pillarbox.kernel.time_limit import TimeLimit
-from pillarbox.kernel.together import Statement
+from pillarbox.kernel.observability.request_log import Answered, Asked, Content, Journal
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import GONE, Connection, transaction
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.security.authentication import Caller
+from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, DatabaseGone, OutcomeUnknown
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import Opened, Timeline
 from pillarbox.timeline.rules import Kind

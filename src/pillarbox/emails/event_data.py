@@ -11,10 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.emails import queries
 from pillarbox.emails.queries import ToldEmail
-from pillarbox.kernel.db import Connection, TeamDb
-from pillarbox.kernel.instants import IsoTime, iso_style
-from pillarbox.kernel.schemas import shown_as
-from pillarbox.mail.replies import BounceType, SubType
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.mail.reports.replies import BounceType, SubType
 from pillarbox.timeline.rules import Detail
 from pillarbox.webhooks.bodies import Subject
 from pillarbox.webhooks.kinds import KINDS

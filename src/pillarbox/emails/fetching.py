@@ -13,22 +13,22 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.delivery import queue
-from pillarbox.emails.enclosures import MOST_BASE64, encoded_length
+from pillarbox.delivery.queue import email_work
+from pillarbox.emails.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
-from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Connection, TeamDb
-from pillarbox.kernel.outbound import FetchError, Outbound
-from pillarbox.kernel.turns import Turns
-from pillarbox.kernel.work import Finished, Job, Lane, Postponed
+from pillarbox.kernel.network.outbound import FetchError, Outbound
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.work.fair_turns import Turns
+from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Postponed
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 GAPS = (timedelta(seconds=30), timedelta(seconds=60))
 """The waits after the first and the second failed try; there is no fourth."""
 
-LANE = Lane(
+LANE = JobLimit(
     (JOB_FETCH,),
     running=16,
     batch=8,
@@ -133,17 +133,17 @@ class Fetching:
 
     async def _release(self, conn: Connection, job: Job, fetched: Sequence[_Fetched]) -> None:
         db = TeamDb(conn, job.team_id)
-        await queue.lock(db, job.subject_id)
+        await email_work.lock(db, job.subject_id)
         for row in fetched:
             await db.run(STORE, row.id, row.size, row.data, row.blob)
         now = self._clock.now()
         scheduled = await db.value(DUE, job.subject_id)
-        await queue.release_held(db, job.subject_id, max(scheduled, now) if scheduled else now)
+        await email_work.release_held(db, job.subject_id, max(scheduled, now) if scheduled else now)
 
     async def _give_up(self, conn: Connection, job: Job, reason: str) -> None:
         db = TeamDb(conn, job.team_id)
-        await queue.lock(db, job.subject_id)
-        await queue.drop(db, job.subject_id)
+        await email_work.lock(db, job.subject_id)
+        await email_work.drop(db, job.subject_id)
         detail = Detail(reason="attachment_download_failed", reply=reason)
         now = self._clock.now()
         positions = await db.values(OPEN_RECIPIENTS, job.subject_id)

@@ -7,8 +7,8 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.emails import queries
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.files import StoredFile
+from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.postgres.database import TeamDb
 
 
 class AttachmentFiles:

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import asyncpg
 
-from pillarbox.emails import blob_census
+from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.retention import Retention
-from pillarbox.kernel.blobs import BlobStore
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.work.periodic import Periodic
 
 
 class Orphans:
@@ -30,18 +30,18 @@ class Orphans:
         if not self._days:
             return "orphan blobs are kept"
         before = self._clock.now() - timedelta(days=self._days)
-        found = await blob_census.collect_unnamed(self._pool, self._blobs, before, is_ours=self._is_ours)
+        found = await blob_references.collect_unnamed(self._pool, self._blobs, before, is_ours=self._is_ours)
         kept = f", kept because {found.withheld}" if found.withheld else ""
         return f"{found.collected} of {found.unnamed} orphan blobs{kept}"
 
 
-def email_rounds(kept: Retention, orphans: Orphans) -> list[Round]:
+def email_periodic(kept: Retention, orphans: Orphans) -> list[Periodic]:
     """What comes round for emails."""
 
     async def retention() -> str:
         return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"
 
     return [
-        Round("emails.retention", timedelta(hours=1), retention),
-        Round("emails.orphan_blobs", timedelta(days=1), orphans.collect),
+        Periodic("emails.retention", timedelta(hours=1), retention),
+        Periodic("emails.orphan_blobs", timedelta(days=1), orphans.collect),
     ]

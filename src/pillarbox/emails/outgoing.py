@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from pillarbox.mail.address import Mailbox
+from pillarbox.mail.message.address import Mailbox
 
 
 class Recipient(NamedTuple):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Source, TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 
 # Across teams: the operator names an email by its id alone. One look into the index for each team.
 OWNER = """

@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from pillarbox.emails import enclosures
+from pillarbox.emails import attachment_input
 from pillarbox.emails.outgoing import Outgoing, Tag
 from pillarbox.emails.schedule import ScheduleError, parse_schedule
-from pillarbox.kernel.paging import well_formed
-from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotAUuid, NotFound, Problem
-from pillarbox.mail.address import AddressError, Mailbox, parse_mailbox
-from pillarbox.mail.encoded_words import FORBIDDEN
-from pillarbox.mail.headers import HeaderError, check_custom_header, is_reserved
-from pillarbox.mail.html_text import text_of
+from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, NotFound, Problem
+from pillarbox.mail.html.plain_text import text_of
+from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
+from pillarbox.mail.message.encoded_words import FORBIDDEN
+from pillarbox.mail.message.headers import HeaderError, check_custom_header, is_reserved
 
 MOST_RECIPIENTS = 50
 MOST_SUBJECT = 998
@@ -66,7 +66,7 @@ def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoin
     headers, reply_header = _headers(body.get("headers"))
     if not reply_to and reply_header is not None:
         reply_texts, reply_to = _mailboxes("headers.Reply-To", reply_header)
-    attachments = enclosures.read(body.get("attachments"))
+    attachments = attachment_input.read(body.get("attachments"))
     tags = _tags(body.get("tags"))
     scheduled_at = schedule(body.get("scheduled_at"), now)
     if scheduled_at is not None and scheduled_at <= now:

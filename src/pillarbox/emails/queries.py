@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.emails.rows import Origins, Rows
-from pillarbox.kernel.db import Connection, Source, TeamDb, literal
-from pillarbox.kernel.paging import Page
-from pillarbox.kernel.together import Statement, rows_json, together
+from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
+from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline.queries import Wanted
 
 # What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
@@ -316,7 +316,7 @@ async def store(
         last = Statement(STORE, (*last.args, *given))
     origins: Origins = {}
     wanted: dict[UUID, Counter[str]] = {}
-    for row in await together(conn, writes, last):
+    for row in await combined(conn, writes, last):
         if row["address"] is None:
             wanted.setdefault(row["team_id"], Counter()).update(row["events"])
         else:

@@ -20,11 +20,11 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.emails.rows import JOB_FETCH
-from pillarbox.kernel.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.timeline import forgetting
 from pillarbox.timeline.batch import quarter
 

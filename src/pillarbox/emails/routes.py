@@ -9,20 +9,20 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery import queue
+from pillarbox.delivery.queue import email_work
 from pillarbox.emails import parse, queries, share, wire
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.shared_page import OtherMail
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
-from pillarbox.kernel.aside import by_size
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.files import Files
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, envelope
-from pillarbox.kernel.problems import Invalid, InvalidField, MissingField, NotFound, Problem
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
+from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotFound, Problem
 from pillarbox.timeline import history
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage import counting
@@ -52,7 +52,7 @@ class OnlyScheduled(Invalid):
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
-    outgoing = await by_size(request.size, parse.outgoing, request.json(), _now(request))
+    outgoing = await in_thread_if_large(request.size, parse.outgoing, request.json(), _now(request))
     checked = await accept.check(request.known, outgoing)
     body = await accept.store(
         request.known,
@@ -116,7 +116,7 @@ async def _sort_out(
     accept = request.use(Accept)
     good: list[Checked] = []
     bad: list[wire.BatchError] = []
-    parsed = await by_size(request.size, _parsed, items, _now(request))
+    parsed = await in_thread_if_large(request.size, _parsed, items, _now(request))
     for index, item in enumerate(parsed):
         try:
             if isinstance(item, Problem):
@@ -194,21 +194,21 @@ async def reschedule(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     at = parse.schedule(wanted, _now(request))
     if at is None:
         raise MissingField("scheduled_at")
-    await queue.lock(db, email_id)
+    await email_work.lock(db, email_id)
     if not await queries.reschedule(db, email_id, at):
         await _must_exist(db, email_id)
         raise OnlyScheduled("rescheduled")
-    await queue.move(db, email_id, at)
+    await email_work.move(db, email_id, at)
     return Reply(_ref(email_id))
 
 
 @route("POST", "/emails/{email_id}/cancel", needs=Access.FULL, summary="Cancel an email")
 async def cancel(request: Request, db: TeamDb) -> Reply[wire.EmailRef]:
     email_id = request.uuid("email_id")
-    await queue.lock(db, email_id)
+    await email_work.lock(db, email_id)
     now = _now(request)
     if await request.use(Timeline).cancel(db.connection, db.team_id, email_id, now):
-        await queue.drop(db, email_id)
+        await email_work.drop(db, email_id)
         await counting.give_back(db, email_id)
     elif (await _must_exist(db, email_id)).last_event != "canceled":
         raise OnlyScheduled("canceled")

@@ -13,12 +13,12 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import HELD, Enclosure, Item, Parcel, Signing, Target
+from pillarbox.delivery.items import HELD, AttachmentRef, Item, LoadedEmail, Signing, Target
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
-from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.ids import Ids, Stamp
-from pillarbox.kernel.web_address import BadUrl, parse_url
+from pillarbox.kernel.network.web_address import BadUrl, parse_url
+from pillarbox.kernel.security.authentication import Caller
 from pillarbox.timeline.record import Belongs
 from pillarbox.timeline.rules import Kind, Opening
 
@@ -297,10 +297,10 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
     ]
 
 
-def parcel_of(draft: Draft) -> Parcel:
+def parcel_of(draft: Draft) -> LoadedEmail:
     """What composing the email takes."""
     out = draft.outgoing
-    return Parcel(
+    return LoadedEmail(
         draft.team_id,
         draft.caller.team_number,
         draft.id,
@@ -315,7 +315,7 @@ def parcel_of(draft: Draft) -> Parcel:
         out.text,
         out.headers,
         [
-            Enclosure(a.id, a.filename, a.content_type, a.cid, a.data, a.blob, a.size or 0)
+            AttachmentRef(a.id, a.filename, a.content_type, a.cid, a.data, a.blob, a.size or 0)
             for a in draft.attachments
         ],
         return_path_of(draft.domain, out.sender.domain),

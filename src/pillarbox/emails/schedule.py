@@ -22,7 +22,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from pillarbox.kernel.instants import parse_instant
+from pillarbox.kernel.wire.instants import parse_instant
 
 MOST_AHEAD = timedelta(days=30)
 MOST_BEHIND = timedelta(seconds=60)

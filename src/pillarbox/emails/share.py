@@ -9,8 +9,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from pillarbox.emails.schedule import ScheduleError, parse_expiry
-from pillarbox.kernel.problems import InvalidField
-from pillarbox.kernel.tokens import Signer, TokenInvalid
+from pillarbox.kernel.security.tokens import Signer, TokenInvalid
+from pillarbox.kernel.wire.problems import InvalidField
 
 KIND = "share"
 DEFAULT = timedelta(hours=48)

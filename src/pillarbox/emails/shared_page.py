@@ -18,12 +18,12 @@ import msgspec
 
 from pillarbox.emails import queries
 from pillarbox.emails.share import Sharing
-from pillarbox.kernel.blobs import BlobMissing, BlobStore
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Html, Reply, Request
-from pillarbox.kernel.problems import InvalidParameter, Overloaded
-from pillarbox.kernel.routing import Access, route
-from pillarbox.kernel.tokens import TokenExpired, TokenInvalid
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.tokens import TokenExpired, TokenInvalid
+from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.wire.problems import InvalidParameter, Overloaded
 
 PICTURES = frozenset(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif"))
 MOST_PICTURE_BYTES = 4 * 1024 * 1024

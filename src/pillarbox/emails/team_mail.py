@@ -10,11 +10,11 @@ import asyncpg
 from pillarbox.emails import queries
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.kernel.auth import Caller, Permission
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.idempotency import AlreadyAnswered, Idempotency
-from pillarbox.kernel.log import get
-from pillarbox.mail.address import AddressError, Mailbox, parse_mailbox
+from pillarbox.kernel.http.idempotency import AlreadyAnswered, Idempotency
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import Caller, Permission
+from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 
 log = get("team_mail")
 

@@ -9,14 +9,14 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from pillarbox.emails import enclosures
+from pillarbox.emails import attachment_input
 from pillarbox.emails.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
 from pillarbox.emails.queries import ListedEmail, StoredAttachment, StoredEmail
 from pillarbox.emails.schedule import LONGEST as LONGEST_SCHEDULE
-from pillarbox.kernel.instants import DatabaseTime, IsoTime, database_style, iso_style
-from pillarbox.kernel.schemas import one_of, shown_as
-from pillarbox.mail.headers import LONGEST_VALUE
-from pillarbox.mail.replies import BounceType, SubType
+from pillarbox.kernel.http.schemas import one_of, shown_as
+from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.mail.message.headers import LONGEST_VALUE
+from pillarbox.mail.reports.replies import BounceType, SubType
 from pillarbox.timeline.history import Line
 from pillarbox.timeline.rules import Detail, Kind
 
@@ -45,7 +45,7 @@ class Buffer(Struct):
     data: list[Annotated[int, Meta(ge=0, le=255)]]
 
 
-NAME = {"type": "string", "maxLength": enclosures.MOST_NAME}
+NAME = {"type": "string", "maxLength": attachment_input.MOST_NAME}
 Filename = Annotated[Any, Meta(extra_json_schema={"anyOf": [NAME, {"const": False}, {"type": "null"}]})]
 """False is the same as absent."""
 
@@ -55,11 +55,11 @@ class AttachmentIn(Struct):
     `inline_content_id` is another name of `content_id`."""
 
     content: str | list[Annotated[int, Meta(ge=0, le=255)]] | Buffer | None = None
-    path: Annotated[str, Meta(max_length=enclosures.MOST_URL)] | None = None
+    path: Annotated[str, Meta(max_length=attachment_input.MOST_URL)] | None = None
     filename: Filename = None
     content_type: str | None = None
-    content_id: Annotated[str, Meta(max_length=enclosures.MOST_CID)] | None = None
-    inline_content_id: Annotated[str, Meta(max_length=enclosures.MOST_CID)] | None = None
+    content_id: Annotated[str, Meta(max_length=attachment_input.MOST_CID)] | None = None
+    inline_content_id: Annotated[str, Meta(max_length=attachment_input.MOST_CID)] | None = None
 
 
 class TemplateIn(Struct):
@@ -94,7 +94,7 @@ class BatchedEmail(Struct, kw_only=True):
 class SendEmail(BatchedEmail, kw_only=True):
     """An email. `from`, `subject` and one of `html` and `text` may only lack with `template`."""
 
-    attachments: Annotated[list[AttachmentIn], Meta(max_length=enclosures.MOST)] | None = None
+    attachments: Annotated[list[AttachmentIn], Meta(max_length=attachment_input.MOST)] | None = None
 
 
 Batch = Annotated[list[BatchedEmail], Meta(min_length=1, max_length=MOST_IN_BATCH)]

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pillarbox.kernel import large_json
-from pillarbox.kernel.journal import UNREADABLE, Answered, Asked
+from pillarbox.kernel.observability.request_log import UNREADABLE, Answered, Asked
+from pillarbox.kernel.wire import large_json
 from pillarbox.logs.masking import masked_answer, masked_question
 
 MOST: Final = 256 * 1024

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.ids import first_id
+from pillarbox.kernel.security.authentication import Caller
 
 BEYOND_ALL: Final = UUID(int=2**128 - 1)
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Source, TeamDb
-from pillarbox.kernel.paging import Page
-from pillarbox.kernel.together import Statement, rows_json
+from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.wire.paging import Page
 
 # Bodies are JSON within JSON as texts: a body may speak of NUL, which a document that is read may not.
 INSERT = """

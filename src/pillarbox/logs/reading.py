@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.logs import queries
 from pillarbox.logs.entries import BODIES
 from pillarbox.logs.queries import StoredLog

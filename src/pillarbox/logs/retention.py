@@ -10,9 +10,9 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import in_batches
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work.collectors import in_batches
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.logs import queries
 from pillarbox.logs.policy import LogPolicy
 
@@ -35,10 +35,10 @@ async def _remove(db: TeamDb, before: UUID) -> int:
     return await in_batches(some)
 
 
-def log_rounds(pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> Sequence[Round]:
+def log_periodic(pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> Sequence[Periodic]:
     """What comes round for the log."""
 
     async def work() -> str:
         return f"{await purge(pool, clock, policy)} log rows"
 
-    return [Round("logs.retention", timedelta(hours=1), work)]
+    return [Periodic("logs.retention", timedelta(hours=1), work)]

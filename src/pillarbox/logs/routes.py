@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope
-from pillarbox.kernel.problems import NotFound
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.logs import queries, reading, wire
 from pillarbox.logs.policy import LogPolicy
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
 
-from pillarbox.kernel.instants import DatabaseTime, database_style
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 from pillarbox.logs.queries import ListedLog, StoredLog
 
 NULL = Raw(b"null")

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.metrics.queries import Wanted
 from pillarbox.timeline.rollups import NOBODY
 

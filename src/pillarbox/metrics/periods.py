@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache, partial
 
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.wire.instants import iso_style
 
 QUARTER = timedelta(minutes=15)
 HOUR = timedelta(hours=1)

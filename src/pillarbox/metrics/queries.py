@@ -16,7 +16,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline.rollups import NOBODY
 
 # $2 to $4: rollups, each of which is a period of its own; $5: beginnings of the periods, of which

@@ -19,9 +19,9 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
-from pillarbox.kernel.problems import Invalid
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.metrics import history, queries
 from pillarbox.metrics.cover import DAY as DAY_LEVEL
 from pillarbox.metrics.cover import FINE, HOUR, UNITS, Part, cover

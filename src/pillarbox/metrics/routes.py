@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncpg
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.metrics import cache, memory, question, read, wire
 from pillarbox.metrics.policy import MetricsPolicy
 

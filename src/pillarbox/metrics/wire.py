@@ -11,9 +11,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from pillarbox.kernel.http import encode
-from pillarbox.kernel.instants import IsoTime, iso_style
-from pillarbox.kernel.schemas import one_of, shown_as
+from pillarbox.kernel.http.request import encode
+from pillarbox.kernel.http.schemas import one_of, shown_as
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.metrics.definitions import METRICS, RATES, shown
 from pillarbox.metrics.periods import GRANULARITIES, Period
 from pillarbox.metrics.question import DIMENSIONS, MOST_IDS, Question

@@ -17,9 +17,9 @@ import asyncpg
 
 from pillarbox.directory import domains
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.time_limit import TimeLimit, shared
-from pillarbox.mail.address import AddressError, parse_domain, wire_local
-from pillarbox.receiving.return_path import FEEDBACK
+from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
+from pillarbox.mail.message.address import AddressError, parse_domain, wire_local
+from pillarbox.receiving.reports.return_path import FEEDBACK
 from pillarbox.receiving.storage import Storage
 from pillarbox.teams import bootstrap, slugs
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.receiving import queries, wire
 from pillarbox.webhooks.bodies import DataOf, Subject
 

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.files import StoredFile
+from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import queries
 from pillarbox.receiving.reading import Reading
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.mail import dkim_verify, dmarc
-from pillarbox.mail.authentication import Authentication, Envelope, authenticate
-from pillarbox.mail.message import Message
-from pillarbox.mail.spf import Lookup, Spf
+from pillarbox.mail.authentication import dkim_verify, dmarc
+from pillarbox.mail.authentication.evaluate import Authentication, Envelope, authenticate
+from pillarbox.mail.authentication.spf import Lookup, Spf
+from pillarbox.mail.message.parse import Message
 from pillarbox.receiving import spam
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.spam import Rspamd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.kernel.db import Source, TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.receiving import queries
 from pillarbox.receiving.queries import Part, StoredEmail
 

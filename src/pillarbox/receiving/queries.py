@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.paging import Page
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
 
 LIST = """
     SELECT p.id, p.to_list, p.sender, p.created_at, p.subject, p.bcc_list, p.cc_list, p.reply_to_list,

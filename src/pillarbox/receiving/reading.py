@@ -13,12 +13,13 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from pillarbox.kernel.blobs import BlobMissing, BlobStore
-from pillarbox.kernel.budget import ByteBudget
-from pillarbox.kernel.db import TeamDb
-from pillarbox.mail import html_cids, message, transfer_decoding
-from pillarbox.mail.message_bodies import Attachment
-from pillarbox.mail.mime_parts import Part as MimePart
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.mail.html import cids
+from pillarbox.mail.message import parse, transfer_decoding
+from pillarbox.mail.message.bodies import Attachment
+from pillarbox.mail.message.mime_parts import Part as MimePart
 from pillarbox.receiving import queries
 from pillarbox.receiving.queries import Part, Source
 from pillarbox.receiving.rows import Parsed
@@ -41,7 +42,7 @@ EMPTY: Final = Parsed(None, None, {})
 class Reading:
     """Reads messages. `longest` bounds the html with its images inside."""
 
-    def __init__(self, blobs: BlobStore, threads: Executor, longest: int = html_cids.LONGEST_RESULT) -> None:
+    def __init__(self, blobs: BlobStore, threads: Executor, longest: int = cids.LONGEST_RESULT) -> None:
         self._blobs = blobs
         self._threads = threads
         self.longest = longest
@@ -54,7 +55,7 @@ class Reading:
         if source.parsed is not None:
             return msgspec.json.decode(source.parsed, type=Parsed)
         raw = source.data or b""
-        return await self._by_size(len(raw), lambda: Parsed.of(message.parse(raw)))
+        return await self._by_size(len(raw), lambda: Parsed.of(parse.parse(raw)))
 
     async def shown_html(
         self, html: str, source: Source, parts: Sequence[Part], wanted: HtmlFormat
@@ -70,7 +71,7 @@ class Reading:
             octets = {cid: await self._octets(source, image) for cid, image in images.items()}
             found = await self._by_size(
                 len(html) + room,
-                lambda: html_cids.with_data_uris(
+                lambda: cids.with_data_uris(
                     html,
                     [_as_attachment(part) for part in parts],
                     lambda attachment: octets[attachment.content_id or ""],
@@ -155,7 +156,7 @@ def _shown_images(html: str, parts: Sequence[Part]) -> Mapping[str, Part]:
     for part in parts:
         if part.content_id is not None and part.content_type.startswith("image/"):
             images.setdefault(part.content_id, part)
-    shown = html_cids.referenced(html, map(_as_attachment, images.values())) if images else frozenset()
+    shown = cids.referenced(html, map(_as_attachment, images.values())) if images else frozenset()
     return {cid: image for cid, image in images.items() if cid in shown}
 
 

@@ -18,22 +18,23 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel import faults
-from pillarbox.kernel.blobs import BlobFailed, BlobStore
-from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE, Source, transaction
-from pillarbox.kernel.gathering import Expected, Gathering
-from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.log import get
-from pillarbox.kernel.problems import DatabaseGone, Overloaded
-from pillarbox.kernel.room import Room
-from pillarbox.kernel.time_limit import TimeLimit
-from pillarbox.mail import authentication_results, message
-from pillarbox.mail.loop_marks import LoopMarks
-from pillarbox.mail.message import Message
-from pillarbox.mail.smtp_intake import Content
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
+from pillarbox.kernel.postgres.database import GONE, Source, transaction
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.wire.problems import DatabaseGone, Overloaded
+from pillarbox.mail.authentication import results_header
+from pillarbox.mail.message import parse
+from pillarbox.mail.message.loop_marks import LoopMarks
+from pillarbox.mail.message.parse import Message
+from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.judging import Judge
@@ -85,7 +86,7 @@ class Receiving:
         clock: Clock,
         ids: Ids,
         blobs: BlobStore,
-        room: Room,
+        room: DiskSpace,
         publisher: Publisher,
         judge: Judge,
         marks: LoopMarks,
@@ -106,7 +107,7 @@ class Receiving:
         self._announce = announce
         self._metered: set[UUID] = set()
         """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
-        self._gathering = Gathering()
+        self._gathering = CommitWindow()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
@@ -201,7 +202,7 @@ class Receiving:
     def _read(self, raw: bytes) -> Message:
         """The message, without the results that it claims are ours (AR-01)."""
         # Looked for in the bytes: not every field of a malformed header or of a very long one is read.
-        return message.parse(authentication_results.without_forged(raw, self._rules.hostname))
+        return parse.parse(results_header.without_forged(raw, self._rules.hostname))
 
     async def _store(self, drafts: list[Draft], raw: bytes) -> Outcome:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}

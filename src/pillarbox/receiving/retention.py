@@ -15,13 +15,13 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import changed, in_batches
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import first_id
-from pillarbox.kernel.log import get
-from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.receiving.receive import REMEMBERED
 
 log = get("retention")
@@ -77,13 +77,13 @@ class ReceivedRetention:
         self._blobs = blobs
         self._days = days
 
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[Periodic]:
         """What comes round for received mail."""
 
         async def work() -> str:
             return f"{await self.purge()} received emails, {await self.forget()} fingerprints"
 
-        return [Round("receiving.retention", timedelta(hours=1), work)]
+        return [Periodic("receiving.retention", timedelta(hours=1), work)]
 
     async def purge(self) -> int:
         """Remove mail that is over its time; returns how many."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.files import Files
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.paging import PAGING, ListOf, Page, ascending, listed
-from pillarbox.kernel.problems import NotFound
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, listed
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.receiving import files, queries, wire
 from pillarbox.receiving.queries import Part, StoredEmail
 from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, Reading

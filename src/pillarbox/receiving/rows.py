@@ -10,8 +10,9 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.kernel.ids import Stamp
-from pillarbox.mail import correspondents, header_text, html_cids
-from pillarbox.mail.message import Message
+from pillarbox.mail.html import cids
+from pillarbox.mail.message import address_fields, header_text
+from pillarbox.mail.message.parse import Message
 from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.judging import Judgement
 from pillarbox.receiving.store_queries import FileRow, Row
@@ -70,7 +71,7 @@ class Drafter:
         self._is_large = len(message.raw) > INLINE
         self._held = _json(Parsed.of(message)) if self._is_large else message.raw
         self._lists = [
-            _list(correspondents.addresses(found))
+            _list(address_fields.addresses(found))
             for found in (message.to, message.cc, message.bcc, message.reply_to)
         ]
 
@@ -113,7 +114,7 @@ class Drafter:
 
     def _files(self, new_id: Callable[[], UUID]) -> Iterable[FileRow]:
         message = self._message
-        shown = html_cids.referenced(message.html, message.attachments) if message.html else frozenset()
+        shown = cids.referenced(message.html, message.attachments) if message.html else frozenset()
         for position, found in enumerate(message.attachments):
             part = found.part
             yield FileRow(

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from pillarbox.kernel.log import get
-from pillarbox.kernel.outbound import FetchError, Outbound
-from pillarbox.mail.dmarc import Dmarc
+from pillarbox.kernel.network.outbound import FetchError, Outbound
+from pillarbox.kernel.observability.log import get
+from pillarbox.mail.authentication.dmarc import Dmarc
 from pillarbox.receiving.arrival import Arrival
 
 log = get("receiving")

@@ -11,8 +11,8 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Source
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import Source
 from pillarbox.usage import counting
 
 log = get("receiving")

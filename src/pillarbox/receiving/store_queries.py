@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from pillarbox.kernel.db import Source
+from pillarbox.kernel.postgres.database import Source
 
 # All in one, for a commit's cost is its round trips. $4 are the rows (`Row`), $5 the octets that they speak
 # of. What was seen longer ago than $2 is new again. Where a team has a quota nothing is written unless $3 is

@@ -9,7 +9,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from uuid import UUID
 
-from pillarbox.mail import headers
+from pillarbox.mail.message import headers
 from pillarbox.receiving.arrival import Arrival
 
 

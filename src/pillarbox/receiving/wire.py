@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from pillarbox.kernel.instants import IsoTime, iso_style
-from pillarbox.kernel.schemas import shown_as
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.receiving.queries import ListedEmail, Part, StoredEmail, ToldEmail, ToldPart
 from pillarbox.receiving.reading import HtmlFormat
 from pillarbox.receiving.rows import Parsed

@@ -14,8 +14,8 @@ from functools import lru_cache
 from ipaddress import ip_address
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.ratelimit import Windows, key_for
-from pillarbox.smtp import figures
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.smtp import prometheus
 
 MINUTE = 60.0
 MOST_LOGIN_FAILURES = 5
@@ -55,7 +55,7 @@ class Clients:
     def admit(self, peer: str) -> bool:
         """Take one more session of this client, or refuse it."""
         has_room = self._admit(client_of(peer))
-        figures.CONNECTIONS.add(1, ("accepted" if has_room else "refused",))
+        prometheus.CONNECTIONS.add(1, ("accepted" if has_room else "refused",))
         return has_room
 
     def _admit(self, client: str) -> bool:

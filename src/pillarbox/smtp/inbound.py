@@ -7,21 +7,21 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import GONE
-from pillarbox.kernel.log import get
-from pillarbox.kernel.time_limit import TimeLimit
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.address import LONGEST_LOCAL, wire_local
-from pillarbox.mail.smtp_answers import Answer
-from pillarbox.mail.smtp_commands import Mail, Path
-from pillarbox.mail.smtp_desk import Verdict
-from pillarbox.mail.smtp_intake import Content
-from pillarbox.mail.smtp_server import Session
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.mail.message.address import LONGEST_LOCAL, wire_local
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.commands import Mail, Path
+from pillarbox.mail.smtp.handler import Verdict
+from pillarbox.mail.smtp.intake import Content
+from pillarbox.mail.smtp.session import Session
 from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam, Place, Refused
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
-from pillarbox.receiving.bounce_mail import BounceMail, Bounces
 from pillarbox.receiving.receive import MOST_OCTETS, Receiving
-from pillarbox.receiving.return_path import TooManyReports
+from pillarbox.receiving.reports.bounce_mail import BounceMail, Bounces
+from pillarbox.receiving.reports.return_path import TooManyReports
 
 log = get("smtp")
 
@@ -49,7 +49,7 @@ ANSWERS: Final = {
 }
 
 
-class InboundDesk:
+class InboundHandler:
     """Answers sessions that are not logged in. Everything else about them is the listener's. While
     `is_closed`, everybody is put off."""
 

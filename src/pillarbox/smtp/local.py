@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.smtp_answers import Answer
-from pillarbox.mail.smtp_desk import Verdict
-from pillarbox.mail.smtp_intake import Content
-from pillarbox.mail.smtp_server import Session
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.handler import Verdict
+from pillarbox.mail.smtp.intake import Content
+from pillarbox.mail.smtp.session import Session
 from pillarbox.receiving.addresses import ForBounces, Place, Refused
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.receive import MOST_OCTETS
-from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundDesk, arrival_of, stored_as
+from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundHandler, arrival_of, stored_as
 
 
-class LocalDesk(InboundDesk):
+class LmtpHandler(InboundHandler):
     """Says yes or no for each recipient. All teams of a message get it in one transaction, or none does."""
 
     def message(self, session: Session, content: Content) -> Verdict:

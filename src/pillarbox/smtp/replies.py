@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.emails.enclosures import BlockedFile, TooMuchAttached
+from pillarbox.emails.attachment_input import BlockedFile, TooMuchAttached
 from pillarbox.emails.parse import BodiesTooLarge
-from pillarbox.kernel.auth import InactiveApiKey, InvalidApiKey, SuspendedApiKey, TeamBlocked
-from pillarbox.kernel.problems import (
+from pillarbox.kernel.security.authentication import (
+    InactiveApiKey,
+    InvalidApiKey,
+    SuspendedApiKey,
+    TeamBlocked,
+)
+from pillarbox.kernel.wire.problems import (
     ConcurrentIdempotentRequest,
     Forbidden,
     IdempotencyMismatch,
@@ -16,7 +21,7 @@ from pillarbox.kernel.problems import (
     RateLimited,
     ResourceLocked,
 )
-from pillarbox.mail.smtp_answers import Answer, answer
+from pillarbox.mail.smtp.answers import Answer, answer
 
 KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked)
 

@@ -16,13 +16,9 @@ import msgspec
 from pillarbox.emails import parse
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.parse import MOST_RECIPIENTS
-from pillarbox.kernel.aside import by_size
-from pillarbox.kernel.auth import Caller, Credentials, InvalidApiKey, usable
-from pillarbox.kernel.budget import ByteBudget
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.failures import problem_for
-from pillarbox.kernel.gathering import Expected, Gathering
-from pillarbox.kernel.idempotency import (
+from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.idempotency import (
     AlreadyAnswered,
     Idempotency,
     IdempotencyStore,
@@ -32,23 +28,27 @@ from pillarbox.kernel.idempotency import (
     same,
 )
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.json_body import refuse_nul
-from pillarbox.kernel.problems import ConcurrentIdempotentRequest
-from pillarbox.kernel.ratelimit import Windows
-from pillarbox.kernel.secrets import hash_api_key
-from pillarbox.kernel.time_limit import TimeLimit
-from pillarbox.mail import smtp_answers as say
-from pillarbox.mail.address import AddressError, Mailbox
-from pillarbox.mail.message import Message
-from pillarbox.mail.message import parse as parse_message
-from pillarbox.mail.smtp_answers import Answer, answer
-from pillarbox.mail.smtp_server import Content, Mail, Path, Session
-from pillarbox.smtp import figures, letter
+from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.security.authentication import Caller, Credentials, InvalidApiKey, usable
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import hash_api_key
+from pillarbox.kernel.wire.json_body import refuse_nul
+from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest
+from pillarbox.mail.message.address import AddressError, Mailbox
+from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.parse import parse as parse_message
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer, answer
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.smtp import message_fields, prometheus
 from pillarbox.smtp.replies import KEY_REFUSED, reply
 
 USERS = frozenset(("resend", "pillarbox"))
 SCOPE = "SMTP"
-MOST_ENVELOPE = MOST_RECIPIENTS * len(letter.CLASSES)
+MOST_ENVELOPE = MOST_RECIPIENTS * len(message_fields.CLASSES)
 MOST_HOPS = 50
 LARGE = 1024 * 1024
 MOST_LARGE = 64 * 1024 * 1024
@@ -67,7 +67,7 @@ class Login:
     caller: Caller
 
 
-class SubmissionDesk:
+class SubmissionHandler:
     """Decides nothing of its own: asks who may, and hands over. While `is_closed`, everybody is put off."""
 
     def __init__(
@@ -92,7 +92,7 @@ class SubmissionDesk:
         self._is_closed = is_closed
         self._running = Running()
         self._large = ByteBudget(MOST_LARGE)
-        self._gathering = Gathering()
+        self._gathering = CommitWindow()
 
     # Who is there ------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class SubmissionDesk:
         return self._logged_in(say.AUTHENTICATED)
 
     def _logged_in(self, said: Answer) -> Answer:
-        figures.LOGINS.add(1, (str(said.code),))
+        prometheus.LOGINS.add(1, (str(said.code),))
         return said
 
     async def _caller(self, token_hash: bytes) -> Caller:
@@ -140,7 +140,7 @@ class SubmissionDesk:
         if len(session.recipients) >= MOST_ENVELOPE:
             return say.TOO_MANY_RECIPIENTS
         try:
-            session.recipients.append(letter.recipient(path))
+            session.recipients.append(message_fields.recipient(path))
         except AddressError as wrong:
             return answer(553, "5.1.3", wrong.reason)
         return say.RECIPIENT_OK
@@ -166,16 +166,16 @@ class SubmissionDesk:
         expected: Expected = session.notes
         caller = await self._caller(login.token_hash)
         self._credentials.used(caller)
-        message, body = await by_size(content.size, _read, content, envelope)
-        if letter.hops(message) > MOST_HOPS:
+        message, body = await in_thread_if_large(content.size, _read, content, envelope)
+        if message_fields.hops(message) > MOST_HOPS:
             return LOOP
-        if any(len(body[role]) > MOST_RECIPIENTS for role in letter.CLASSES):
+        if any(len(body[role]) > MOST_RECIPIENTS for role in message_fields.CLASSES):
             return say.TOO_MANY_RECIPIENTS
-        key = key_of(letter.idempotency_key(message))
+        key = key_of(message_fields.idempotency_key(message))
         del message
         if key is None:
             return _queued(await self._stored(caller, body, content.size, None, expected))
-        made = await by_size(content.size, fingerprint, body, is_large=content.size > LARGE)
+        made = await in_thread_if_large(content.size, fingerprint, body, is_large=content.size > LARGE)
         wanted = Idempotency(SCOPE, key, made)
         return _queued(await self._stored_once(caller, body, content.size, wanted, expected))
 
@@ -198,7 +198,7 @@ class SubmissionDesk:
     async def _stored(
         self, caller: Caller, body: dict[str, Any], size: int, key: Idempotency | None, expected: Expected
     ) -> bytes:
-        outgoing = await by_size(size, parse.outgoing, body, self._clock.now(), is_letter=True)
+        outgoing = await in_thread_if_large(size, parse.outgoing, body, self._clock.now(), is_letter=True)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
         await self._gathering.company()
@@ -207,7 +207,7 @@ class SubmissionDesk:
 
 def _read(content: Content, envelope: Sequence[Mailbox]) -> tuple[Message, dict[str, Any]]:
     message = parse_message(content.read())
-    body = letter.fields(message, envelope)
+    body = message_fields.fields(message, envelope)
     refuse_nul({"text": body["text"], "html": body["html"]})
     return message, body
 

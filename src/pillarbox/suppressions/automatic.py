@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.instants import iso_style
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks.publish import Event, Publisher
 
 ADD = """

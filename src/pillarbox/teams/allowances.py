@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.problems import Forbidden
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Forbidden
 from pillarbox.teams import queries
 
 

@@ -10,9 +10,9 @@ from enum import Enum
 from uuid import UUID
 
 from pillarbox.api_keys import keys
-from pillarbox.kernel.db import Source, TeamDb, transaction
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.setting_kinds import API_KEY
+from pillarbox.kernel.postgres.database import Source, TeamDb, transaction
+from pillarbox.kernel.settings.kinds import API_KEY
 from pillarbox.teams import queries
 from pillarbox.teams.queries import Team
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.kernel.db import Source, TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 
 
 @dataclass(frozen=True, slots=True)

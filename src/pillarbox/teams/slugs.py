@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from pillarbox.kernel.db import Source
+from pillarbox.kernel.postgres.database import Source
 from pillarbox.teams import queries
 
 FIRST: Final = """

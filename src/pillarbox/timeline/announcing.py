@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from pillarbox.kernel.db import Connection
-from pillarbox.kernel.together import Statement
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.timeline.record import EVENT_OF, Published
 from pillarbox.timeline.rules import Kind
 from pillarbox.webhooks.publish import Publisher, Reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 FORGET = """
     DELETE FROM timeline WHERE team_id = $1 AND email_id = ANY ($2::uuid[])

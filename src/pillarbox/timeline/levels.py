@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.postgres.database import Connection
 
 FINE, QUARTER, HOUR, DAY = 0, 1, 2, 3
 NAMES = {FINE: "ten seconds", QUARTER: "quarter hour", HOUR: "hour", DAY: "day"}

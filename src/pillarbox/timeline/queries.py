@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, literal
-from pillarbox.kernel.together import Expected, Statement, rows_json, together
+from pillarbox.kernel.postgres.combined_statement import Expected, Statement, combined, rows_json
+from pillarbox.kernel.postgres.database import Connection, Source, literal
 from pillarbox.timeline.rules import Fate
 
 METRICS = (
@@ -288,7 +288,7 @@ def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
 async def append(conn: Connection, lines: Sequence[Row], increments: Sequence[Row]) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
     teams = {line["team_id"] for line in lines}
-    return _counted(await together(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))))
+    return _counted(await combined(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))))
 
 
 async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:

@@ -16,8 +16,8 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.timeline import levels
 from pillarbox.timeline.levels import FINE, QUARTER, Uneven
 from pillarbox.timeline.queries import METRICS

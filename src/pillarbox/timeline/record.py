@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from pillarbox.kernel import faults
-from pillarbox.kernel.db import Connection, Source
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.together import Expected, Statement
+from pillarbox.kernel.postgres.combined_statement import Expected, Statement
+from pillarbox.kernel.postgres.database import Connection, Source
+from pillarbox.kernel.process import faults
 from pillarbox.timeline import queries
 from pillarbox.timeline.batch import Batch, Published
 from pillarbox.timeline.queries import Belongs, Crossed, First, Wanted

@@ -18,10 +18,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import changed, in_batches
-from pillarbox.kernel.db import Connection, transaction
 from pillarbox.kernel.ids import first_id
-from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.periodic import Periodic
 
 BATCH = 10_000
 FOLD_EVERY = timedelta(seconds=15)
@@ -227,7 +227,7 @@ def _horizon(now: datetime) -> datetime:
     return oldest.replace(minute=oldest.minute - oldest.minute % 15, second=0, microsecond=0)
 
 
-def metric_rounds(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Round]:
+def metric_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Periodic]:
     """What comes round for the rollups."""
 
     async def folding() -> str:
@@ -240,8 +240,8 @@ def metric_rounds(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequ
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
     return [
-        Round("metrics.fold", FOLD_EVERY, folding, quiet=True),
-        Round("metrics.thin", THIN_EVERY, thinning),
+        Periodic("metrics.fold", FOLD_EVERY, folding, quiet=True),
+        Periodic("metrics.thin", THIN_EVERY, thinning),
     ]
 
 

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
-from pillarbox.kernel.problems import Problem
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
 from pillarbox.usage.quotas import Book, Spending, opened
 

@@ -9,8 +9,8 @@ from typing import Final
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import changed, in_batches
-from pillarbox.kernel.rounds import Round
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.usage import queries
 
 KEPT: Final = timedelta(days=62)
@@ -27,10 +27,10 @@ async def forget(pool: asyncpg.Pool, clock: Clock) -> int:
     return await in_batches(some)
 
 
-def usage_rounds(pool: asyncpg.Pool, clock: Clock) -> Sequence[Round]:
+def usage_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
     """What comes round for usage."""
 
     async def work() -> str:
         return f"{await forget(pool, clock)} days of usage"
 
-    return [Round("usage.forget", timedelta(days=1), work)]
+    return [Periodic("usage.forget", timedelta(days=1), work)]

@@ -13,11 +13,11 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel import time_limit
-from pillarbox.kernel.auth import Caller
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TROUBLE, Source
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.database import TROUBLE, Source
+from pillarbox.kernel.security.authentication import Caller
 from pillarbox.usage import queries
 from pillarbox.usage.queries import Used
 from pillarbox.usage.windows import day_of, month_of

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 
 LOCKS = 0x71756F74
 """The first half of the locks of teams' quotas; the second is the team's number."""

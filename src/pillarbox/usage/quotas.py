@@ -9,8 +9,8 @@ from functools import partial
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import Connection, after_commit
-from pillarbox.kernel.problems import Problem
+from pillarbox.kernel.postgres.database import Connection, after_commit
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
 from pillarbox.usage.windows import day_of, month_of, next_day, next_month, seconds_until
 

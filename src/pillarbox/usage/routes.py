@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.http import Reply, Request
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.usage import queries, wire
 from pillarbox.usage.meter import UsageMeter
 from pillarbox.usage.wire import Limits

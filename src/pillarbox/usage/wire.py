@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from pillarbox.kernel.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.usage.queries import Domains, Used
 from pillarbox.usage.windows import next_day, next_month
 

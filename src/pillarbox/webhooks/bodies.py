@@ -14,7 +14,7 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from pillarbox.kernel.db import Connection
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.webhooks import queries
 from pillarbox.webhooks.publish import body_of
 

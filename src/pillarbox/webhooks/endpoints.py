@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from pillarbox.kernel.problems import InvalidField
-from pillarbox.kernel.reach import Address, Network, is_public
-from pillarbox.kernel.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.network.address_policy import Address, Network, is_public
+from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.wire.problems import InvalidField
 
 LONGEST = 2048
 MAIL_PORTS = frozenset({25, 465, 587})

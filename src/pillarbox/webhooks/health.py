@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from pillarbox.kernel.db import Connection
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.webhooks import queries
-from pillarbox.webhooks.verdicts import Health, Key, Result, Verdict, judged
+from pillarbox.webhooks.failure_clock import Health, Key, Result, Verdict, judged
 
 log = get("webhooks")
 

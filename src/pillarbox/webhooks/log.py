@@ -7,9 +7,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb, after_commit
 from pillarbox.kernel.ids import Ids, first_id
-from pillarbox.kernel.problems import Invalid, NotFound
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.webhooks import queries
 from pillarbox.webhooks.bodies import Bodies, Owed
 from pillarbox.webhooks.publish import Wake

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.instants import iso_style
-from pillarbox.kernel.work import Finished, Handler, Job
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.kernel.work.jobs import Finished, Handler, Job
 from pillarbox.webhooks import queries
 from pillarbox.webhooks.health import JOB_DISABLED, JOB_FAILING
 from pillarbox.webhooks.queries import Failing

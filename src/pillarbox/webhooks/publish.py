@@ -14,10 +14,10 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.kernel.db import Connection, after_commit
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.instants import iso_style
-from pillarbox.kernel.together import Statement
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import Connection, after_commit
+from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks import queries
 
 Wake = Callable[[], None]

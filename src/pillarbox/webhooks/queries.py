@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
-from pillarbox.kernel.paging import Page
-from pillarbox.kernel.together import Statement, rows_json
+from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
+from pillarbox.kernel.wire.paging import Page
+from pillarbox.webhooks.failure_clock import Health, Key, Verdict
 from pillarbox.webhooks.signing_secrets import MOST_EARLIER, OVERLAP
-from pillarbox.webhooks.verdicts import Health, Key, Verdict
 
 PUBLISH = """
     WITH wanted AS MATERIALIZED (

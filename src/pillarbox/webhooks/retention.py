@@ -18,10 +18,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import changed, in_batches
 from pillarbox.kernel.ids import first_id
-from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.work import Finished, Handler, Job
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.jobs import Finished, Handler, Job
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks.queries import JOB_REMOVE
 
 BATCH = 500
@@ -155,8 +155,8 @@ class WebhookRetention:
         self._clock = clock
         self._days = days
 
-    def rounds(self) -> list[Round]:
-        return [Round("webhooks.retention", timedelta(hours=1), self.collect)]
+    def rounds(self) -> list[Periodic]:
+        return [Periodic("webhooks.retention", timedelta(hours=1), self.collect)]
 
     def handlers(self) -> dict[str, Handler]:
         return {JOB_REMOVE: self.remove}

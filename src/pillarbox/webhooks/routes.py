@@ -6,14 +6,14 @@ from functools import partial
 
 from msgspec import UNSET
 
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.fields import parse
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.paging import PAGING, ListOf, Page, envelope, listed, paging
-from pillarbox.kernel.problems import NotFound
-from pillarbox.kernel.routing import Access, route
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope, listed, paging
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks import queries, signing_secrets, wire
 from pillarbox.webhooks.endpoints import EndpointRules

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.security.secrets import KeyRing
 
 PREFIX = "whsec_"
 KEY_BYTES = 24

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.ids import TAG_DIGITS, tagged, untagged
-from pillarbox.kernel.instants import DatabaseTime, IsoTime, database_style, iso_style
-from pillarbox.kernel.problems import Invalid, InvalidField
-from pillarbox.kernel.schemas import one_of, shown_as
+from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
+from pillarbox.kernel.wire.problems import Invalid, InvalidField
 from pillarbox.webhooks.endpoints import LONGEST
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.queries import Attempt, LoggedEvent, Webhook

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.policy import JOB, Failure, Status
-from pillarbox.kernel.db import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 
 
 async def end(

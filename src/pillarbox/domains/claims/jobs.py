@@ -7,27 +7,29 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.domains.checks.schedule import next_check
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end
 from pillarbox.domains.claims.policy import JOB, LOOK_AGAIN, Status
 from pillarbox.domains.claims.queries import Claim
 from pillarbox.domains.claims.transfer import Transfers, Verdict
-from pillarbox.domains.schedule import next_check
-from pillarbox.domains.sightings import Asks, Question, settled
+from pillarbox.domains.dns.answers import Question, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.collectors import changed, in_batches
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.log import get
-from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.turns import Turns
-from pillarbox.kernel.work import Finished, Job, Lane, Postponed
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.fair_turns import Turns
+from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Postponed
+from pillarbox.kernel.work.periodic import Periodic
 
 log = get("domains")
 
 KEPT = timedelta(days=90)
 """How long a claim that is over is kept, where it is not the latest of its domain."""
 
-LANE = Lane((JOB,), running=16, batch=8, pause=0.25, turns=Turns(10.0, timedelta(minutes=1), tries=1_000_000))
+LANE = JobLimit(
+    (JOB,), running=16, batch=8, pause=0.25, turns=Turns(10.0, timedelta(minutes=1), tries=1_000_000)
+)
 """Claims wait for name servers that their teams have chosen."""
 
 BATCH = 1000
@@ -48,7 +50,7 @@ FORGOTTEN = """
 """
 
 
-def claim_rounds(pool: asyncpg.Pool, clock: Clock) -> list[Round]:
+def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     """What comes round for claims."""
 
     async def collect() -> str:
@@ -57,13 +59,13 @@ def claim_rounds(pool: asyncpg.Pool, clock: Clock) -> list[Round]:
 
         return f"{await in_batches(some)} old claims"
 
-    return [Round("domains.claims", timedelta(days=1), collect)]
+    return [Periodic("domains.claims", timedelta(days=1), collect)]
 
 
 class Claiming:
     """The handler of job kind `domain.claim`; its subject is the claim."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, asks: Asks, transfers: Transfers) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, asks: UncachedDns, transfers: Transfers) -> None:
         self._pool = pool
         self._clock = clock
         self._asks = asks

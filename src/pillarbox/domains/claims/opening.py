@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pillarbox.directory import domains as directory
-from pillarbox.domains import check_queries
 from pillarbox.domains import queries as domain_queries
+from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import drop_job
 from pillarbox.domains.claims.policy import JOB, LIFETIME, OPEN, REUSABLE, ClaimRules, Status
 from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.domains.claims.wire import NewClaim, options_of
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import (
     AlreadyRegistered,
     add,
@@ -20,12 +21,11 @@ from pillarbox.domains.create import (
     refuse_same_label,
     registrable_name,
 )
+from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.queries import Domain, Place, StoredKey
-from pillarbox.domains.telling import UPDATED, tell
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
 from pillarbox.kernel.ids import Stamp
-from pillarbox.kernel.problems import InvalidField
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import InvalidField
 
 
 class NothingToClaim(InvalidField):
@@ -52,7 +52,7 @@ class Prepared(NamedTuple):
     key: StoredKey | None
 
 
-async def prepared(db: TeamDb, wanted: NewClaim, shop: Workshop) -> Prepared:
+async def prepared(db: TeamDb, wanted: NewClaim, shop: DomainContext) -> Prepared:
     """What opening the claim takes. `db` must not be inside a transaction: a new placeholder needs a key, and
     no transaction waits for one."""
     name = registrable_name(wanted.name, shop.here)
@@ -66,7 +66,7 @@ async def prepared(db: TeamDb, wanted: NewClaim, shop: Workshop) -> Prepared:
     return Prepared(name, options, key)
 
 
-async def open_claim(db: TeamDb, ready: Prepared, shop: Workshop, rules: ClaimRules) -> Opened:
+async def open_claim(db: TeamDb, ready: Prepared, shop: DomainContext, rules: ClaimRules) -> Opened:
     """The team's claim for the name, in the transaction that `db` stands for."""
     name, options, key = ready
     await directory.hold_name(db, name)
@@ -95,7 +95,7 @@ async def open_claim(db: TeamDb, ready: Prepared, shop: Workshop, rules: ClaimRu
 
 
 def _new_claim(
-    name: str, options: Options, domain: Stamp, stamp: Stamp, shop: Workshop, rules: ClaimRules
+    name: str, options: Options, domain: Stamp, stamp: Stamp, shop: DomainContext, rules: ClaimRules
 ) -> Claim:
     return Claim(
         id=stamp.id,
@@ -113,7 +113,7 @@ def _new_claim(
     )
 
 
-async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: Workshop, key: StoredKey) -> None:
+async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: DomainContext, key: StoredKey) -> None:
     options = claim.options
     domain = Domain(
         id=stamp.id,
@@ -134,7 +134,7 @@ async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: Workshop, key
     await add(db, domain, key, shop)
 
 
-async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: Workshop) -> None:
+async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: DomainContext) -> None:
     before = await domain_queries.lock(db, place.domain_id)
     assert before is not None, "the name is held, so its domain stays"
     await domain_queries.stop_checks(db, place.domain_id)
@@ -142,4 +142,4 @@ async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: Workshop) -
     after = await domain_queries.get(db, place.domain_id)
     assert after is not None
     if replace(before, claim_id=None) != replace(after, claim_id=None) or before.claim_id is None:
-        await tell(db, shop, UPDATED, after)
+        await publish(db, shop, UPDATED, after)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.domains.claims.policy import Status
-from pillarbox.kernel.db import Connection, TeamDb
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 
 
 class Options(NamedTuple):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pillarbox.domains import check_queries
 from pillarbox.domains import queries as domain_queries
+from pillarbox.domains.checks import check_queries
 from pillarbox.domains.claims import queries, wire
 from pillarbox.domains.claims.opening import open_claim, prepared
 from pillarbox.domains.claims.policy import JOB, OPEN, ClaimRules, Status
 from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.senders import Senders
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.fields import parse
-from pillarbox.kernel.http import Reply, Request
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request_recording import recorded
+from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.problems import Invalid, NotFound
-from pillarbox.kernel.recording import recorded
-from pillarbox.kernel.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.problems import Invalid, NotFound
 
 
 class ClaimOver(Invalid):
@@ -38,7 +38,7 @@ class ClaimOver(Invalid):
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     wanted = parse(wire.NewClaim, request.json())
-    shop = request.use(Workshop)
+    shop = request.use(DomainContext)
     ready = await prepared(db, wanted, shop)
     async with db.transaction() as inner:
         opened = await open_claim(inner, ready, shop, request.use(ClaimRules))

@@ -17,11 +17,11 @@ from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end, end_rivals
 from pillarbox.domains.claims.policy import LONGEST_BLOCK, Block, ClaimRules, Failure, Status
 from pillarbox.domains.claims.queries import Claim
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.domain_events import UPDATED, publish
 from pillarbox.domains.removal import take_out
-from pillarbox.domains.telling import UPDATED, tell
-from pillarbox.domains.workshop import Workshop
-from pillarbox.kernel.db import TeamDb
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
 
 log = get("domains")
 
@@ -52,7 +52,7 @@ class Transfers:
     """Judges proven claims; each judgement is one transaction."""
 
     pool: asyncpg.Pool
-    shop: Workshop
+    shop: DomainContext
     rules: ClaimRules
     activity: OwnerActivity
 
@@ -123,7 +123,7 @@ class Transfers:
         await end_rivals(db, claim.name, Status.SUPERSEDED)
         domain = await domain_queries.get(db, domain_id)
         assert domain is not None
-        await tell(db, self.shop, UPDATED, domain)
+        await publish(db, self.shop, UPDATED, domain)
         log.info("domains.claimed", claim=claim.id, team=db.team_id, former_team=owner.team_id)
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from pillarbox.domains.claims.policy import Block, Failure, Status
 from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.domains.wire import Label, Name, Region
-from pillarbox.kernel.instants import DatabaseTime, database_style
-from pillarbox.kernel.schemas import one_of
+from pillarbox.kernel.http.schemas import one_of
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 
 
 class NewClaim(Struct):

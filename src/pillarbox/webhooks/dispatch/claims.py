@@ -10,13 +10,13 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TROUBLE, Connection, transaction
-from pillarbox.kernel.lease_watch import Holding, LeaseWatch, Lost
-from pillarbox.kernel.log import get
-from pillarbox.kernel.register import boot_id, enroll, started
-from pillarbox.kernel.secrets import KeyRing, KeyRingError
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
+from pillarbox.kernel.process.process_table import boot_id, enroll, started
+from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
+from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.webhooks.bodies import Bodies, Owed
-from pillarbox.webhooks.dispatch import figures, queries
+from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, Place
 from pillarbox.webhooks.dispatch.queries import ClaimedRow, Holder, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
@@ -117,7 +117,7 @@ class Claims:
         freed = sum([await queries.free(self._pool, *one) for one in lost])
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
-            figures.LEASES_RECOVERED.add(freed)
+            prometheus.LEASES_RECOVERED.add(freed)
         return freed
 
     async def enroll(self, roles: str) -> None:

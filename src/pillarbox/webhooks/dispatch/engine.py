@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pillarbox.kernel import faults
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import RETRIED
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.log import get
-from pillarbox.kernel.secrets import KeyRingError
-from pillarbox.webhooks.dispatch import figures
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.security.secrets import KeyRingError
+from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, Claims
 from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, Place
-from pillarbox.webhooks.dispatch.lanes import Lane, Lanes
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
+from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
 from pillarbox.webhooks.dispatch.settle import Settler
 
 log = get("webhooks")
@@ -67,7 +67,7 @@ class Dispatcher:
         self._retries = tuple(retries)
         self._tell = tell
         self._roles = roles
-        self._lanes = Lanes(MOST_RUNNING)
+        self._lanes = EndpointScheduler(MOST_RUNNING)
         self._held: dict[Key, Delivery] = {}
         self._bytes = 0
         self._claiming: dict[Place, bool] = {}
@@ -249,7 +249,7 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, lane: Lane, delivery: Delivery) -> None:
+    async def _run(self, lane: EndpointSlots, delivery: Delivery) -> None:
         """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
         delivery stays in memory until its outcome is committed."""
         answer: Answer | None = None
@@ -277,25 +277,25 @@ class Dispatcher:
         finally:
             self._drop(delivery)
 
-    async def _attempt(self, lane: Lane, delivery: Delivery) -> Answer | None:
+    async def _attempt(self, lane: EndpointSlots, delivery: Delivery) -> Answer | None:
         """The answer; None where the delivery was not tried and is not ours any more."""
         if self._clock.boottime() >= lane.seen_at + FRESH_SECONDS and not await self._renewed(lane):
             await _quietly(self._claims.give_back([delivery]))
             return None
         if self._clock.boottime() >= delivery.deadline:
-            figures.LEASES_LOST.add()
+            prometheus.LEASES_LOST.add()
             log.warning("webhooks.lease_lost", webhook=delivery.webhook_id, message=delivery.event_id)
             await _quietly(self._claims.give_back([delivery]))
             return None
         await faults.point("webhooks.claimed")
         began, now = self._clock.boottime(), self._clock.now()
         if not delivery.tries and not delivery.is_replay:
-            figures.LAG.observe((now - delivery.at).total_seconds())
+            prometheus.LAG.observe((now - delivery.at).total_seconds())
         answer = await self._poster.attempt(delivery, lane.endpoint, now)
-        figures.ATTEMPT_SECONDS.observe(self._clock.boottime() - began)
+        prometheus.ATTEMPT_SECONDS.observe(self._clock.boottime() - began)
         return answer
 
-    async def _renewed(self, lane: Lane) -> bool:
+    async def _renewed(self, lane: EndpointSlots) -> bool:
         """Read the webhook again: it may lead elsewhere, or be disabled or gone, since the last claim."""
         endpoint = await self._claims.endpoint(lane.place)
         if endpoint is None or endpoint.epoch != lane.endpoint.epoch:

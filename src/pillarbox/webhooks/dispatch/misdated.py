@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pillarbox.kernel.collectors import changed
-from pillarbox.kernel.db import Source
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.work.collectors import changed
 
 # Across teams: the clock was the same for all of them. What a listener reads is never due.
 MISDATED = """

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Final
 
 import pillarbox
-from pillarbox.kernel import faults
 from pillarbox.kernel.ids import tagged
-from pillarbox.kernel.outbound import FetchError
-from pillarbox.kernel.posts import Posts
-from pillarbox.kernel.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.network.outbound import FetchError
+from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
+from pillarbox.kernel.process import faults
 from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX, Answer, Delivery, Endpoint
 from pillarbox.webhooks.dispatch.signing import headers
 from pillarbox.webhooks.endpoints import EndpointRules
@@ -39,7 +39,7 @@ URLS_KEPT = 10_000
 class Poster:
     """Posts deliveries to their endpoints."""
 
-    def __init__(self, posts: Posts, rules: EndpointRules) -> None:
+    def __init__(self, posts: PostClient, rules: EndpointRules) -> None:
         self._posts = posts
         self._rules = rules
         self._targets: dict[str, WebAddress | Answer] = {}

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source
-from pillarbox.kernel.together import rows_json
+from pillarbox.kernel.postgres.combined_statement import rows_json
+from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Place, Settlement
 
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries

@@ -12,15 +12,15 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel import faults
-from pillarbox.kernel.db import RETRIED, transaction
-from pillarbox.kernel.group_commit import GroupCommit
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.log import get
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED, transaction
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.process import faults
 from pillarbox.webhooks import health
-from pillarbox.webhooks.dispatch import figures, queries
+from pillarbox.webhooks.dispatch import prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Key, Settlement, Verdict
-from pillarbox.webhooks.verdicts import Result
+from pillarbox.webhooks.failure_clock import Result
 
 log = get("webhooks")
 
@@ -69,7 +69,7 @@ class Settler:
             await queries.settle(self._pool, batch, self._owner, all_well=True)
         else:
             await self._with_failures(batch)
-        figures.settled(batch)
+        prometheus.settled(batch)
         return [None] * len(batch)
 
     async def _with_failures(self, batch: Sequence[Settlement]) -> None:

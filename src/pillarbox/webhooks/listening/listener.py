@@ -10,10 +10,10 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.db import TeamDb, transaction
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.rounds import Round
-from pillarbox.kernel.secrets import KeyRing
+from pillarbox.kernel.postgres.database import TeamDb, transaction
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks import signing_secrets
 from pillarbox.webhooks.bodies import Bodies, Owed
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Delivery, Endpoint
@@ -25,7 +25,7 @@ MOST_TAKEN = 100
 FAR = float("inf")
 
 
-class Heard(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """An event that reached a listener."""
 
     event_id: UUID
@@ -47,15 +47,15 @@ class Listener:
         self.id = id
         self.secret = secret
 
-    async def take(self) -> list[Heard]:
+    async def take(self) -> list[ReceivedEvent]:
         """The next events, each once, and a sign that somebody reads."""
         await queries.touch(self._db, self.id, self._clock.now())
         async with transaction(self._pool) as conn:
             rows = await queries.take(conn, self._db.team_id, self.id, MOST_TAKEN)
             bodies = await self._bodies.of(conn, self._db.team_id, [Owed(*row) for row in rows])
-        return [Heard(row.event_id, row.kind, row.at, bodies[row.event_id]) for row in rows]
+        return [ReceivedEvent(row.event_id, row.kind, row.at, bodies[row.event_id]) for row in rows]
 
-    def delivery(self, heard: Heard, url: str) -> tuple[Delivery, Endpoint]:
+    def delivery(self, heard: ReceivedEvent, url: str) -> tuple[Delivery, Endpoint]:
         """The event as a delivery to a program of the listener's own."""
         made = Delivery(self._db.team_id, self.id, heard.event_id, SCHEDULED, heard.at, 1, 0, heard.body, FAR)
         return made, Endpoint(url, [signing_secrets.key_of(self.secret)])
@@ -81,7 +81,7 @@ async def listen(
     return Listener(db, pool, clock, bodies, stamp.id, secret)
 
 
-def listener_rounds(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Round]:
+def listener_periodic(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Periodic]:
     """Removes listeners that nobody reads any more."""
 
     async def collect() -> str:
@@ -90,4 +90,4 @@ def listener_rounds(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Round]:
             await queries.close(TeamDb(pool, team_id), listener, ids.new(), ids.now())
         return f"{len(found)} listeners"
 
-    return [Round("webhooks.listeners", LOOK_EVERY, collect)]
+    return [Periodic("webhooks.listeners", LOOK_EVERY, collect)]

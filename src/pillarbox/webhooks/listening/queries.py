@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.db import Connection, Source, TeamDb
 from pillarbox.kernel.ids import Stamp
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.webhooks.queries import JOB_REMOVE
 
 OPEN = """

@@ -1,0 +1,177 @@
+"""Who may look at captured mail (design section 5).
+
+Three walls: the connection comes from this machine; the Host header is a name of this machine, so no
+page of the web can reach in through a name that it made point here (DNS rebinding); and the caller has
+the token of this start, from the printed link, from the cookie that the link leaves, or as a bearer
+token. What changes something must come from our own pages (UI-06).
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import IPv6Address, ip_address
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from pillarbox.kernel.http.request import Request
+from pillarbox.kernel.network.web_address import is_host_header
+from pillarbox.kernel.wire.problems import Forbidden
+
+COOKIE = "pillarbox_capture"
+ALWAYS_KNOWN = frozenset({"localhost", "127.0.0.1", "::1"})
+WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
+LONGEST_TOKEN = 512
+
+
+class Pass(Enum):
+    """How a caller showed the token."""
+
+    BEARER = "authorization header"
+    COOKIE = "cookie"
+
+
+class Refused(Forbidden):
+    """The caller may not look at captured mail."""
+
+
+class NotLocal(Refused):
+    def __init__(self) -> None:
+        super().__init__("Captured mail is shown on this machine only.")
+
+
+class UnknownHost(Refused):
+    def __init__(self) -> None:
+        super().__init__("Captured mail is not shown under this host name.")
+
+
+class NoToken(Refused):
+    def __init__(self) -> None:
+        super().__init__(
+            "The capture token is missing or wrong. Use the link that the start printed, or send the token "
+            "of that link as `Authorization: Bearer TOKEN`."
+        )
+
+
+class ForeignPage(Refused):
+    def __init__(self) -> None:
+        super().__init__("The request does not come from the capture page.")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureAccess:
+    """The token of this start and the names of this machine (lower case, no port, no brackets)."""
+
+    token: str = field(repr=False)
+    known_hosts: frozenset[str] = ALWAYS_KNOWN
+
+    @classmethod
+    def named(cls, token: str, hosts: Iterable[str], public_url: str) -> CaptureAccess:
+        """A door that answers to `hosts` and to the host of `public_url` besides the loopback names."""
+        names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
+        return cls(token, ALWAYS_KNOWN | (names - WILDCARDS))
+
+    def admit(self, request: Request) -> Pass:
+        """How the caller showed the token; raises Refused."""
+        self.check_place(request)
+        authorization = request.header("authorization")
+        if authorization is not None:
+            scheme, _, token = authorization.strip().partition(" ")
+            if scheme.lower() == "bearer" and self.is_token(token.strip()):
+                return Pass.BEARER
+            raise NoToken
+        shown = cookie(request)
+        if shown is not None and _same(shown, self.derived("cookie")):
+            return Pass.COOKIE
+        raise NoToken
+
+    def admit_change(self, request: Request) -> Pass:
+        """The same for what changes something: with a cookie it must come from our own pages."""
+        shown = self.admit(request)
+        if shown is Pass.COOKIE and not is_same_origin(request):
+            raise ForeignPage
+        return shown
+
+    def check_place(self, request: Request) -> None:
+        """Raises where the peer is not this machine or the Host header is not a name of it."""
+        if not is_loopback(request):
+            raise NotLocal
+        if host_name(request) not in self.known_hosts:
+            raise UnknownHost
+
+    def is_token(self, text: str) -> bool:
+        """Whether this is the token; takes the same time for every wrong one."""
+        return len(text) <= LONGEST_TOKEN and _same(text, self.token)
+
+    def derived(self, purpose: str) -> str:
+        """A secret that only who has the token can know, of use for one purpose alone."""
+        mac = hmac.digest(self.token.encode(), f"capture {purpose}".encode(), "sha256")
+        return urlsafe_b64encode(mac[:18]).decode("ascii")
+
+    def picture_key(self, captured_id: UUID, number: int) -> str:
+        """What opens one part for the frame of its mail, which has no origin and so sends no cookie."""
+        return self.derived(f"part {captured_id} {number}")
+
+    def is_picture_key(self, text: str | None, captured_id: UUID, number: int) -> bool:
+        return text is not None and _same(text, self.picture_key(captured_id, number))
+
+    def is_form_key(self, text: str) -> bool:
+        """Whether a form came from a page of this start."""
+        return _same(text, self.derived("form"))
+
+    def cookie_header(self, request: Request) -> str:
+        """The Set-Cookie value that lets this browser in."""
+        secure = "; Secure" if request.scope["scheme"] == "https" else ""
+        return f"{COOKIE}={self.derived('cookie')}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+
+def origin(request: Request) -> str:
+    """Scheme and host under which the caller reached us; only after `check_place`."""
+    return f"{request.scope['scheme']}://{request.header('host') or 'localhost'}"
+
+
+def is_same_origin(request: Request) -> bool:
+    """True when the browser says that one of our own pages asks."""
+    site = request.header("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    return request.header("origin") == origin(request)
+
+
+def is_loopback(request: Request) -> bool:
+    """True when the connection itself comes from this machine, whatever its headers say."""
+    peer = request.scope.get("client")
+    try:
+        address = ip_address(peer[0]) if peer else None
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address is not None and address.is_loopback
+
+
+def host_name(request: Request) -> str:
+    """The name in the Host header, lower case, without port and brackets; "" when it is not one."""
+    header = request.header("host") or ""
+    if not is_host_header(header):
+        return ""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def cookie(request: Request) -> str | None:
+    """The value of our cookie."""
+    for pair in (request.header("cookie") or "").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return None
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode(), expected.encode())

@@ -1,0 +1,216 @@
+"""Keeping mail: in the transaction that settles its delivery, so nothing is `delivered` and not here.
+
+Removing happens off that path, in the background: what is beyond the limit, and blobs without a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.capture import queries
+from pillarbox.capture.arrivals import Arrivals
+from pillarbox.delivery.reports import Report, Settlement
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE, Connection
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.mail.message.address import Mailbox
+
+log = get("capture")
+
+INLINE = 256 * 1024
+"""Larger mails go to the blob store (design 2.7)."""
+
+TRIM_EVERY = 3.0
+DROPPED_AT_ONCE = 500
+BLOBS_AT_ONCE = 8
+
+
+@dataclass(slots=True)
+class _Mail:
+    """One email of a batch, with the recipients of all its groups in the batch."""
+
+    team_id: UUID
+    email_id: UUID
+    mail_from: str
+    sender: str
+    subject: str
+    raw: bytes
+    recipients: dict[str, None]
+
+    @property
+    def recipients_json(self) -> str:
+        return msgspec.json.encode(list(self.recipients)).decode()
+
+
+class Capture:
+    """Everything that is kept on this machine instead of being sent."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, limit_bytes: int
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._ids = ids
+        self._blobs = blobs
+        self._limit = limit_bytes
+        self._unwanted: list[str] = []
+        self._untidy = asyncio.Event()
+        self._tidying: asyncio.Task[None] | None = None
+        self.arrivals = Arrivals(pool, clock)
+
+    async def start(self) -> None:
+        """Tidy up in the background from now on."""
+        self._untidy.set()
+        self._tidying = asyncio.create_task(self._tidy())
+
+    async def stop(self) -> None:
+        """Answer whoever waits for a mail and end the background work."""
+        self.arrivals.close()
+        if self._tidying is not None:
+            self._tidying.cancel()
+            await asyncio.gather(self._tidying, return_exceptions=True)
+
+    async def keep(self, conn: Connection, settlements: Sequence[Settlement]) -> None:
+        """Store the messages of these settlements in their transaction, one row per email.
+
+        Recipients of a further group are added to the email's row. A message over 256 KiB is in the blob
+        store, durably, before its row is written.
+        """
+        mails = _by_email(settlements)
+        large = [mail for mail in mails if len(mail.raw) > INLINE]
+        if large:
+            rows = [(mail.team_id, mail.email_id, mail.recipients_json) for mail in large]
+            known = await queries.add_recipients(conn, rows)
+            mails = [mail for mail in mails if (mail.team_id, mail.email_id) not in known]
+        await self._insert(conn, mails)
+        for settlement in settlements:
+            if settlement.report is not None:
+                settlement.report.after = self._after_commit(settlement.report)
+
+    async def trim(self) -> int:
+        """Remove the oldest mails beyond the limit; returns how many."""
+        removed = 0
+        while True:
+            gone = await queries.drop_oldest(self._pool, self._limit, DROPPED_AT_ONCE)
+            await self._forget(gone)
+            removed += len(gone)
+            if len(gone) < DROPPED_AT_ONCE:
+                return removed
+
+    async def clear(self) -> int:
+        """Remove every mail that is here now; returns how many."""
+        newest = await queries.newest(self._pool)
+        removed = 0
+        while newest is not None:
+            gone = await queries.clear(self._pool, newest, DROPPED_AT_ONCE)
+            await self._forget(gone)
+            removed += len(gone)
+            if len(gone) < DROPPED_AT_ONCE:
+                break
+        return removed
+
+    async def _insert(self, conn: Connection, mails: Sequence[_Mail]) -> None:
+        if not mails:
+            return
+        stamps = [self._ids.stamp() for _ in mails]
+        blobs = [
+            f"captured/{stamp.id}" if len(mail.raw) > INLINE else None
+            for mail, stamp in zip(mails, stamps, strict=True)
+        ]
+        await self._put(mails, blobs)
+        rows = [
+            (
+                mail.team_id,
+                stamp.id,
+                mail.email_id,
+                stamp.at,
+                mail.mail_from,
+                mail.recipients_json,
+                mail.sender,
+                mail.subject,
+                len(mail.raw),
+                None if blob else mail.raw,
+                blob,
+            )
+            for mail, stamp, blob in zip(mails, stamps, blobs, strict=True)
+        ]
+        counted = await queries.insert(conn, rows)
+        self._unwanted += [
+            blob for stamp, blob in zip(stamps, blobs, strict=True) if blob and stamp.id not in counted
+        ]
+
+    async def _put(self, mails: Sequence[_Mail], blobs: Sequence[str | None]) -> None:
+        """Make the blobs durable, a few at a time."""
+        room = asyncio.Semaphore(BLOBS_AT_ONCE)
+
+        async def put(key: str, raw: bytes) -> None:
+            async with room:
+                await self._blobs.put(key, raw)
+
+        async with asyncio.TaskGroup() as group:
+            for mail, key in zip(mails, blobs, strict=True):
+                if key is not None:
+                    group.create_task(put(key, mail.raw))
+
+    def _after_commit(self, report: Report) -> Callable[[], None]:
+        before = report.after
+
+        def after() -> None:
+            if before is not None:
+                before()
+            self.arrivals.announce()
+            self._untidy.set()
+
+        return after
+
+    async def _tidy(self) -> None:
+        while True:
+            await self._untidy.wait()
+            self._untidy.clear()
+            try:
+                unwanted, self._unwanted = self._unwanted, []
+                await self._forget(unwanted)
+                await self.trim()
+            except GONE as trouble:
+                log.info("capture.not_tidied", trouble=type(trouble).__name__)
+            except Exception:
+                log.exception("capture.tidying_failed")
+            await self._clock.sleep(TRIM_EVERY)
+
+    async def _forget(self, blobs: Iterable[str | None]) -> None:
+        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        for blob in blobs:
+            if blob is None:
+                continue
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.info("capture.blob_stays", blob=blob, trouble=trouble.reason)
+
+
+def _by_email(settlements: Sequence[Settlement]) -> list[_Mail]:
+    mails: dict[tuple[UUID, UUID], _Mail] = {}
+    for settlement in settlements:
+        item, report = settlement.item, settlement.report
+        if report is None or report.captured is None:
+            continue
+        key = (item.team_id, item.email_id)
+        mail = mails.get(key)
+        if mail is None:
+            sender, subject = shown(item.parcel.sender), item.parcel.subject
+            mail = mails[key] = _Mail(*key, report.mail_from, sender, subject, report.captured, {})
+        mail.recipients.update(dict.fromkeys(target.mailbox for target in item.targets))
+    return list(mails.values())
+
+
+def shown(mailbox: Mailbox) -> str:
+    """A mailbox as people read it."""
+    return f"{mailbox.display} <{mailbox.addr_spec}>" if mailbox.display else mailbox.addr_spec

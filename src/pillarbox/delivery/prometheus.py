@@ -1,0 +1,61 @@
+"""What the delivery engine counts for Prometheus (OPS-06)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pillarbox.delivery.reports import Settlement
+from pillarbox.kernel.observability.metrics import Counter, Gauge
+from pillarbox.timeline.rules import Kind
+
+OUTCOMES = Counter(
+    "pillarbox_delivery_outcomes",
+    "Recipients by what became of them in an attempt.",
+    ("outcome",),
+)
+UNCERTAIN = Counter(
+    "pillarbox_delivery_uncertain",
+    "Attempts of emails that an earlier attempt may have delivered already.",
+)
+LEASES_LOST = Counter(
+    "pillarbox_delivery_leases_lost", "Attempts given up before the final dot because the lease was over."
+)
+LEASES_RECOVERED = Counter(
+    "pillarbox_delivery_leases_recovered", "Work items taken from processes that ended or went silent."
+)
+QUARANTINED = Counter("pillarbox_delivery_quarantined", "Work items put aside because they end processes.")
+MTA_STS = Counter(
+    "pillarbox_delivery_mta_sts",
+    "What came of MTA-STS policies: `policy` (fetched, not fetched), and sessions by the policy's mode.",
+    ("mode", "result"),
+)
+HELD = Gauge("pillarbox_delivery_items_in_memory", "Work items in the memory of the processes.")
+QUEUE = Gauge(
+    "pillarbox_queue_items",
+    "Work items in the database: due, waiting, leased, held, paused, quarantined. Estimated beyond 50,000.",
+    ("state",),
+)
+QUEUE_OLDEST = Gauge(
+    "pillarbox_queue_oldest_seconds",
+    "Age of the oldest work item in each state since it was accepted.",
+    ("state",),
+)
+QUEUE_LAG = Gauge(
+    "pillarbox_queue_lag_seconds", "For how long the work item has been due that waits longest to be taken."
+)
+
+COUNTED = {
+    kind: (kind.value,)
+    for kind in (Kind.DELIVERED, Kind.BOUNCED, Kind.DELIVERY_DELAYED, Kind.FAILED, Kind.SUPPRESSED)
+}
+
+
+def settled(batch: Iterable[Settlement]) -> None:
+    """Count a batch of outcomes that is committed."""
+    for settlement in batch:
+        if settlement.item.uncertain and settlement.report is not None:
+            UNCERTAIN.add()
+        for entry in settlement.entries:
+            labels = COUNTED.get(entry.kind)
+            if labels is not None:
+                OUTCOMES.add(1, labels)

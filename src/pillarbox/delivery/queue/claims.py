@@ -1,0 +1,216 @@
+"""Claiming due work and keeping the leases of what is claimed (design 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery import prometheus, queries
+from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadParcels, Target
+from pillarbox.delivery.lease_expiry import Expiry
+from pillarbox.delivery.queries import Freed, Pair, Share
+from pillarbox.delivery.queue import quarantine
+from pillarbox.delivery.smtp import site_queries
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
+from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
+from pillarbox.kernel.process.process_table import boot_id, enroll, started
+from pillarbox.timeline.record import Timeline
+
+log = get("delivery")
+
+LEASE = timedelta(seconds=30)
+RENEW_EVERY = 10.0
+MARGIN = 5.0
+"""Seconds before the end of its lease at which the holder no longer trusts it."""
+
+OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for it waits for the next try."
+PAIRS_PER_LOOK = 500
+BATCH = 50
+MOST_LOADED = 32 * 1024 * 1024
+"""Octets of emails that one claim brings into memory; what does not fit stays free."""
+
+START = (UUID(int=0), "")
+
+
+class Unreadable(Exception):  # noqa: N818 - the claim is rolled back and tried with less
+    """An email of a claim cannot be made out of its rows; `first` is the first item of the claim."""
+
+    def __init__(self, first: Claimed, trouble: str) -> None:
+        super().__init__(trouble)
+        self.first = first
+
+
+class Claims:
+    """Leases items to this process."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, timeline: Timeline, load: LoadParcels
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._timeline = timeline
+        self._load = load
+        self._after = START
+        self._expiry = Expiry()
+        self._silence = StuckSessions(clock)
+
+    async def due(self) -> list[Pair]:
+        """The next teams and destinations with due work; goes round over all of them call by call."""
+        found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_LOOK)
+        full = len(found) == PAIRS_PER_LOOK
+        self._after = (found[-1].team_id, found[-1].destination) if full else START
+        return [pair for pair in found if pair.due]
+
+    async def claim(self, wanted: Sequence[Share]) -> list[Item]:
+        """Lease due items of these teams and destinations, in one commit; scheduled emails enter the queue
+        with it.
+
+        An item whose email cannot be read is quarantined, so that those behind it can be claimed.
+        """
+        try:
+            return await self._claim(wanted)
+        except Unreadable as unreadable:
+            log.error("delivery.unreadable", email=unreadable.first.email_id, trouble=str(unreadable))
+            if len(wanted) > 1 or wanted[0].most > 1:
+                ones = [await self.claim([Share(share.pair, 1)]) for share in wanted]
+                return [item for one in ones for item in one]
+            await self._put_aside(unreadable.first)
+            return []
+
+    async def _claim(self, wanted: Sequence[Share]) -> list[Item]:
+        deadline = self.deadline()
+        now = self._clock.now()
+        async with transaction(self._pool) as conn:
+            rows = await queries.claim(conn, wanted, self._owner, now + LEASE, now)
+            teams: dict[UUID, list[Claimed]] = {}
+            for row in rows:
+                teams.setdefault(row.team_id, []).append(row)
+            items: list[Item] = []
+            room = MOST_LOADED
+            for team in sorted(teams):
+                found = await self._load_team(conn, teams[team], deadline, max(0, room))
+                room -= sum({item.email_id: item.parcel.weight for item in found}.values())
+                items += found
+            return items
+
+    async def _load_team(
+        self, conn: Connection, rows: Sequence[Claimed], deadline: float, room: int
+    ) -> list[Item]:
+        """The items of one team's rows, with their emails; what there is no room for is free again."""
+        team_id = rows[0].team_id
+        await self._release(conn, team_id, rows)
+        try:
+            parcels = await self._load(conn, team_id, sorted({row.email_id for row in rows}), room)
+            loaded = [(row, parcels[row.email_id]) for row in rows]
+            left = [(team_id, row.email_id, row.grp) for row, parcel in loaded if parcel is None]
+            if left:
+                await queries.give_back(conn, left, self._owner, self._clock.now())
+            return [_item(row, *parcel, deadline) for row, parcel in loaded if parcel is not None]
+        except TROUBLE:
+            raise
+        except Exception as trouble:
+            # The text of the trouble may show what people wrote.
+            raise Unreadable(rows[0], type(trouble).__name__) from None
+
+    async def _put_aside(self, row: Claimed) -> None:
+        key = (row.team_id, row.email_id, row.grp)
+        if await queries.put_aside(self._pool, key, QUARANTINED, quarantine.UNREADABLE):
+            quarantine.report([Freed(*key, quarantined=True)])
+
+    async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[Claimed]) -> None:
+        """Scheduled emails enter the queue with the claim. A canceled one has no row to be claimed:
+        canceling takes the same row locks and deletes the work."""
+        waiting = {row.email_id for row in rows if not row.released}
+        if waiting:
+            await self._timeline.release(conn, team_id, sorted(waiting), self._clock.now())
+
+    def deadline(self) -> float:
+        """Boot time until which a lease that is taken now may be trusted."""
+        return self._clock.boottime() + LEASE.total_seconds() - MARGIN
+
+    async def renew(self, items: Iterable[Item]) -> int:
+        """Extend the leases of these items; returns how many could not be extended this time."""
+        held = {item.key: item for item in items}
+        if not held:
+            return 0
+        deadline = self.deadline()
+        renewed = await queries.renew(self._pool, list(held), self._owner, self._clock.now() + LEASE)
+        for key in renewed:
+            held[key].deadline = deadline
+        return len(held) - len(renewed)
+
+    async def give_back(self, items: Iterable[Item]) -> None:
+        """Free items that were not started, so that another process can take them at once."""
+        keys = [item.key for item in items]
+        if keys:
+            await queries.give_back(self._pool, keys, self._owner, self._clock.now())
+
+    async def park(self, items: Sequence[Item], until: datetime) -> None:
+        """Free these items and postpone all free work of their teams for their destinations."""
+        lanes = sorted({(item.team_id, item.destination) for item in items})
+        await self.give_back(items)
+        await queries.park(self._pool, lanes, until, OUT_OF_REACH)
+
+    async def recover(self) -> int:
+        """Free items whose lease has surely run out, and those of dead processes on this host."""
+        now = self._clock.now()
+        expired = await queries.expired(self._pool, now, now + 2 * LEASE)
+        lost = self._expiry.lost(expired, self._clock.boottime())
+        freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
+        for process in await self._dead_neighbours():
+            freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
+            await self._pool.execute("DELETE FROM processes WHERE id = $1", process)
+        if freed:
+            log.warning("delivery.recovered", items=len(freed))
+            prometheus.LEASES_RECOVERED.add(len(freed))
+            quarantine.report(freed)
+        return len(freed)
+
+    async def begin(self, item: Item) -> bool:
+        """Note that an attempt of a suspect item begins; False when it is not ours any more."""
+        return await queries.begin(self._pool, item.key, self._owner, item.attempt)
+
+    async def enroll(self, roles: str) -> None:
+        """Say that this process lives."""
+        await enroll(self._pool, self._owner, roles, self._clock.now())
+
+    async def leave(self) -> None:
+        """Take this process out of the register, so that the others divide its slots among them; not while it
+        holds work, which comes back at once where the register says whose it was."""
+        try:
+            await site_queries.leave(self._pool, self._owner)
+        except TROUBLE as trouble:
+            log.warning("delivery.not_left", trouble=repr(trouble)[:200])
+
+    async def end_silence(self) -> None:
+        """End sessions of processes that froze in the middle of a statement: claims skip what they lock."""
+        await self._silence.look(self._pool)
+
+    async def _dead_neighbours(self) -> list[UUID]:
+        rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
+        return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
+
+
+def _item(row: Claimed, parcel: LoadedEmail, groups: Mapping[int, list[Target]], deadline: float) -> Item:
+    return Item(
+        row.team_id,
+        row.email_id,
+        row.grp,
+        row.destination,
+        row.attempt,
+        row.tries,
+        row.reached,
+        row.uncertain > 0,
+        row.first_attempt_at,
+        groups.get(row.grp, []),
+        parcel,
+        deadline,
+        row.begun,
+        alone=row.grp == 0 and len(groups) == 1,
+    )

@@ -1,0 +1,84 @@
+"""The cap of the queue (DUR-10): mail is refused while more work waits than the operator lets wait.
+
+Accepting is cheaper than delivering, so a client that never stops could fill any disk with mail that nobody
+can send in time. How much waits is estimated: most looks cost one question for the size of the table, and
+only where that leaves it open a sample of its pages is read.
+"""
+
+from __future__ import annotations
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.wire.problems import Overloaded
+
+log = get("delivery")
+
+LOOK_EVERY = 5.0
+RETRY_SECONDS = 30
+PATIENCE = 5.0
+MOST_PER_PAGE = 100
+"""Rows of the queue that a page holds at the most."""
+
+PAGES = 1_000
+"""Pages that are read for a sample."""
+
+SIZE = """
+    SELECT pg_relation_size('deliveries') / current_setting('block_size')::bigint
+"""
+
+# Across teams: the installation's queue. $1 percent of the table's pages are read.
+SAMPLE = """
+    SELECT count(*) FROM deliveries TABLESAMPLE SYSTEM ($1)
+"""
+
+
+class QueueFull(Overloaded):
+    """Too much waits; nothing was accepted."""
+
+    def __init__(self) -> None:
+        super().__init__("Too much mail is waiting to be delivered. Try again later.", RETRY_SECONDS)
+
+
+class QueueLimit:
+    """Whether more than `most` items are in the queue, as it was seen a few seconds ago; 0 is no cap."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, most: int, *, pages: int = PAGES) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._most = most
+        self._pages = pages
+        self.is_over = False
+
+    def check(self) -> None:
+        """Raise `QueueFull` while there is more."""
+        if self.is_over:
+            raise QueueFull
+
+    async def look(self) -> None:
+        """Find out how it stands now; what was known is kept while the database does not answer."""
+        try:
+            items = await self._items()
+        except TROUBLE as trouble:
+            log.warning("delivery.depth_unknown", trouble=repr(trouble)[:200])
+            return
+        was_over, self.is_over = self.is_over, items > self._most
+        if self.is_over != was_over:
+            log.warning("delivery.queue_full" if self.is_over else "delivery.queue_open", items=items)
+
+    async def run(self) -> None:
+        """Look every few seconds, where there is a cap."""
+        while self._most:
+            await self.look()
+            await self._clock.sleep(LOOK_EVERY)
+
+    async def _items(self) -> int:
+        """About how many items there are; at least not more than the cap, where the size alone tells that."""
+        pages: int = await self._pool.fetchval(SIZE, timeout=PATIENCE)
+        if pages * MOST_PER_PAGE <= self._most:
+            return 0
+        share = min(1.0, self._pages / pages)
+        found: int = await self._pool.fetchval(SAMPLE, 100 * share, timeout=PATIENCE)
+        return round(found / share)

@@ -1,0 +1,262 @@
+"""Who goes next: bounded slots per site, served in turn over sites and, inside a site, over teams.
+
+A lane is one team's items for one destination. A site is what the slots belong to: the relay, the
+capture store, or the mail servers of one or more destinations. A dead site fills only its own slots; a
+team with many items takes its turn like a team with one.
+
+An item that has run for `LATE_AFTER` seconds is late, and its slot is given to the next one: mail goes on to
+a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
+beyond that, and while others wait, servers that are silent are given up on (`hurry`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.delivery.items import Item
+from pillarbox.delivery.rate_control import Limits, RateControl, Signal
+
+Lane = tuple[UUID, str]
+LATE_AFTER = 10.0
+MOST_LATE = 200
+"""Items of a process that are late and count towards none of its limits."""
+
+PACES_KEPT = 20_000
+TOLD = (Signal.SLOW, Signal.CROWDED)
+"""Signals that the other processes are told of, besides that a site is out of reach."""
+
+
+class Site(NamedTuple):
+    """Where slots are counted, and how many there are."""
+
+    name: str
+    limits: Limits
+
+
+class SiteComplaint(NamedTuple):
+    """A complaint of a site, as one process tells it to the others: it is closed for so many seconds, and
+    gets so many mails a second from the one that tells."""
+
+    site: str
+    signal: Signal
+    closed_for: float
+    rate: float | None
+
+
+@dataclass(slots=True)
+class _Queue:
+    pace: RateControl
+    listed: bool = False
+    turns: deque[Lane] = field(default_factory=deque)
+    waiting: dict[Lane, deque[Item]] = field(default_factory=dict)
+    late: dict[int, Item] = field(default_factory=dict)
+
+
+class SiteScheduler:
+    """Items in memory, waiting and running. Not thread-safe; every call is (nearly) constant time."""
+
+    def __init__(self, site_of: Callable[[str], Site], most_running: int) -> None:
+        self._site_of = site_of
+        self._most_running = most_running
+        self._sites: dict[str, _Queue] = {}
+        self._paces: OrderedDict[str, RateControl] = OrderedDict()
+        self._ring: deque[str] = deque()
+        self._asleep: list[tuple[float, str]] = []
+        self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
+        """What runs and is not late, by its identity, in the order in which it began."""
+
+        self._sharers = 1
+        self._complaints: dict[str, Signal] = {}
+        self._heard: OrderedDict[str, tuple[SiteComplaint, float]] = OrderedDict()
+        self.running = 0
+        self.late = 0
+        self.waiting = 0
+
+    def add(self, item: Item) -> None:
+        """Put an item at the end of its lane."""
+        site = self._site_of(item.destination)
+        item.site = site.name
+        queue = self._sites.get(site.name)
+        if queue is None:
+            queue = self._sites[site.name] = _Queue(self._pace(site))
+        lane = (item.team_id, item.destination)
+        if lane not in queue.waiting:
+            queue.waiting[lane] = deque()
+            queue.turns.append(lane)
+        queue.waiting[lane].append(item)
+        self.waiting += 1
+        self._list(site.name, queue)
+
+    def take(self, now: float) -> Item | None:
+        """The next item that has a free slot, now counted as running; None when there is none."""
+        self._awaken(now)
+        self._find_late(now)
+        while self._ring and self._has_room:
+            name = self._ring.popleft()
+            queue = self._sites.get(name)
+            if queue is None:
+                continue
+            queue.listed = False
+            if not queue.turns or not queue.pace.has_room:
+                continue
+            opens = queue.pace.opens_at()
+            if opens > now:
+                queue.listed = True
+                heapq.heappush(self._asleep, (opens, name))
+                continue
+            return self._start(name, queue, now)
+        return None
+
+    def wakes_in(self, now: float) -> float | None:
+        """Seconds until a site opens again that items wait for, or one that runs is late."""
+        times = [self._asleep[0][0]] if self._asleep else []
+        if self.waiting and self._begun:
+            times.append(next(iter(self._begun.values()))[0] + LATE_AFTER)
+        return max(0.0, min(times) - now) if times else None
+
+    def hurry(self) -> None:
+        """Give up on servers that are silent while other items wait for what they hold."""
+        for queue in self._sites.values():
+            if (queue.turns and not queue.pace.has_room) or (self.waiting and not self._has_room):
+                for item in list(queue.late.values()):
+                    if item.hurry is not None:
+                        item.hurry()
+
+    def finish(self, item: Item, signal: Signal, now: float) -> bool:
+        """Free the slot of an item that `take` returned; True when its site is out of reach now."""
+        queue = self._sites[item.site]
+        if queue.late.pop(id(item), None) is not None:
+            queue.pace.late -= 1
+            self.late -= 1
+        else:
+            self._begun.pop(id(item), None)
+        broken = queue.pace.end(signal, now)
+        self.running -= 1
+        if broken or signal in TOLD:
+            self._complaints[item.site] = signal
+        if queue.turns:
+            self._list(item.site, queue)
+        elif not queue.pace.running:
+            del self._sites[item.site]
+        return broken
+
+    def share(self, sharers: int) -> None:
+        """So many processes divide the slots of each site among them."""
+        if sharers != self._sharers:
+            self._sharers = sharers
+            for pace in self._paces.values():
+                pace.share(sharers)
+
+    def complaints(self, now: float) -> list[SiteComplaint]:
+        """What sites have complained of since this was asked last."""
+        told = [
+            SiteComplaint(site, signal, max(0.0, pace.closed_until - now), pace.rate)
+            for site, signal in self._complaints.items()
+            if (pace := self._paces.get(site)) is not None
+        ]
+        self._complaints.clear()
+        return told
+
+    def hear(self, heard: SiteComplaint, now: float) -> None:
+        """Another process tells what a site complained of."""
+        pace = self._paces.get(heard.site)
+        if pace is not None:
+            pace.hear(heard.signal, now + heard.closed_for, heard.rate, now)
+            return
+        while len(self._heard) >= PACES_KEPT:
+            self._heard.popitem(last=False)
+        self._heard[heard.site] = (heard, now)
+
+    def evict(self, site: str) -> list[Item]:
+        """Remove and return what waits for one site."""
+        queue = self._sites.get(site)
+        if queue is None:
+            return []
+        left = [item for lane in queue.waiting.values() for item in lane]
+        queue.waiting.clear()
+        queue.turns.clear()
+        self.waiting -= len(left)
+        return left
+
+    def waiting_in(self, lane: Lane) -> int:
+        """How many items of one team for one destination wait."""
+        queue = self._sites.get(self._site_of(lane[1]).name)
+        return len(queue.waiting.get(lane, ())) if queue is not None else 0
+
+    def busy(self) -> set[Lane]:
+        """The lanes in which items wait."""
+        return {lane for queue in self._sites.values() for lane in queue.waiting}
+
+    def shed(self, most: int) -> list[Item]:
+        """Remove and return, of each lane, the last of its items beyond `most`."""
+        lanes = [lane for queue in self._sites.values() for lane in queue.waiting.values()]
+        left = [lane.pop() for lane in lanes for _ in range(len(lane) - most)]
+        self.waiting -= len(left)
+        return left
+
+    def drain(self) -> list[Item]:
+        """Remove and return everything that waits."""
+        return [item for site in list(self._sites) for item in self.evict(site)]
+
+    def _start(self, name: str, queue: _Queue, now: float) -> Item:
+        lane = queue.turns.popleft()
+        item = queue.waiting[lane].popleft()
+        if queue.waiting[lane]:
+            queue.turns.append(lane)
+        else:
+            del queue.waiting[lane]
+        queue.pace.begin(now)
+        self._begun[id(item)] = now, item
+        self.running += 1
+        self.waiting -= 1
+        self._list(name, queue)
+        item.running = True
+        return item
+
+    def _awaken(self, now: float) -> None:
+        while self._asleep and self._asleep[0][0] <= now:
+            _, name = heapq.heappop(self._asleep)
+            queue = self._sites.get(name)
+            if queue is not None:
+                queue.listed = False
+                self._list(name, queue)
+
+    def _find_late(self, now: float) -> None:
+        """What has run for long enough gives its slot to the next one."""
+        while self._begun:
+            key, (began, item) = next(iter(self._begun.items()))
+            if began + LATE_AFTER > now:
+                break
+            del self._begun[key]
+            queue = self._sites[item.site]
+            queue.late[key] = item
+            queue.pace.late += 1
+            self.late += 1
+            self._list(item.site, queue)
+
+    @property
+    def _has_room(self) -> bool:
+        return self.running - min(self.late, MOST_LATE) < self._most_running
+
+    def _list(self, name: str, queue: _Queue) -> None:
+        if not queue.listed and queue.turns and queue.pace.has_room:
+            queue.listed = True
+            self._ring.append(name)
+
+    def _pace(self, site: Site) -> RateControl:
+        """What is known of a site; a site that has no items keeps what it taught us."""
+        pace = self._paces.get(site.name)
+        if pace is None:
+            while len(self._paces) >= PACES_KEPT:
+                self._paces.popitem(last=False)
+            pace = self._paces[site.name] = RateControl(site.limits, self._sharers)
+            if site.name in self._heard:
+                heard, at = self._heard.pop(site.name)
+                pace.hear(heard.signal, at + heard.closed_for, heard.rate, at)
+        self._paces.move_to_end(site.name)
+        return pace

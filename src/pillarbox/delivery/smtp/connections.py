@@ -1,0 +1,91 @@
+"""Open SMTP sessions that wait for the next mail (OUT-13).
+
+A connection is handed to one attempt at a time and comes back only when the outcome of that attempt is
+committed, so at most one mail per connection can be uncertain after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from pillarbox.mail.smtp.client import ConnectFailed, Connection, TlsMode
+
+IDLE_SECONDS = 5.0
+MOST_PER_CONNECTION = 100
+CLOCK_STEP = 0.01
+"""A timer may ring a little before its time by the clock that is read then."""
+
+
+class Address(NamedTuple):
+    """What a session is good for: another policy or name needs another session."""
+
+    server_name: str
+    ip: str
+    port: int
+    tls: TlsMode
+
+
+Open = Callable[[Address], Awaitable[Connection | ConnectFailed]]
+
+
+class Connections:
+    """Idle sessions by address. One timer looks after all of them."""
+
+    def __init__(self, open_: Open) -> None:
+        self._open = open_
+        self._idle: dict[Address, deque[tuple[Connection, float]]] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def get(self, address: Address, *, fresh: bool = False) -> Connection | ConnectFailed:
+        """A session for one mail: an idle one unless `fresh` is asked for."""
+        while not fresh and (waiting := self._idle.get(address)):
+            connection, _ = waiting.pop()
+            if not waiting:
+                del self._idle[address]
+            if connection.is_reusable:
+                return connection
+            connection.abort()
+        return await self._open(address)
+
+    def put(self, address: Address, connection: Connection) -> None:
+        """Take back a session whose last outcome is committed."""
+        if not connection.is_reusable or connection.transactions >= MOST_PER_CONNECTION:
+            self._part(connection)
+            return
+        loop = asyncio.get_running_loop()
+        self._idle.setdefault(address, deque()).append((connection, loop.time() + IDLE_SECONDS))
+        if self._sweep is None:
+            self._sweep = loop.call_later(IDLE_SECONDS, self._expire)
+
+    async def close(self) -> None:
+        """Say goodbye everywhere."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        for waiting in self._idle.values():
+            for connection, _ in waiting:
+                self._part(connection)
+        self._idle.clear()
+        if self._leaving:
+            await asyncio.wait(tuple(self._leaving), timeout=5)
+
+    def _expire(self) -> None:
+        """Part with sessions whose time is over; each address's are in the order of their ends."""
+        loop = asyncio.get_running_loop()
+        now = loop.time() + CLOCK_STEP
+        for address, waiting in list(self._idle.items()):
+            while waiting and waiting[0][1] <= now:
+                self._part(waiting.popleft()[0])
+            if not waiting:
+                del self._idle[address]
+        ends = [waiting[0][1] for waiting in self._idle.values()]
+        self._sweep = loop.call_at(min(ends), self._expire) if ends else None
+
+    def _part(self, connection: Connection) -> None:
+        task = asyncio.create_task(connection.quit())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)

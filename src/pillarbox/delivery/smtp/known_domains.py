@@ -1,0 +1,79 @@
+"""Domains that a team's mail has reached before: that one of them does not exist is not believed at once.
+
+A registration that lapses for an hour, a broken parent zone or a resolver that lies must not suppress all
+the customers of a domain. So for a familiar domain the first NXDOMAIN is a delay, and only one that is seen
+ten minutes later or more is final (OUT-03). The resolver keeps no such answer for longer than five minutes,
+so the later one is a new one. Any other domain was mistyped, and its sender learns that at once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery.smtp import known_domain_queries
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
+from pillarbox.kernel.work.periodic import Periodic
+
+Pair = tuple[UUID, str]
+
+SECOND_LOOK = timedelta(minutes=10)
+ONE_ABSENCE = timedelta(hours=12)
+"""Answers that are further apart tell of two absences. Longer than any pause between two attempts."""
+
+WRITTEN_EVERY = 24 * 3600.0
+MOST_WRITTEN = 50_000
+KEPT = timedelta(days=180)
+
+
+class KnownDomains:
+    """What the database knows of domains that were reached, and what this process has told it today."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._written: OrderedDict[Pair, float] = OrderedDict()
+
+    async def doubts(self, team_id: UUID, destination: str) -> bool:
+        """Whether to look again before it is believed that this domain does not exist."""
+        self._written.pop((team_id, destination), None)
+        now = self._clock.now()
+        since = await known_domain_queries.missed(
+            TeamDb(self._pool, team_id), destination, now, now - ONE_ABSENCE
+        )
+        return since is not None and now - since < SECOND_LOOK
+
+    def has_written(self, pairs: Collection[Pair]) -> bool:
+        """Whether `reached` has nothing to write of these."""
+        boottime = self._clock.boottime()
+        return all(self._written.get(pair, float("-inf")) > boottime for pair in pairs)
+
+    async def reached(self, conn: Connection, pairs: Collection[Pair]) -> None:
+        """Mail of these teams was taken for these destinations; written once a day, in the caller's
+        transaction."""
+        boottime = self._clock.boottime()
+        new = sorted(pair for pair in pairs if self._written.get(pair, float("-inf")) <= boottime)
+        if new:
+            await known_domain_queries.meet(conn, new, self._clock.now())
+            after_commit(conn, lambda: self._remember(new, boottime + WRITTEN_EVERY))
+
+    def _remember(self, pairs: Sequence[Pair], until: float) -> None:
+        for pair in pairs:
+            self._written[pair] = until
+            self._written.move_to_end(pair)
+        while len(self._written) > MOST_WRITTEN:
+            self._written.popitem(last=False)
+
+
+def known_domains_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
+    """What comes round for domains that nobody writes to any more."""
+
+    async def forget() -> str:
+        return f"{await known_domain_queries.forget(pool, clock.now() - KEPT)} destinations"
+
+    return [Periodic("destinations.forget", timedelta(days=1), forget)]

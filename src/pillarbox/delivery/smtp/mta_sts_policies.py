@@ -1,0 +1,175 @@
+"""MTA-STS for outgoing mail: which policy holds for a domain now (RFC 8461; TLS-03).
+
+    policy = await policies.of("quay.example")      # None: it has none
+
+What is known is in this process's memory for an hour, policies beside it in the database until they expire.
+So a destination in use costs one look-up of a dictionary; the first mail to a domain waits for one TXT
+question (and for the policy where there is one), a later look happens while mail goes on under what is
+known. A policy stays in force until it expires, whatever becomes of its record and its server meanwhile:
+taking them away must not be a way around it (10.2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.smtp import mta_sts_queries
+from pillarbox.delivery.smtp.mta_sts_queries import Kept
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.network.dns import Resolver
+from pillarbox.kernel.network.outbound import Fetched, FetchError, Outbound
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.mail.smtp import mta_sts
+from pillarbox.mail.smtp.mta_sts import Policy, PolicyError
+
+log = get("mta_sts")
+
+LOOK_EVERY: Final = 3600.0
+TROUBLE_EVERY: Final = 300.0
+"""How long after a failure it is looked again (3.3: not more often than every five minutes)."""
+LEAST_PAUSE: Final = 60.0
+FETCH_SECONDS: Final = 60.0
+"""For all of a policy (3.3: a minute)."""
+KNOWN: Final = 50_000
+"""Domains that a process remembers."""
+
+
+class _Known(NamedTuple):
+    """What the last look found; `again` is boot time."""
+
+    kept: Kept | None
+    again: float
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether there was a policy that holds no more."""
+        return self.kept is not None and self.kept.expires_at <= now
+
+    def policy_at(self, now: datetime) -> Policy | None:
+        return None if self.kept is None or self.is_over(now) else self.kept.policy
+
+
+class Policies:
+    """Finds policies. One per process."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        resolver: Resolver,
+        outbound: Outbound,
+        port: int = 443,
+        patience: float = FETCH_SECONDS,
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._resolver = resolver
+        self._outbound = outbound
+        self._port = port
+        self._patience = patience
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._looking: dict[str, asyncio.Task[_Known]] = {}
+
+    async def of(self, domain: str) -> Policy | None:
+        """The policy that holds for mail to the domain (A-labels, lower case)."""
+        known = self._known.get(domain)
+        if known is None or self._clock.boottime() >= known.again:
+            looking = self._look(domain)
+            if known is None or known.is_over(self._clock.now()):
+                # Shielded: one mail that is given up must not take the answer from the others.
+                known = await asyncio.shield(looking)
+        return known.policy_at(self._clock.now())
+
+    async def idle(self) -> None:
+        """Wait until nothing is being looked for."""
+        while self._looking:
+            await asyncio.wait(tuple(self._looking.values()))
+
+    async def close(self) -> None:
+        """Give up what is being looked for."""
+        looking = tuple(self._looking.values())
+        for task in looking:
+            task.cancel()
+        await asyncio.gather(*looking, return_exceptions=True)
+
+    def _look(self, domain: str) -> asyncio.Task[_Known]:
+        """The look that is under way, or a new one."""
+        task = self._looking.get(domain)
+        if task is None:
+            task = self._looking[domain] = asyncio.create_task(self._found(domain))
+            task.add_done_callback(lambda _: self._looking.pop(domain, None))
+        return task
+
+    async def _found(self, domain: str) -> _Known:
+        """Look, and remember what was found; never raises for what others do."""
+        before = self._known.get(domain)
+        try:
+            kept, pause = await self._current(domain)
+        except GONE as trouble:
+            log.warning("mta_sts.database_away", trouble=repr(trouble)[:200])
+            kept, pause = before.kept if before else None, TROUBLE_EVERY
+        if kept is not None:
+            left = (kept.expires_at - self._clock.now()).total_seconds()
+            pause = max(LEAST_PAUSE, min(pause, left))
+        found = self._known[domain] = _Known(kept, self._clock.boottime() + pause)
+        self._known.move_to_end(domain)
+        while len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+    async def _current(self, domain: str) -> tuple[Kept | None, float]:
+        """The policy in force, and when to look again."""
+        kept = await mta_sts_queries.find(self._pool, domain, self._clock.now())
+        answer = await self._resolver.txt(f"_mta-sts.{domain}")
+        if answer.status == "failed":
+            return kept, TROUBLE_EVERY
+        named = mta_sts.record(answer.records)
+        now = self._clock.now()
+        if named is None or (kept is not None and kept.id == named and now < kept.is_due):
+            return kept, LOOK_EVERY
+        try:
+            fetched = Kept.fetched(named, await self._fetch(domain), now)
+        except (FetchError, PolicyError) as failure:
+            log.warning("mta_sts.not_fetched", domain=domain, reason=str(failure), kept=kept is not None)
+            prometheus.MTA_STS.add(1, ("policy", "not fetched"))
+            return kept, TROUBLE_EVERY
+        await mta_sts_queries.keep(self._pool, domain, fetched)
+        log.info("mta_sts.fetched", domain=domain, id=named, mode=fetched.policy.mode)
+        prometheus.MTA_STS.add(1, ("policy", "fetched"))
+        return fetched, LOOK_EVERY
+
+    async def _fetch(self, domain: str) -> Policy:
+        """The policy from its one place (3.3): the certificate is checked, no redirect is followed."""
+        port = "" if self._port == 443 else f":{self._port}"
+        answer = await self._outbound.fetch(
+            "GET",
+            f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}",
+            max_bytes=mta_sts.LONGEST_POLICY,
+            total_timeout=self._patience,
+        )
+        return _policy_in(answer)
+
+
+def _policy_in(answer: Fetched) -> Policy:
+    if answer.status != 200:
+        raise PolicyError(f"the server of the policy answered {answer.status}")
+    media_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != mta_sts.MEDIA_TYPE:
+        raise PolicyError("the policy is not text/plain")
+    return mta_sts.policy(answer.body)
+
+
+def mta_sts_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
+    """What comes round for kept policies."""
+
+    async def collect() -> str:
+        return f"{await mta_sts_queries.remove_expired(pool, clock.now())} policies"
+
+    return [Periodic("delivery.policies", timedelta(days=1), collect)]

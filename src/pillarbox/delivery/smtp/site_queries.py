@@ -1,0 +1,85 @@
+"""SQL of what the processes tell each other about receiving sites. Sites are other people's servers, and the
+slots at them belong to the installation, so no team has these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from pillarbox.delivery.rate_control import Signal
+from pillarbox.delivery.site_scheduler import SiteComplaint
+from pillarbox.kernel.postgres.database import Source
+
+KEPT: Final = timedelta(days=1)
+
+# What nobody has complained of for a day goes with the next complaint.
+TELL_OF_SITES: Final = """
+    WITH gone AS (
+        DELETE FROM sites WHERE changed_at < $7
+    )
+    INSERT INTO sites (site, signal, closed_until, rate, told_by, changed_at)
+    SELECT k.site, k.signal, k.closed_until, k.rate, $5, $6
+      FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::float8[])
+           AS k (site, signal, closed_until, rate)
+     ORDER BY k.site
+    ON CONFLICT (site) DO UPDATE
+       SET signal = excluded.signal, closed_until = excluded.closed_until, rate = excluded.rate,
+           told_by = excluded.told_by, changed_at = excluded.changed_at
+"""
+
+HEAR_OF_SITES: Final = """
+    SELECT site, signal, closed_until, rate, changed_at
+      FROM sites
+     WHERE changed_at > $1 AND told_by <> $2
+"""
+
+LIVING_CARRIERS: Final = """
+    SELECT count(*) FROM processes
+     WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
+"""
+
+# A process that ends in order. One that still holds work stays, and is found dead.
+LEAVE: Final = """
+    DELETE FROM processes p
+     WHERE p.id = $1
+       AND NOT EXISTS (SELECT FROM deliveries d WHERE d.owner IS NOT NULL AND d.owner = p.id)
+"""
+
+
+async def tell(conn: Source, heard: Sequence[SiteComplaint], owner: UUID, now: datetime) -> None:
+    """Say what sites have complained of."""
+    rows = [(h.site, h.signal.name, now + timedelta(seconds=h.closed_for), h.rate) for h in heard]
+    await conn.execute(TELL_OF_SITES, *zip(*rows, strict=True), owner, now, now - KEPT)
+
+
+async def hear(
+    conn: Source, since: datetime, owner: UUID, now: datetime
+) -> list[tuple[SiteComplaint, datetime]]:
+    """What other processes have said since then, each with its instant."""
+    rows = await conn.fetch(HEAR_OF_SITES, since, owner)
+    return [
+        (
+            SiteComplaint(
+                row["site"],
+                Signal[row["signal"]],
+                max(0.0, (row["closed_until"] - now).total_seconds()),
+                row["rate"],
+            ),
+            row["changed_at"],
+        )
+        for row in rows
+    ]
+
+
+async def carriers(conn: Source, since: datetime) -> int:
+    """How many processes that deliver were seen since then."""
+    count: int = await conn.fetchval(LIVING_CARRIERS, since)
+    return count
+
+
+async def leave(conn: Source, process: UUID) -> None:
+    """Take a process that holds no work out of the register."""
+    await conn.execute(LEAVE, process)

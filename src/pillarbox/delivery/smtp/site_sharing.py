@@ -1,0 +1,56 @@
+"""What this process and the others that deliver owe each other: they divide the slots of each receiving site
+among them, and what a site complains of to one of them slows down all (design 2.5, OUT-11, OUT-12).
+
+Each process lives by its own pace; only complaints are told, by a row of each site, and read once a second.
+So a site that is out of reach is tried by the process that found it so, and by the others a little later,
+unless that one has said more by then.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.delivery.rate_control import HOLD_SECONDS
+from pillarbox.delivery.site_scheduler import SiteScheduler
+from pillarbox.delivery.smtp import site_queries
+from pillarbox.kernel.clock import Clock
+
+EXCHANGE_EVERY = 1.0
+LIVES = timedelta(seconds=35)
+"""A process that has not been seen for longer than three of its heartbeats has no share."""
+
+OVERLAP = timedelta(seconds=15)
+"""Complaints are looked at again for so long: clocks differ, and commits take their time."""
+
+
+class SiteSharing:
+    """Keeps the lanes of this process in step with those of the others."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._since: datetime | None = None
+        self._known: dict[str, datetime] = {}
+
+    async def divide(self, lanes: SiteScheduler) -> None:
+        """Take this process's part of the slots; called with each heartbeat."""
+        living = await site_queries.carriers(self._pool, self._clock.now() - LIVES)
+        lanes.share(max(1, living))
+
+    async def exchange(self, lanes: SiteScheduler) -> None:
+        """Tell what sites have complained of here, and hear what they complained of elsewhere."""
+        now = self._clock.now()
+        told = lanes.complaints(self._clock.boottime())
+        if told:
+            await site_queries.tell(self._pool, told, self._owner, now)
+        since = self._since if self._since is not None else now - timedelta(seconds=HOLD_SECONDS)
+        heard = await site_queries.hear(self._pool, since, self._owner, now)
+        for site, at in heard:
+            if self._known.get(site.site) != at:
+                lanes.hear(site, self._clock.boottime())
+        self._known = {site.site: at for site, at in heard}
+        self._since = now - OVERLAP

@@ -1,0 +1,403 @@
+"""Carrying over SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.composing import Composer
+from pillarbox.delivery.items import Item, Target, Wire
+from pillarbox.delivery.rate_control import Signal
+from pillarbox.delivery.reports import Report, Result
+from pillarbox.delivery.site_scheduler import Site
+from pillarbox.delivery.smtp.connections import Address, Connections
+from pillarbox.delivery.smtp.known_domains import KnownDomains
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.process import faults
+from pillarbox.mail.reports.replies import Outcome, Verdict, classify
+from pillarbox.mail.smtp.client import (
+    ConnectFailed,
+    Connection,
+    Reply,
+    Stage,
+    TlsInfo,
+    TlsMode,
+    Transaction,
+)
+from pillarbox.mail.smtp.mta_sts import Policy
+from pillarbox.mail.smtp.mx import NO_DOMAIN, Host, Hosts, NoHosts
+from pillarbox.mail.smtp.reply import our_reply
+from pillarbox.timeline.rules import Bounce, Detail, Kind
+
+log = get("delivery")
+
+MOST_SESSIONS = 2
+"""Servers that one attempt talks to; what the second says of now is said of the domain."""
+
+SILENT_SECONDS = 30.0
+"""A server that says nothing for so long is given up on while other mail waits for its place. Where nobody
+waits, RFC 5321, 4.5.3.2 holds; and it always holds between the final dot and its answer."""
+
+BROKEN_REMEMBERED = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
+"""For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
+
+MOST_BROKEN = 10_000
+
+SLOW_OPENING = our_reply(421, "4.4.1", "the server opened no session while other mail waited for it")
+
+LOOKED_UP_AGAIN = our_reply(
+    451,
+    "4.4.3",
+    "the domain does not exist at the moment; it has received mail before and is looked up again",
+)
+
+POINTS = {
+    Stage.RCPT: "delivery.after_mail",
+    Stage.DATA: "delivery.before_dot",
+    Stage.DOT: "delivery.after_dot",
+}
+"""Fault points inside a transaction, by the stage that begins there."""
+
+KINDS = {
+    Outcome.DELIVERED: Kind.DELIVERED,
+    Outcome.BOUNCED: Kind.BOUNCED,
+    Outcome.DELAYED: Kind.DELIVERY_DELAYED,
+}
+
+
+class NextHops(Protocol):
+    """Where a destination's mail goes, and how much encryption that asks for."""
+
+    def site(self, destination: str) -> Site: ...
+
+    async def hosts(self, destination: str) -> Hosts | NoHosts: ...
+
+    async def policy(self, destination: str) -> Policy | None: ...
+
+    def port(self) -> int: ...
+
+    def tls(self, *, required: bool) -> TlsMode: ...
+
+
+class _Said(NamedTuple):
+    """The last word on a recipient in this attempt."""
+
+    host: str | None
+    stage: Stage
+    reply: Reply
+    verdict: Verdict
+    uncertain: bool = False
+    tls: str | None = None
+    tls_missing: bool = False
+
+
+@dataclass(slots=True)
+class _Attempt:
+    item: Item
+    wire: Wire
+    mail_from: str
+    fence: Callable[[], bool]
+    left: dict[int, Target]
+    said: dict[int, _Said] = field(default_factory=dict)
+    offered: bool = False
+    abandoned: bool = False
+    sessions: int = 0
+    used: list[tuple[Address, Connection]] = field(default_factory=list)
+    signal: Signal = Signal.SILENT
+    policy: Policy | None = None
+
+
+class SmtpTransport:
+    """A carrier that talks SMTP on pooled connections, with no database transaction open."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        way: NextHops,
+        sealer: Composer,
+        connections: Connections,
+        return_path: Callable[[Item], str],
+        familiar: KnownDomains | None = None,
+    ) -> None:
+        self._clock = clock
+        self._way = way
+        self._sealer = sealer
+        self._connections = connections
+        self._return_path = return_path
+        self._familiar = familiar
+        self._broken: dict[tuple[str, TlsMode], float] = {}
+
+    def site(self, destination: str) -> Site:
+        return self._way.site(destination)
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+        """Try the destination's servers in order until every recipient has a final word."""
+        wire = await self._sealer.wire(item.parcel)
+        started = self._clock.now()
+        attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
+        found = await self._way.hosts(item.destination)
+        try:
+            if isinstance(found, NoHosts):
+                self._nowhere(attempt, await self._doubted(item, found))
+            else:
+                attempt.policy = await self._way.policy(item.destination)
+                await self._try_hosts(attempt, found.hosts)
+        except BaseException:
+            self._let_go(attempt, settled=False)
+            raise
+        host = next((said.host for said in attempt.said.values() if said.host), None)
+        return Report(
+            started,
+            self._clock.now(),
+            attempt.offered,
+            [Result(position, *_judged(said)) for position, said in sorted(attempt.said.items())],
+            host,
+            attempt.abandoned,
+            mail_from=attempt.mail_from,
+            signal=attempt.signal,
+            after=lambda: self._let_go(attempt, settled=True),
+            instead=lambda: self._let_go(attempt, settled=False),
+        )
+
+    def _let_go(self, attempt: _Attempt, *, settled: bool) -> None:
+        for address, connection in attempt.used:
+            if settled:
+                self._connections.put(address, connection)
+            else:
+                connection.abort()
+        attempt.used.clear()
+
+    async def _doubted(self, item: Item, found: NoHosts) -> NoHosts:
+        """A domain that was reached before and does not exist any more is looked up once more, later."""
+        if self._familiar is None or found.reply != NO_DOMAIN:
+            return found
+        doubted = await self._familiar.doubts(item.team_id, item.destination)
+        return NoHosts(LOOKED_UP_AGAIN) if doubted else found
+
+    def _nowhere(self, attempt: _Attempt, found: NoHosts) -> None:
+        verdict = classify(found.reply, Stage.ROUTE)
+        for position in attempt.left:
+            attempt.said[position] = _Said(None, Stage.ROUTE, found.reply, verdict)
+
+    async def _try_hosts(self, attempt: _Attempt, hosts: Sequence[Host]) -> None:
+        for host in hosts:
+            if attempt.policy is not None and not self._may_reach(attempt, attempt.policy, host.name):
+                continue
+            for ip in host.addresses:
+                if not attempt.left or attempt.abandoned or attempt.sessions >= MOST_SESSIONS:
+                    return
+                reached = await self._try_address(attempt, host, ip)
+                if reached:
+                    break
+
+    async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
+        """One server; False when it could not be reached, so that its next address is worth a try."""
+        for mode in self._modes(attempt, host.name):
+            address = Address(host.name, ip, self._way.port(), mode)
+            connection = await self._connected(attempt, address)
+            if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
+                break
+            self._remember_broken(attempt, host.name, mode)
+        if isinstance(connection, ConnectFailed):
+            self._unreached(attempt, connection, mode)
+            return connection.stage is not Stage.CONNECT
+        if attempt.policy is not None and mode is TlsMode.VERIFIED and attempt.policy.allows(host.name):
+            prometheus.MTA_STS.add(1, (attempt.policy.mode, "kept"))
+        attempt.sessions += 1
+        await self._offer(attempt, address, connection)
+        return True
+
+    async def _connected(
+        self, attempt: _Attempt, address: Address, *, fresh: bool = False
+    ) -> Connection | ConnectFailed:
+        """A session; where others wait, a server has `SILENT_SECONDS` to open one."""
+        loop = asyncio.get_running_loop()
+        patience, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
+
+        def hurry() -> None:
+            if loop.time() >= until:
+                attempt.item.hurry = None
+                patience.reschedule(loop.time())
+
+        try:
+            async with patience:
+                attempt.item.hurry = hurry
+                return await self._connections.get(address, fresh=fresh)
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            return ConnectFailed(address.server_name, address.ip, Stage.CONNECT, SLOW_OPENING)
+        finally:
+            attempt.item.hurry = None
+
+    def _modes(self, attempt: _Attempt, host: str) -> Sequence[TlsMode]:
+        """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
+        mode = self._way.tls(required=attempt.item.parcel.tls_required)
+        modes = [mode, TlsMode.NONE] if mode is TlsMode.OPPORTUNISTIC else [mode]
+        policy = attempt.policy.mode if attempt.policy is not None else "none"
+        if policy == "enforce":
+            return [TlsMode.VERIFIED]
+        if policy == "testing":
+            modes.insert(0, TlsMode.VERIFIED)
+        now = self._clock.boottime()
+        return [m for m in modes[:-1] if self._broken.get((host, m), 0.0) <= now] + modes[-1:]
+
+    def _remember_broken(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
+        """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
+        if attempt.policy is not None and mode is TlsMode.VERIFIED:
+            self._failed_policy(attempt, attempt.policy, host, "no valid certificate")
+        if mode in BROKEN_REMEMBERED:
+            if len(self._broken) >= MOST_BROKEN:
+                self._broken.clear()
+            self._broken[host, mode] = self._clock.boottime() + BROKEN_REMEMBERED[mode]
+
+    def _may_reach(self, attempt: _Attempt, policy: Policy, host: str) -> bool:
+        """Whether the policy lets the mail go to this server; under `testing` it only says what it thinks."""
+        if policy.mode == "none" or policy.allows(host):
+            return True
+        self._failed_policy(attempt, policy, host, "not listed")
+        if policy.mode == "testing":
+            return True
+        reply = our_reply(
+            451, "4.7.5", f"the MTA-STS policy of {attempt.item.destination} does not name {host}"
+        )
+        self._refused(attempt, host, reply)
+        return False
+
+    def _failed_policy(self, attempt: _Attempt, policy: Policy, host: str, result: str) -> None:
+        prometheus.MTA_STS.add(1, (policy.mode, result))
+        log.warning(
+            "delivery.mta_sts",
+            destination=attempt.item.destination,
+            host=host,
+            mode=policy.mode,
+            result=result,
+        )
+
+    def _refused(self, attempt: _Attempt, host: str, reply: Reply) -> None:
+        """We do not talk to this server for now, and say why."""
+        verdict = classify(reply, Stage.TLS)
+        for position in attempt.left:
+            attempt.said[position] = _Said(host, Stage.TLS, reply, verdict, tls_missing=True)
+
+    def _unreached(self, attempt: _Attempt, failed: ConnectFailed, mode: TlsMode) -> None:
+        if failed.stage is Stage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
+            self._refused(attempt, failed.host, _asked_by(attempt, failed.reply))
+            return
+        verdict = classify(failed.reply, failed.stage)
+        if failed.stage is Stage.CONNECT:
+            attempt.signal = Signal.UNREACHABLE
+        elif verdict.slow_down or failed.stage is Stage.BANNER:
+            attempt.signal = Signal.CROWDED
+        for position in attempt.left:
+            attempt.said[position] = _Said(failed.host, failed.stage, failed.reply, verdict)
+
+    async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
+        attempt.used.append((address, connection))
+        await faults.point("delivery.connected")
+        done = await self._send(attempt, connection)
+        if done.stale:
+            connection.abort()
+            again = await self._connected(attempt, address, fresh=True)
+            if isinstance(again, ConnectFailed):
+                self._unreached(attempt, again, address.tls)
+                return
+            connection = again
+            attempt.used.append((address, connection))
+            done = await self._send(attempt, connection)
+        attempt.offered = attempt.offered or done.offered
+        attempt.abandoned = done.abandoned
+        if not done.abandoned:
+            self._note(attempt, connection, done)
+
+    async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
+        mailboxes = [target.mailbox for target in attempt.left.values()]
+        attempt.item.hurry = partial(connection.hurry, SILENT_SECONDS)
+        try:
+            return await connection.send(
+                attempt.mail_from,
+                mailboxes,
+                attempt.wire,
+                before_final_dot=attempt.fence,
+                observe=_pass_point if faults.are_armed() else None,
+            )
+        finally:
+            attempt.item.hurry = None
+
+    def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
+        tls = _in_words(connection.tls)
+        # A server that said nothing has not taken the mail without complaint.
+        heard = any(not answer.reply.ours for answer in done.answers)
+        attempt.signal = Signal.CLEAN if heard else Signal.SILENT
+        for position, answer in zip(list(attempt.left), done.answers, strict=True):
+            verdict = classify(answer.reply, answer.stage)
+            if verdict.slow_down:
+                attempt.signal = Signal.SLOW
+            uncertain = done.uncertain and verdict.outcome is Outcome.DELAYED
+            attempt.said[position] = _Said(
+                connection.host, answer.stage, answer.reply, verdict, uncertain, tls
+            )
+            if uncertain or not verdict.retry_host:
+                del attempt.left[position]
+        log.info(
+            "delivery.attempt",
+            email=attempt.item.email_id,
+            grp=attempt.item.grp,
+            host=connection.host,
+            stage=str(done.stage),
+            code=done.answers[0].reply.code,
+            tls=tls,
+        )
+
+
+def _in_words(tls: TlsInfo | None) -> str | None:
+    """What an attempt records of its encryption (TLS-06)."""
+    if tls is None:
+        return None
+    return f"{tls.version} {tls.cipher} {'verified' if tls.verified else 'unverified'}"
+
+
+def _is_enforced(attempt: _Attempt) -> bool:
+    return attempt.policy is not None and attempt.policy.mode == "enforce"
+
+
+def _asked_by(attempt: _Attempt, reply: Reply) -> Reply:
+    """The same answer, with the policy because of which TLS must succeed."""
+    if not _is_enforced(attempt):
+        return reply
+    text = f"{reply.text} (the MTA-STS policy of {attempt.item.destination} asks for it)"
+    return our_reply(reply.code, reply.enhanced or "4.7.5", text)
+
+
+async def _pass_point(stage: Stage) -> None:
+    await faults.point(POINTS[stage])
+
+
+def _judged(said: _Said) -> tuple[Kind, Detail]:
+    verdict = said.verdict
+    bounce = None
+    if verdict.bounce_type is not None:
+        bounce = Bounce(str(verdict.bounce_type), str(verdict.sub_type or "General"))
+    kind = KINDS[verdict.outcome]
+    if said.tls_missing:
+        kind = Kind.DELIVERY_DELAYED
+    detail = Detail(
+        host=said.host,
+        code=said.reply.code,
+        enhanced=said.reply.enhanced,
+        reply=str(said.reply),
+        reason="tls_required" if said.tls_missing else verdict.reason,
+        bounce=bounce,
+        uncertain=said.uncertain,
+        tls=said.tls,
+    )
+    return kind, detail

@@ -1,0 +1,130 @@
+"""Which way an item goes: the simulator, the capture store, a relay, or the recipients' own servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pillarbox.delivery.composing import LARGE, Composer
+from pillarbox.delivery.engine import Transport
+from pillarbox.delivery.items import Item, Target
+from pillarbox.delivery.rate_control import Limits
+from pillarbox.delivery.reports import Report, Result
+from pillarbox.delivery.site_scheduler import Site
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.timeline.rules import Bounce, Detail, Kind
+
+LOCAL = Limits(64, 64, is_shared=False)
+MOST_CAPTURED = 48 * 1024 * 1024
+"""Bytes of large messages that are in memory at once until they are kept; the next one waits its turn."""
+
+UNKNOWN_USER = Detail(
+    host="simulator",
+    code=550,
+    enhanced="5.1.1",
+    reply="550 5.1.1 The simulator knows no such user.",
+    reason="The address does not exist.",
+    bounce=Bounce("Permanent", "NoEmail"),
+)
+TAKEN = Detail(host="simulator", code=250, enhanced="2.0.0", reply="250 2.0.0 Accepted by the simulator.")
+REPORTED = Detail(host="simulator", reason="The recipient reported the mail as spam.")
+ON_THE_LIST = Detail(suppressed="previous_bounce")
+
+
+class Simulator:
+    """Outcomes of the simulator addresses (emails.md section 7); nothing leaves the machine."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def site(self, destination: str) -> Site:
+        return Site("simulator", LOCAL)
+
+    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+        now = self._clock.now()
+        results = [result for target in item.targets for result in simulated(target)]
+        offered = any(result.kind is not Kind.SUPPRESSED for result in results)
+        return Report(now, now, offered, results, host="simulator", keeps_suppression=False)
+
+    async def close(self) -> None:
+        return
+
+
+def simulated(target: Target) -> Sequence[Result]:
+    """What becomes of one simulator address."""
+    local = target.address.rpartition("@")[0]
+    word = local.split("+", 1)[0]
+    at = target.position
+    if local == "suppressed":
+        return [Result(at, Kind.SUPPRESSED, ON_THE_LIST)]
+    if word == "delivered":
+        return [Result(at, Kind.DELIVERED, TAKEN)]
+    if word == "complained":
+        return [Result(at, Kind.DELIVERED, TAKEN), Result(at, Kind.COMPLAINED, REPORTED)]
+    return [Result(at, Kind.BOUNCED, UNKNOWN_USER)]
+
+
+class CaptureStore:
+    """Route `capture`: every recipient is delivered, and the message is kept with the outcome."""
+
+    def __init__(self, clock: Clock, sealer: Composer, return_path: Callable[[Item], str]) -> None:
+        self._clock = clock
+        self._sealer = sealer
+        self._return_path = return_path
+        self._budget = ByteBudget(MOST_CAPTURED)
+
+    def site(self, destination: str) -> Site:
+        return Site("capture", LOCAL)
+
+    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+        started = self._clock.now()
+        wire = await self._sealer.wire(item.parcel)
+        share = self._budget.of(wire.size if wire.size > LARGE else 0)
+        await share.take()
+        try:
+            whole = await wire.whole()
+        except BaseException:
+            share.give()
+            raise
+        kept = Detail(host="capture", code=250, enhanced="2.0.0", reply="250 2.0.0 Kept on this machine.")
+        return Report(
+            started,
+            self._clock.now(),
+            offered=True,
+            results=[Result(target.position, Kind.DELIVERED, kept) for target in item.targets],
+            host="capture",
+            captured=whole,
+            mail_from=self._return_path(item),
+            after=share.give,
+            instead=share.give,
+        )
+
+    async def close(self) -> None:
+        return
+
+
+class TransportChoice:
+    """Picks the carrier by destination."""
+
+    def __init__(self, simulator_domains: frozenset[str], simulator: Transport, outside: Transport) -> None:
+        self._domains = simulator_domains
+        self._simulator = simulator
+        self._outside = outside
+
+    def site(self, destination: str) -> Site:
+        return self._for(destination).site(destination)
+
+    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+        report = await self._for(item.destination).carry(item, fence)
+        if item.destination in self._domains and isinstance(self._outside, CaptureStore):
+            kept = await self._outside.carry(item, fence)
+            report.captured, report.mail_from = kept.captured, kept.mail_from
+            report.after, report.instead = kept.after, kept.instead
+        return report
+
+    async def close(self) -> None:
+        await self._simulator.close()
+        await self._outside.close()
+
+    def _for(self, destination: str) -> Transport:
+        return self._simulator if destination in self._domains else self._outside

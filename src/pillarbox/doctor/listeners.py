@@ -1,0 +1,89 @@
+"""Can mail and requests come in? The doors of the server, and the way back for bounces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Final
+
+from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.outside import SMTP_PORT, Contact, Outside, Reached, is_address
+from pillarbox.kernel.settings.kinds import HostPort, RouteKind
+
+NAME: Final = "door"
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
+GREETS: Final = ("smtp", "submission", "lmtp")
+"""Doors that say a line first; their second and third ones have a number behind the name."""
+
+SAID: Final = {
+    Reached.REFUSED: "nothing listens there",
+    Reached.TIMEOUT: "it does not answer",
+    Reached.NO_ROUTE: "there is no way to it",
+    Reached.FORBIDDEN: "a firewall forbids it",
+}
+
+
+def said(contact: Contact) -> str:
+    """What came of an attempt, as the end of a sentence."""
+    return contact.line or SAID.get(contact.reached, "it is open")
+
+
+async def listening(outside: Outside, doors: Mapping[str, HostPort], *, running: bool) -> list[Check]:
+    """Whether each door that should be open is."""
+    if not running:
+        found = "no server runs on this data folder"
+        return [
+            Check(
+                NAME, Level.SKIPPED, "The server's ports are open", found, step="Start it: `pillarbox serve`."
+            )
+        ]
+    return [await _door(outside, name, at) for name, at in doors.items()]
+
+
+async def _door(outside: Outside, name: str, at: HostPort) -> Check:
+    title, expected = f"The {name} port is open", f"{at} answers"
+    addresses = await outside.addresses(EVERYWHERE.get(at.host, at.host))
+    contact = Contact(Reached.NO_ROUTE)
+    for address in addresses:
+        contact = await outside.connect(address, at.port, name.partition("-")[0] in GREETS)
+        if contact.connected:
+            return Check(f"{NAME}.{name}", Level.OK, title, f"{at}: {said(contact)}", expected)
+    return Check(
+        f"{NAME}.{name}",
+        Level.PROBLEM,
+        title,
+        f"{at}: {said(contact)}",
+        expected,
+        "Look into the log of the server.",
+    )
+
+
+async def way_back(
+    outside: Outside, hostname: str, route: RouteKind, at: HostPort | None, *, receives: bool
+) -> Check:
+    """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive.
+
+    Bounces that come later are lost where nobody answers; what a server says at once is not.
+    """
+    name, title = "return_path", "Bounces and mail find their way to this machine"
+    expected = f"{hostname} greets on port {SMTP_PORT}"
+    if route is RouteKind.CAPTURE and not receives:
+        return Check(name, Level.SKIPPED, title, "the route is `capture`: nothing comes back", expected)
+    trouble = Level.PROBLEM if receives and route is not RouteKind.CAPTURE else Level.WARNING
+    contact = Contact(Reached.NO_ROUTE)
+    for address in await outside.addresses(hostname):
+        contact = await outside.connect(address, SMTP_PORT, True)
+        if contact.line.startswith("220"):
+            return Check(name, Level.OK, title, contact.line, expected)
+    return Check(name, trouble, title, f"{hostname} port {SMTP_PORT}: {said(contact)}", expected, _step(at))
+
+
+def _step(at: HostPort | None) -> str:
+    if at is None:
+        return "Open the SMTP port: `--smtp 0.0.0.0:25`."
+    if is_address(at.host) and ip_address(at.host).is_loopback:
+        return f"The SMTP port {at} is for this machine alone: use `--smtp 0.0.0.0:25`."
+    if at.port != SMTP_PORT:
+        better = HostPort(at.host, SMTP_PORT)
+        return f"Other servers come to port 25: use `--smtp {better}`, or forward 25 to {at.port}."
+    return "Let port 25 in through the firewall of this machine and of its network."

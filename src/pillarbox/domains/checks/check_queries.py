@@ -1,0 +1,186 @@
+"""SQL of the checks, and of keys in rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.domains.checks.transitions import Abilities
+from pillarbox.domains.queries import StoredKey
+from pillarbox.kernel.postgres.database import TeamDb
+
+
+class Checked(NamedTuple):
+    """What checks keep of a domain besides the states of its records, whose its name is, and whether there is
+    more than one team."""
+
+    sending_ok: bool
+    receiving_ok: bool
+    tracking_ok: bool
+    trusted: bool
+    verifying_since: datetime | None
+    checked_at: datetime | None
+    findings: str
+    owner: UUID | None
+    several_teams: bool
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(self.sending_ok, self.receiving_ok, self.tracking_ok)
+
+
+class KeyRow(NamedTuple):
+    """A DKIM key without its private half."""
+
+    id: UUID
+    selector: str
+    public_key: str
+    active: bool
+    created_at: datetime
+    retires_at: datetime | None
+
+    @property
+    def waiting(self) -> bool:
+        """True for a key that signs nothing before its record has been seen."""
+        return not self.active and self.retires_at is None
+
+
+# Across teams: who owns the name, and whether there is another team.
+async def checked(db: TeamDb, domain_id: UUID) -> Checked | None:
+    return await db.one(
+        Checked,
+        """
+        SELECT d.sending_ok, d.receiving_ok, d.tracking_ok, d.trusted, d.verifying_since, d.checked_at,
+               d.findings,
+               (SELECT h.team_id FROM directory_domains h WHERE h.name = d.name AND h.owned) AS owner,
+               EXISTS (SELECT FROM teams t WHERE t.id <> $1) AS several_teams
+          FROM domains d
+         WHERE d.team_id = $1 AND d.id = $2
+        """,
+        domain_id,
+    )
+
+
+async def keys(db: TeamDb, domain_id: UUID) -> list[KeyRow]:
+    """The keys of a domain, the oldest first."""
+    return await db.all(
+        KeyRow,
+        """
+        SELECT id, selector, public_key, active, created_at, retires_at
+          FROM dkim_keys
+         WHERE team_id = $1 AND domain_id = $2 AND algorithm = 'rsa'
+         ORDER BY id
+        """,
+        domain_id,
+    )
+
+
+async def begin(db: TeamDb, domain_id: UUID, states: Mapping[str, Any], now: datetime) -> None:
+    """Restart the clock of the checks."""
+    await db.run(
+        "UPDATE domains SET records = $3, verifying_since = $4 WHERE team_id = $1 AND id = $2",
+        domain_id,
+        msgspec.json.encode(states).decode(),
+        now,
+    )
+
+
+async def store(
+    db: TeamDb,
+    domain_id: UUID,
+    states: Mapping[str, Any],
+    abilities: Abilities,
+    findings: str,
+    now: datetime,
+) -> None:
+    """What a check came to. The domain must be locked."""
+    await db.run(
+        """
+        UPDATE domains
+           SET records = $3, sending_ok = $4, receiving_ok = $5, tracking_ok = $6, findings = $7,
+               checked_at = $8
+         WHERE team_id = $1 AND id = $2
+        """,
+        domain_id,
+        msgspec.json.encode(states).decode(),
+        abilities.sending,
+        abilities.receiving,
+        abilities.tracking,
+        findings,
+        now,
+    )
+
+
+async def schedule(
+    db: TeamDb, job_id: UUID, kind: str, domain_id: UUID, due: datetime, now: datetime
+) -> None:
+    """See to it that the domain's one job of this kind runs at `due`. What is just running no longer counts:
+    it looked before somebody asked for this."""
+    await db.run(
+        """
+        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
+           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
+               attempt = j.attempt + 1, tries = j.attempt + 1
+        """,
+        job_id,
+        kind,
+        domain_id,
+        due,
+        now,
+    )
+
+
+async def add_waiting_key(db: TeamDb, domain_id: UUID, key: StoredKey) -> None:
+    await db.run(
+        """
+        INSERT INTO dkim_keys (team_id, id, domain_id, selector, algorithm, public_key, private_key,
+                               active, created_at)
+        VALUES ($1, $2, $3, $4, 'rsa', $5, $6, false, $7)
+        """,
+        key.id,
+        domain_id,
+        key.selector,
+        key.public_key,
+        key.sealed,
+        key.created_at,
+    )
+
+
+async def retire_key(db: TeamDb, domain_id: UUID, retires_at: datetime) -> None:
+    """The key that signs now signs nothing more, and is listed until `retires_at`."""
+    await db.run(
+        """
+        UPDATE dkim_keys SET active = false, retires_at = $3
+         WHERE team_id = $1 AND domain_id = $2 AND algorithm = 'rsa' AND active
+        """,
+        domain_id,
+        retires_at,
+    )
+
+
+async def activate_key(db: TeamDb, key_id: UUID) -> bool:
+    """Let a waiting key sign; False where it does not wait any more."""
+    return bool(
+        await db.run(
+            """
+            UPDATE dkim_keys SET active = true
+             WHERE team_id = $1 AND id = $2 AND NOT active AND retires_at IS NULL
+            """,
+            key_id,
+        )
+    )
+
+
+async def drop_retired(db: TeamDb, domain_id: UUID, now: datetime) -> int:
+    """Remove keys whose time is over; returns how many there were."""
+    return await db.run(
+        "DELETE FROM dkim_keys WHERE team_id = $1 AND domain_id = $2 AND NOT active AND retires_at <= $3",
+        domain_id,
+        now,
+    )

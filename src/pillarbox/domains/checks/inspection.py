@@ -1,0 +1,121 @@
+"""One look at a domain: every record that it needs is asked for, judged, and advice is made of what is not
+right. Nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pillarbox.domains.checks.check_queries import KeyRow
+from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, record_result
+from pillarbox.domains.dns.advice import Case, advised, clues
+from pillarbox.domains.dns.answers import DnsAnswers, Question, UncachedDns, settled
+from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, judge, judge_tracking
+from pillarbox.domains.dns.records import needed
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.names import relative
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.status import RecordKey
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.wire.instants import iso_style
+
+Type = Literal["MX", "TXT", "CNAME"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a domain should have in DNS, by the name under which it is found. `old_keys` are public keys that
+    were replaced."""
+
+    domain: str
+    records: Mapping[str, Expected]
+    old_keys: tuple[str, ...] = ()
+
+
+def wanted_of(domain: Domain, keys: Sequence[KeyRow], here: Installation, *, proof: bool) -> Wanted:
+    """What the domain should have, the record of a key that waits included."""
+    records = {
+        key.value: expected_of(key, domain, here)
+        for key in needed(domain, proof=proof)
+        if key is not RecordKey.TRACKING_CAA
+    }
+    for key in keys:
+        if key.waiting:
+            records[NEXT_KEY] = _dkim(domain, key.selector, key.public_key)
+    old = tuple(key.public_key for key in keys if not key.active and not key.waiting)
+    return Wanted(domain.name, records, old)
+
+
+def expected_of(key: RecordKey, domain: Domain, here: Installation) -> Expected:
+    """One record as it should be in DNS."""
+    match key:
+        case RecordKey.SPF_MX:
+            return _expected(Kind.SPF_MX, domain.return_path, domain, "MX", here.hostname)
+        case RecordKey.SPF_TXT:
+            return _expected(Kind.SPF_TXT, domain.return_path, domain, "TXT", here.spf)
+        case RecordKey.DKIM:
+            return _dkim(domain, domain.selector, domain.public_key)
+        case RecordKey.RECEIVING:
+            return Expected(Kind.RECEIVING, domain.name, domain.name, "MX", here.hostname)
+        case _:
+            label = domain.tracking_subdomain or ""
+            return _expected(Kind.TRACKING, label, domain, "CNAME", here.tracking_host)
+
+
+def _expected(kind: Kind, label: str, domain: Domain, type: Type, value: str) -> Expected:
+    return Expected(kind, f"{label}.{domain.name}", relative(label, domain.name), type, value.lower())
+
+
+def _dkim(domain: Domain, selector: str, public_key: str) -> Expected:
+    label = f"{selector}._domainkey"
+    owner, shown = f"{label}.{domain.name}", relative(label, domain.name)
+    return Expected(Kind.DKIM, owner, shown, "TXT", f"p={public_key}")
+
+
+class Inspector:
+    """Looks at domains."""
+
+    def __init__(self, asks: UncachedDns, clock: Clock) -> None:
+        self._asks = asks
+        self._clock = clock
+
+    async def look(self, wanted: Wanted) -> dict[str, RecordResult]:
+        """What DNS shows of each record now. Every question is asked once."""
+        once = _Once(self._asks)
+        found = await asyncio.gather(
+            *(self._record(once, wanted, expected) for expected in wanted.records.values())
+        )
+        return dict(zip(wanted.records, found, strict=True))
+
+    async def _record(self, once: _Once, wanted: Wanted, expected: Expected) -> RecordResult:
+        case = Case(expected, await self._verdict(once, expected), wanted.domain, wanted.old_keys)
+        asked = clues(case)
+        answers = await asyncio.gather(*(once.ask(clue.question) for clue in asked))
+        told = [(clue, settled(sightings)) for clue, sightings in zip(asked, answers, strict=True)]
+        at = iso_style(self._clock.now())
+        return record_result(expected, case.verdict, at, advised(case, told))
+
+    async def _verdict(self, once: _Once, expected: Expected) -> Verdict:
+        sightings = await once.ask(Question(expected.owner, expected.type))
+        if expected.kind is not Kind.TRACKING or judge(expected, sightings).match is Match.MATCH:
+            return judge(expected, sightings)
+        theirs, ours = await asyncio.gather(
+            once.ask(Question(expected.owner, "ADDRESSES")), once.ask(Question(expected.value, "ADDRESSES"))
+        )
+        return judge_tracking(expected, sightings, theirs, ours)
+
+
+class _Once:
+    """Asks each question once in a look."""
+
+    def __init__(self, asks: UncachedDns) -> None:
+        self._asks = asks
+        self._asked: dict[Question, asyncio.Task[DnsAnswers]] = {}
+
+    async def ask(self, question: Question) -> DnsAnswers:
+        task = self._asked.get(question)
+        if task is None:
+            task = self._asked[question] = asyncio.ensure_future(self._asks.ask(question))
+        return await task

@@ -1,0 +1,192 @@
+"""What a check of a domain comes to: written in one transaction, by what the domain is by then.
+
+From what DNS showed follow the states of the records, whose the name is, what the domain may do, which key
+signs, the one event that tells of it all, and when the next check is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from msgspec.structs import replace as restruct
+
+from pillarbox.directory import domains as directory
+from pillarbox.domains import keys, queries
+from pillarbox.domains.checks import check_queries
+from pillarbox.domains.checks.check_queries import Checked, KeyRow
+from pillarbox.domains.checks.inspection import Wanted, wanted_of
+from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, encoded
+from pillarbox.domains.checks.schedule import next_check
+from pillarbox.domains.checks.start import shown
+from pillarbox.domains.checks.transitions import (
+    CHECKED,
+    PATIENCE,
+    Outcome,
+    able,
+    advanced,
+    daily,
+    recheck_after,
+)
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.advice import not_ours
+from pillarbox.domains.dns.records import needed
+from pillarbox.domains.domain_events import UPDATED, publish
+from pillarbox.domains.ownership import proof_asked
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, receiving_records, state_of
+from pillarbox.kernel.postgres.database import TeamDb
+
+
+class Seen(NamedTuple):
+    """One look at a domain: when it began, and what it found."""
+
+    began: datetime
+    findings: Mapping[str, RecordResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The domain as it is when the outcome is written; nobody else changes it meanwhile."""
+
+    domain: Domain
+    checked: Checked
+    keys: Sequence[KeyRow]
+    proof: bool
+    wanted: Wanted
+    at: datetime
+
+    @property
+    def needed(self) -> list[RecordKey]:
+        return needed(self.domain, proof=self.proof)
+
+    @property
+    def waiting(self) -> KeyRow | None:
+        return next((key for key in self.keys if key.waiting), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """Writes what checks come to. `window` is how long delivery is tried."""
+
+    shop: DomainContext
+    window: timedelta
+
+    async def settle(
+        self, db: TeamDb, name: str, domain_id: UUID, seen: Seen, at: datetime, chance: float
+    ) -> datetime | None:
+        """Write the outcome in the transaction that `db` stands for; when the next check is due, or None
+        where no check could change anything."""
+        await directory.hold_name(db, name)
+        now = await self._read(db, domain_id, at)
+        if now is None:
+            return None
+        found = {
+            key: finding
+            for key, expected in now.wanted.records.items()
+            if (finding := seen.findings.get(key)) is not None and finding.answers(expected)
+        }
+        ours = await self._ours(db, now, found)
+        after = replace(now.domain, states=advanced(now.domain.states, _outcomes(found), at, ours=ours))
+        if ours:
+            after, found = await self._switched(db, now, after, found)
+        else:
+            found = {key: _foreign(finding, name) for key, finding in found.items()}
+        await self._store(db, now, after, found)
+        return self._due(now, after, seen.began, chance)
+
+    async def _read(self, db: TeamDb, domain_id: UUID, at: datetime) -> Now | None:
+        """None where there is nothing to check any more."""
+        domain = await queries.lock(db, domain_id)
+        checked = await check_queries.checked(db, domain_id)
+        if domain is None or checked is None or domain.claim_id is not None:
+            return None
+        rows = await check_queries.keys(db, domain_id)
+        proof = proof_asked(self.shop.here, several_teams=checked.several_teams)
+        return Now(domain, checked, rows, proof, wanted_of(domain, rows, self.shop.here, proof=proof), at)
+
+    async def _ours(self, db: TeamDb, now: Now, found: Mapping[str, RecordResult]) -> bool:
+        """Whether no other team owns the name; the team owns it from the first proof on."""
+        if now.checked.owner is not None:
+            return now.checked.owner == db.team_id
+        proofs = {RecordKey.DKIM} if now.proof else {RecordKey.DKIM, RecordKey.RECEIVING}
+        for record in proofs:
+            finding = found.get(record.value)
+            proven = finding is not None and finding.outcome is Outcome.MATCH
+            if proven and state_of(record, now.domain.states) in CHECKED:
+                return await directory.own(db, now.domain.name, now.at)
+        return True
+
+    async def _switched(
+        self, db: TeamDb, now: Now, after: Domain, found: dict[str, RecordResult]
+    ) -> tuple[Domain, dict[str, RecordResult]]:
+        """A key whose record has been seen signs from now on, and the record is verified by that."""
+        waiting, finding = now.waiting, found.get(NEXT_KEY)
+        if waiting is None or finding is None or finding.outcome is not Outcome.MATCH:
+            return after, found
+        await keys.switch(db, after.id, waiting, now.at, self.window)
+        states = now.domain.states
+        dkim = {RecordKey.DKIM: Outcome.MATCH}
+        return (
+            replace(
+                after,
+                selector=waiting.selector,
+                public_key=waiting.public_key,
+                states={**after.states, **_entry(advanced(states, dkim, now.at, ours=True))},
+            ),
+            {**{key: kept for key, kept in found.items() if key != NEXT_KEY}, RecordKey.DKIM.value: finding},
+        )
+
+    async def _store(self, db: TeamDb, now: Now, after: Domain, found: Mapping[str, RecordResult]) -> None:
+        abilities = able(
+            now.checked.abilities,
+            after.states,
+            sending=SENDING_RECORDS if after.sending else (),
+            receiving=receiving_records(proof=now.proof) if after.receiving else (),
+            tracking=(RecordKey.TRACKING,) if after.tracking_subdomain else (),
+            trusted=now.checked.trusted,
+        )
+        await check_queries.store(db, after.id, after.states, abilities, encoded(found), now.at)
+        if any(key.retires_at is not None and key.retires_at <= now.at for key in now.keys):
+            await check_queries.drop_retired(db, after.id, now.at)
+        if self._lost(now, after):
+            await directory.disown(db, after.name)
+        if shown(now.domain, proof=now.proof) != shown(after, proof=now.proof):
+            await publish(db, self.shop, UPDATED, after)
+
+    def _lost(self, now: Now, after: Domain) -> bool:
+        """Whether the record that showed whose the name is has failed in this check."""
+        proof = RecordKey.DKIM if RecordKey.DKIM in now.needed else RecordKey.RECEIVING
+        before = state_of(proof, now.domain.states)
+        failed = state_of(proof, after.states) is State.FAILED and before is not State.FAILED
+        return failed and not now.checked.trusted
+
+    def _due(self, now: Now, after: Domain, began: datetime, chance: float) -> datetime | None:
+        found = []
+        if any(state_of(key, after.states) is State.PENDING for key in now.needed):
+            found.append(next_check(now.checked.verifying_since or began, began))
+        gap = recheck_after(after.states, now.needed, chance)
+        if gap is not None:
+            found.append(began + gap)
+        if now.waiting is not None and now.waiting.selector != after.selector:
+            young = now.at - now.waiting.created_at < PATIENCE
+            found.append(next_check(now.waiting.created_at, began) if young else began + daily(chance))
+        retiring = [key.retires_at for key in now.keys if key.retires_at and key.retires_at > now.at]
+        return min([*found, *retiring], default=None)
+
+
+def _outcomes(found: Mapping[str, RecordResult]) -> dict[RecordKey, Outcome]:
+    return {RecordKey(key): finding.outcome for key, finding in found.items() if key != NEXT_KEY}
+
+
+def _entry(states: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    dkim = states.get(RecordKey.DKIM.value)
+    return {} if dkim is None else {RecordKey.DKIM.value: dkim}
+
+
+def _foreign(finding: RecordResult, name: str) -> RecordResult:
+    """What was found of a name that another team owns."""
+    return restruct(finding, advice=(not_ours(name), *finding.advice))

@@ -1,0 +1,136 @@
+"""From what DNS showed to the states of records and to what a domain may do (domains.md sections 2 and 3).
+
+Pure. A record leaves `not_started` and `failed` only by a verify call; trouble in DNS changes nothing by
+itself, but time does: a record that nobody has seen 72 hours after the verify call has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from pillarbox.domains.status import RecordKey, State, States, capability_state, state_of
+from pillarbox.kernel.wire.instants import iso_style, parse_instant
+
+PATIENCE = timedelta(hours=72)
+"""From the verify call, or from the first mismatch of what was verified, to `failed`."""
+
+RECHECK = timedelta(hours=24)
+RECHECK_JITTER = 0.1
+RECHECK_BROKEN = timedelta(hours=1)
+
+CHECKED = (State.PENDING, State.VERIFIED, State.TEMPORARY_FAILURE)
+"""States that a check may change."""
+
+
+class Outcome(Enum):
+    """What a check found of one record."""
+
+    MATCH = "match"
+    MISMATCH = "mismatch"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a domain may do, apart from the status that is shown (section 3)."""
+
+    sending: bool
+    receiving: bool
+    tracking: bool
+
+
+def begun(states: States, records: Iterable[RecordKey], now: datetime) -> dict[str, Mapping[str, Any]]:
+    """The states after a verify call: every record `pending`, with its clock started anew."""
+    pending = {record.value: _entry(State.PENDING, now) for record in records}
+    return {**states, **pending}
+
+
+def advanced(
+    states: States, outcomes: Mapping[RecordKey, Outcome], now: datetime, *, ours: bool
+) -> dict[str, Mapping[str, Any]]:
+    """The states after a check. `ours` false means that another team owns the name: then nothing becomes
+    verified, whatever DNS shows."""
+    after = dict(states)
+    for record, outcome in outcomes.items():
+        state = state_of(record, states)
+        if state not in CHECKED:
+            continue
+        if outcome is Outcome.MATCH and not ours:
+            outcome = Outcome.UNKNOWN if state is State.VERIFIED else Outcome.MISMATCH
+        since = _since(states[record.value], now)
+        becomes = _next(state, outcome, overdue=now - since >= PATIENCE)
+        if becomes is not state:
+            after[record.value] = _entry(becomes, now)
+    return after
+
+
+def _next(state: State, outcome: Outcome, *, overdue: bool) -> State:
+    if outcome is Outcome.MATCH:
+        return State.VERIFIED
+    if state is State.PENDING:
+        return State.FAILED if overdue else state
+    if outcome is Outcome.UNKNOWN:
+        return state
+    if state is State.VERIFIED:
+        return State.TEMPORARY_FAILURE
+    return State.FAILED if overdue else state
+
+
+def able(
+    before: Abilities,
+    states: States,
+    *,
+    sending: Collection[RecordKey],
+    receiving: Collection[RecordKey],
+    tracking: Collection[RecordKey],
+    trusted: bool,
+) -> Abilities:
+    """What the domain may do now. The collections are the records that each ability rests on, empty where it
+    is not wanted. What the operator vouched for, DNS does not take away."""
+    return Abilities(
+        _able(before.sending, states, sending, kept=trusted),
+        _able(before.receiving, states, receiving, kept=trusted),
+        _able(before.tracking, states, tracking, kept=False),
+    )
+
+
+def _able(before: bool, states: States, records: Collection[RecordKey], *, kept: bool) -> bool:
+    if not records:
+        return False
+    if capability_state(records, states) is State.VERIFIED:
+        return True
+    lost = any(state_of(record, states) is State.FAILED for record in records)
+    return before and (kept or not lost)
+
+
+def recheck_after(states: States, records: Iterable[RecordKey], chance: float) -> timedelta | None:
+    """How long the states may stand unchecked; None where a check could not change any. `chance` is from 0
+    to 1 and spreads the daily checks."""
+    found = {state_of(record, states) for record in records}
+    if State.TEMPORARY_FAILURE in found:
+        return RECHECK_BROKEN
+    return daily(chance) if State.VERIFIED in found else None
+
+
+def daily(chance: float) -> timedelta:
+    """A day, give or take a tenth."""
+    return RECHECK * (1 + RECHECK_JITTER * (2 * chance - 1))
+
+
+def statuses(states: States, records: Iterable[RecordKey]) -> tuple[State, ...]:
+    """The states alone, to see whether something has changed."""
+    return tuple(state_of(record, states) for record in records)
+
+
+def _entry(state: State, since: datetime) -> dict[str, str]:
+    return {"status": state.value, "since": iso_style(since)}
+
+
+def _since(entry: Mapping[str, Any], now: datetime) -> datetime:
+    """When the record came into its state; what was vouched for by hand has no clock yet."""
+    since = entry.get("since")
+    return now if since is None else parse_instant(since)

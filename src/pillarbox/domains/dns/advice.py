@@ -1,0 +1,179 @@
+"""What is wrong with a record and what to do next, in plain words. Pure: `clues` says what else to ask DNS
+for, `advised` makes advice of all that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from pillarbox.domains.dns.advice_table import ADVICE
+from pillarbox.domains.dns.advice_values import Diagnosis, Wrong, diagnosed, quoted, warned
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Question
+from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, fits
+from pillarbox.domains.names import LONGEST, registrable
+
+OWNED_ELSEWHERE: Final = "owned_elsewhere"
+NO_SUCH_LABEL: Final = "pillarbox-no-such-name"
+"""Nobody publishes anything under it: what answers all the same is a wildcard."""
+
+
+class Advice(Struct, frozen=True):
+    """`code` is for programs and never changes its meaning; `problem` and `step` are sentences."""
+
+    code: str
+    problem: str
+    step: str
+
+
+class Role(Enum):
+    """What a further question is to tell."""
+
+    DOUBLED = "the record may stand under a doubled name"
+    ELSEWHERE = "the record may stand under a similar name"
+    OTHER_TYPE = "the value may stand in a record of another type"
+    APEX = "the domain may not exist at all"
+    WILDCARD = "what was found may be there for every name"
+
+
+class Clue(NamedTuple):
+    """A further question, and what it is to tell."""
+
+    role: Role
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A record, the verdict on it, and what it was judged in."""
+
+    expected: Expected
+    verdict: Verdict
+    domain: str
+    old_keys: Sequence[str] = ()
+    """Public keys that this domain had at the same selector or another."""
+
+
+def clues(case: Case) -> list[Clue]:
+    """What to ask besides, where a record is not right. Nothing where it is, or where DNS is in trouble."""
+    expected, verdict = case.expected, case.verdict
+    if verdict.match is Match.DIFFERENT:
+        question = Question(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)
+        return [] if expected.kind is Kind.RECEIVING else [Clue(Role.WILDCARD, question)]
+    if verdict.match is not Match.ABSENT or verdict.sighting.through:
+        return []
+    found = [Clue(Role.DOUBLED, Question(name, expected.type)) for name in _doubled(case)]
+    found += [Clue(Role.ELSEWHERE, Question(name, expected.type)) for name in _similar(case)]
+    if expected.type != "TXT":
+        found.append(Clue(Role.OTHER_TYPE, Question(expected.owner, "TXT")))
+    return [*found, Clue(Role.APEX, Question(case.domain, "TXT"))]
+
+
+def advised(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]] = ()) -> tuple[Advice, ...]:
+    """The advice for a record, the most important first; none where everything is right."""
+    expected, (match, sighting) = case.expected, case.verdict
+    if match is Match.MATCH:
+        fair = fits(expected, sighting.values)
+        return _worded(case, *(warned(expected, sighting.values) if fair else ()), *_unused(case))
+    if match is Match.UNKNOWN:
+        return _worded(case, Diagnosis("trouble", {"found": sighting.detail or "no reason is known"}))
+    if sighting.through and expected.kind is not Kind.TRACKING:
+        code = "cname_dangling" if sighting.said is AnswerKind.NO_NAME else "cname_beside"
+        return _worded(case, Diagnosis(code, {"place": sighting.through[0]}))
+    if match is Match.ABSENT:
+        return _worded(case, _absent(case, answers), *_unused(case))
+    wrong = diagnosed(Wrong(expected, sighting.values, case.domain, case.old_keys))
+    wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(sighting.values)]
+    return _worded(case, *wild[:1], wrong, *_unused(case))
+
+
+def not_ours(domain: str) -> Advice:
+    """The advice where another team owns the name."""
+    words = ADVICE[OWNED_ELSEWHERE]
+    return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
+
+
+def _unused(case: Case) -> list[Diagnosis]:
+    """Opens and clicks are not tracked yet: the record is verified, and nothing uses it."""
+    return [Diagnosis("not_tracked_yet")] if case.expected.kind is Kind.TRACKING else []
+
+
+def _absent(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]]) -> Diagnosis:
+    """Why nothing is there, by the first clue that tells."""
+    if len(case.expected.owner) > LONGEST:
+        return Diagnosis("name_too_long")
+    for clue, found in answers:
+        if (told := _told(case.expected, clue, found)) is not None:
+            return told
+    return Diagnosis("absent")
+
+
+def _told(expected: Expected, clue: Clue, found: DnsAnswer) -> Diagnosis | None:
+    match clue.role:
+        case Role.DOUBLED if _is_ours(expected, found):
+            return Diagnosis("doubled_name", {"place": clue.question.name})
+        case Role.ELSEWHERE if _is_ours(expected, found):
+            return Diagnosis("wrong_host", {"place": clue.question.name})
+        case Role.OTHER_TYPE if any(expected.value == value.strip(". ").lower() for value in found.values):
+            return Diagnosis("wrong_type")
+        case Role.APEX if found.said is AnswerKind.NO_NAME:
+            return Diagnosis("no_domain")
+    return None
+
+
+def _is_ours(expected: Expected, found: DnsAnswer) -> bool:
+    """Whether the record stands there."""
+    return found.said is AnswerKind.VALUES and fits(expected, found.values)
+
+
+def _doubled(case: Case) -> list[str]:
+    """Names that come about when a provider adds the zone to a name that has it already."""
+    expected, above = case.expected, registrable(case.domain)
+    names = [f"{expected.owner}.{above}", f"{expected.owner}.{case.domain}"]
+    if expected.kind is not Kind.RECEIVING:
+        names.append(f"{expected.shown}.{case.domain}")
+    return _others(expected, names)
+
+
+def _similar(case: Case) -> list[str]:
+    """Names that people mistake for the right one."""
+    expected, above = case.expected, registrable(case.domain)
+    inner = expected.owner.removesuffix(case.domain).removesuffix(".")
+    names = [f"{inner}.{above}" if inner else above]
+    if expected.kind is Kind.DKIM:
+        selector = inner.removesuffix("._domainkey")
+        names += [
+            f"{selector}.{case.domain}",
+            f"_domainkey.{case.domain}",
+            f"{selector}.domainkey.{case.domain}",
+        ]
+    elif expected.kind in (Kind.SPF_MX, Kind.SPF_TXT):
+        names.append(case.domain)
+    return _others(expected, names)
+
+
+def _others(expected: Expected, names: Sequence[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name != expected.owner and len(name) <= LONGEST]
+
+
+def _worded(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
+    expected = case.expected
+    known = {
+        "owner": expected.owner,
+        "shown": expected.shown,
+        "type": expected.type,
+        "value": expected.value,
+        "domain": case.domain,
+        "found": quoted(case.verdict.sighting.values),
+    }
+    return tuple(
+        Advice(
+            told.code,
+            ADVICE[told.code].problem.format(**{**known, **told.words}),
+            ADVICE[told.code].step.format(**{**known, **told.words}),
+        )
+        for told in diagnoses
+    )

@@ -1,0 +1,194 @@
+"""When a record counts as published (domains.md section 2). Pure: what DNS said goes in, a verdict comes out.
+
+Names are compared without case and final dot (`DnsAnswer` has them so), CNAMEs are followed already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import ip_network
+from typing import Final, Literal, NamedTuple
+
+from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, DnsAnswers, settled
+
+SPF_VERSION: Final = "v=spf1"
+COUNTED: Final = ("include:", "a:", "ip4:", "ip6:")
+"""Mechanisms of our SPF value that a domain's own record must name."""
+
+_SPACE = re.compile(r"\s+", re.ASCII)
+
+
+class Kind(Enum):
+    """What a record is for; which rule applies."""
+
+    SPF_MX = "spf_mx"
+    SPF_TXT = "spf_txt"
+    DKIM = "dkim"
+    RECEIVING = "receiving"
+    TRACKING = "tracking"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One record that should be in DNS. `owner` is its full name, `shown` what the API calls it, `value` is
+    without the quotes that the API shows around SPF."""
+
+    kind: Kind
+    owner: str
+    shown: str
+    type: Literal["MX", "TXT", "CNAME"]
+    value: str
+
+
+class Match(Enum):
+    """The verdict on one record."""
+
+    MATCH = "match"
+    DIFFERENT = "different"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+class Verdict(NamedTuple):
+    """The verdict, and the sighting that it rests on."""
+
+    match: Match
+    sighting: DnsAnswer
+
+
+class Exchange(NamedTuple):
+    """One MX record; the host of a null MX is `.`."""
+
+    preference: int
+    host: str
+
+
+def judge(expected: Expected, sightings: DnsAnswers) -> Verdict:
+    """The verdict on what several parties saw: it is enough that one of them saw the right record, and only
+    if none could say anything is nothing known."""
+    verdicts = [Verdict(_of_one(expected, sighting), sighting) for sighting in sightings]
+    for match in (Match.MATCH, Match.DIFFERENT, Match.ABSENT):
+        for verdict in verdicts:
+            if verdict.match is match:
+                return verdict
+    return verdicts[0]
+
+
+def judge_tracking(expected: Expected, cnames: DnsAnswers, theirs: DnsAnswers, ours: DnsAnswers) -> Verdict:
+    """A CNAME to our host, or, where a provider flattens it, exactly our host's addresses. `theirs` and
+    `ours` are the addresses of the record's name and of our host."""
+    plain = judge(expected, cnames)
+    if plain.match in (Match.MATCH, Match.UNKNOWN):
+        return plain
+    wanted = settled(ours)
+    for sighting in theirs:
+        if sighting.said is AnswerKind.VALUES and set(sighting.values) == set(wanted.values):
+            return Verdict(Match.MATCH, sighting)
+    there = settled(theirs)
+    if there.said is AnswerKind.TROUBLE:
+        return Verdict(Match.UNKNOWN, there)
+    if there.said is AnswerKind.VALUES and wanted.said is AnswerKind.TROUBLE and plain.match is Match.ABSENT:
+        return Verdict(Match.UNKNOWN, wanted)
+    if there.said is AnswerKind.VALUES and plain.match is Match.ABSENT:
+        return Verdict(Match.DIFFERENT, there)
+    return plain
+
+
+def fits(expected: Expected, values: Sequence[str]) -> bool:
+    """Whether these values are what is expected."""
+    return RULES[expected.kind](expected.value, values)
+
+
+def exchanges(values: Sequence[str]) -> list[Exchange]:
+    """MX records, the most preferred first."""
+    found = []
+    for value in values:
+        preference, _, host = value.partition(" ")
+        found.append(Exchange(int(preference), host))
+    return sorted(found)
+
+
+def spf_records(values: Sequence[str]) -> list[str]:
+    """The TXT values that are SPF records (RFC 7208 section 4.5)."""
+    return [value for value in values if value.lower().split(" ")[0] == SPF_VERSION]
+
+
+def spf_terms(record: str) -> list[str]:
+    """The terms after the version, in lower case, networks in one form and without the default qualifier."""
+    return [_term(term) for term in record.lower().split()[1:]]
+
+
+def spf_wanted(ours: str) -> list[str]:
+    """The mechanisms of our value that a record must name."""
+    return [term for term in spf_terms(ours) if term.startswith(COUNTED)]
+
+
+def dkim_tags(value: str) -> dict[str, str]:
+    """The tags of a key record (RFC 6376 section 3.2) without whitespace; the first of two equal ones."""
+    tags: dict[str, str] = {}
+    for part in value.split(";"):
+        name, equals, content = part.partition("=")
+        if equals:
+            tags.setdefault(name.strip(), squeezed(content))
+    return tags
+
+
+def squeezed(text: str) -> str:
+    """The text without whitespace."""
+    return _SPACE.sub("", text)
+
+
+def _spf_mx(host: str, values: Sequence[str]) -> bool:
+    return any(exchange.host == host for exchange in exchanges(values))
+
+
+def _receiving(host: str, values: Sequence[str]) -> bool:
+    first, *others = exchanges(values)
+    lower = [exchange for exchange in others if exchange.preference == first.preference]
+    return first.host == host and all(exchange.host == host for exchange in lower)
+
+
+def _spf_txt(ours: str, values: Sequence[str]) -> bool:
+    records = spf_records(values)
+    return len(records) == 1 and set(spf_wanted(ours)) <= set(spf_terms(records[0]))
+
+
+def _dkim(ours: str, values: Sequence[str]) -> bool:
+    key = dkim_tags(ours)["p"]
+    return any(dkim_tags(value).get("p") == key for value in values)
+
+
+def _tracking(host: str, values: Sequence[str]) -> bool:
+    return host in values
+
+
+RULES: Final[Mapping[Kind, Callable[[str, Sequence[str]], bool]]] = {
+    Kind.SPF_MX: _spf_mx,
+    Kind.SPF_TXT: _spf_txt,
+    Kind.DKIM: _dkim,
+    Kind.RECEIVING: _receiving,
+    Kind.TRACKING: _tracking,
+}
+"""Given the value that is expected and at least one that was found."""
+
+
+def _of_one(expected: Expected, sighting: DnsAnswer) -> Match:
+    if sighting.said is AnswerKind.TROUBLE:
+        return Match.UNKNOWN
+    if sighting.said is not AnswerKind.VALUES:
+        return Match.ABSENT
+    return Match.MATCH if fits(expected, sighting.values) else Match.DIFFERENT
+
+
+def _term(term: str) -> str:
+    term = term.removeprefix("+")
+    mechanism, colon, argument = term.partition(":")
+    if colon and mechanism in ("ip4", "ip6"):
+        try:
+            return f"{mechanism}:{ip_network(argument, strict=False)}"
+        except ValueError:
+            return term
+    return term.removesuffix(".")

@@ -1,0 +1,72 @@
+"""Domain events, told in the transaction of what they tell about (webhooks.md section 7.3)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Struct, UnsetType
+
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.records import Record, RecordStatus, records_of
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.queries import Domain
+from pillarbox.domains.wire import DomainStatus, status_of
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.webhooks.publish import Event
+
+CREATED: Final = "domain.created"
+UPDATED: Final = "domain.updated"
+DELETED: Final = "domain.deleted"
+
+
+class ToldRecord(Struct):
+    """As the API shows it, but for one name."""
+
+    record: Literal["SPF", "DKIM", "Receiving MX", "Tracking", "TrackingCAA"]
+    name: str
+    type: Literal["MX", "TXT", "CNAME", "CAA"]
+    ttl: Literal["Auto"]
+    status: RecordStatus
+    value: str
+    priority: int | UnsetType = UNSET
+
+
+class DomainData(Struct):
+    """The data of a domain event."""
+
+    id: UUID
+    name: str
+    status: DomainStatus
+    created_at: IsoTime
+    region: str
+    records: list[ToldRecord]
+
+
+SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
+"""The type of the data, by the kind of event."""
+
+
+async def publish(db: TeamDb, shop: DomainContext, kind: str, domain: Domain) -> None:
+    """Tell the team's webhooks what the domain looks like now (deleted: looked like)."""
+    data = event_data(domain, shop.here, proof=await proof_needed(db, shop.here))
+    await shop.publisher.publish(db.connection, [Event(db.team_id, kind, shop.ids.now(), data)])
+
+
+def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData:
+    """The `data` of a domain event, its keys in the order of the contract."""
+    return DomainData(
+        id=domain.id,
+        name=domain.name,
+        status=status_of(domain, proof=proof),
+        created_at=iso_style(domain.created_at),
+        region=domain.region,
+        records=[_record(record) for record in records_of(domain, here, proof=proof)],
+    )
+
+
+def _record(found: Record) -> ToldRecord:
+    name: Any = "Receiving MX" if found.record == "Receiving" else found.record
+    return ToldRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)

@@ -1,0 +1,4 @@
+"""What must always hold between the rows of emails (`pillarbox verify`).
+
+Begin with `invariants.py` and `reconcile.py`.
+"""

@@ -1,0 +1,155 @@
+"""Reconciling emails, recipients, work, history, metrics, webhooks and kept answers in a snapshot (DUR-14).
+
+What runs meanwhile changes nothing: the snapshot shows every transaction whole or not at all. Nothing is
+locked and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.emails.integrity.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN, Invariant
+from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS
+from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+
+TIMEOUT = 24 * 3600.0
+MEMORY = "64MB"
+PREFETCH = 500
+MOST_ACCOUNTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One thing that is not as it must be. `ids` name the rows."""
+
+    name: str
+    sentence: str
+    ids: Mapping[str, Any]
+
+
+class Account(NamedTuple):
+    """A team's recipients: how many were accepted and what became of them."""
+
+    team_id: UUID
+    team: str
+    emails: int
+    accepted: int
+    delivered: int
+    bounced: int
+    failed: int
+    suppressed: int
+    canceled: int
+    pending: int
+
+    @property
+    def known(self) -> int:
+        """Recipients whose state is one that there is."""
+        return self.delivered + self.bounced + self.failed + self.suppressed + self.canceled + self.pending
+
+
+@dataclass(slots=True)
+class ReconcileResult:
+    """What a reconciliation found. `more` names what was found more often than is listed here."""
+
+    gaps: list[Gap] = field(default_factory=list)
+    more: set[str] = field(default_factory=set)
+    accounts: list[Account] = field(default_factory=list)
+    teams: int = 0
+    emails: int = 0
+    recipients: int = 0
+
+    def add(self, gap: Gap, most: int) -> bool:
+        """Keep a gap; False when there are enough of its kind."""
+        if sum(kept.name == gap.name for kept in self.gaps) >= most:
+            self.more.add(gap.name)
+            return False
+        self.gaps.append(gap)
+        return True
+
+
+async def reconcile(pool: asyncpg.Pool, most: int) -> ReconcileResult:
+    """Check everything that must hold; at most `most` gaps of each kind are listed."""
+    async with snapshot(pool) as conn:
+        return await examine(conn, most)
+
+
+async def examine(conn: Connection, most: int) -> ReconcileResult:
+    """What the transaction of `conn` sees, checked as `reconcile` does."""
+    findings = ReconcileResult()
+    for invariant in (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS):
+        await _check(conn, invariant, findings, most)
+    await _check_lists(conn, findings, most)
+    await _check_accounts(conn, findings, most)
+    return findings
+
+
+@asynccontextmanager
+async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
+    """A connection that sees one instant of the database and cannot write."""
+    async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        await conn.execute("SELECT set_config('work_mem', $1, true)", MEMORY)
+        yield conn
+
+
+async def _check(conn: Connection, invariant: Invariant, findings: ReconcileResult, most: int) -> None:
+    rows = await conn.fetch(invariant.sql, most + 1, *invariant.args, timeout=TIMEOUT)
+    for row in rows:
+        ids = dict(row)
+        findings.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), most)
+
+
+async def _check_lists(conn: Connection, findings: ReconcileResult, most: int) -> None:
+    """Every address of an email has a recipient, and every recipient an address."""
+    async for row in conn.cursor(LISTS, prefetch=PREFETCH, timeout=TIMEOUT):
+        wrong = _difference(row)
+        ids = {"team_id": row["team_id"], "email_id": row["email_id"]}
+        if wrong is not None and not findings.add(Gap("recipients_differ_from_addresses", wrong, ids), most):
+            return
+
+
+def _difference(row: Any) -> str | None:
+    """What is wrong between the addresses of an email and its recipients, or None."""
+    try:
+        wanted = {
+            parse_mailbox(text).key
+            for name in ("to_list", "cc_list", "bcc_list")
+            for text in msgspec.json.decode(row[name] or "[]")
+        }
+    except AddressError:
+        return "The email has an address that cannot be read."
+    stored = set(row["addresses"])
+    if missing := len(wanted - stored):
+        return f"{missing} of the email's {len(wanted)} addresses have no recipient row."
+    if extra := len(stored - wanted):
+        return f"{extra} recipient rows stand for none of the email's addresses."
+    return None
+
+
+async def _check_accounts(conn: Connection, findings: ReconcileResult, most: int) -> None:
+    """Accepted is the sum of what became of it."""
+    async for row in conn.cursor(ACCOUNTS, STILL_OPEN, prefetch=PREFETCH, timeout=TIMEOUT):
+        account = Account(**row)
+        findings.teams += 1
+        findings.emails += account.emails
+        findings.recipients += account.known
+        if len(findings.accounts) < MOST_ACCOUNTS:
+            findings.accounts.append(account)
+        if account.accepted != account.known:
+            findings.add(_unbalanced(account), most)
+
+
+def _unbalanced(account: Account) -> Gap:
+    sentence = (
+        f"The team {account.team!r} had {account.accepted} recipients accepted, but {account.known} are "
+        f"delivered, bounced, failed, suppressed, canceled or pending."
+    )
+    return Gap("account_unbalanced", sentence, account._asdict())

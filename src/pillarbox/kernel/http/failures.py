@@ -1,0 +1,39 @@
+"""What an exception means on the wire. Everything that nobody foresaw is 500 `application_error`."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent
+from pillarbox.kernel.wire.problems import DatabaseGone, Invalid, Overloaded, Problem, ResourceLocked
+
+FULL_SECONDS = 10
+LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+FULL = (BlobFailed, asyncpg.InsufficientResourcesError)
+"""No room, or a disk that cannot be trusted: nothing was accepted, and room may come back."""
+
+UNSTORABLE = (asyncpg.DataError, UnicodeEncodeError)
+
+
+def problem_for(failure: Exception, request_id: object) -> Problem:
+    """The answer to a failure; unforeseen ones are logged under the request's id and tell nothing."""
+    if isinstance(failure, Problem):
+        return failure
+    if isinstance(failure, LOCKED):
+        return ResourceLocked("Another request is changing this object right now. Try again.")
+    if isinstance(failure, GONE):
+        log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
+        return DatabaseGone()
+    if isinstance(failure, BlobsSilent):
+        log.get("http").error("http.storage_silent", request=str(request_id))
+        return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
+    if isinstance(failure, FULL):
+        log.get("http").error("http.storage_full", request=str(request_id), error=type(failure).__name__)
+        return Overloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
+    if isinstance(failure, UNSTORABLE):
+        log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
+        return Invalid("A value of the request cannot be stored.")
+    log.get("http").error("http.failed", request=str(request_id), exc_info=failure)
+    return Problem("Something went wrong on our side. Try again later.")

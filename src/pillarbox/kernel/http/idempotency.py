@@ -1,0 +1,129 @@
+"""`Idempotency-Key`: header, fingerprint, what runs in this process, and answers already given.
+
+The key is a row of the same transaction as the effects it answers for (decision 26). This module looks
+rows up; whoever makes the effects writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.wire import large_json
+from pillarbox.kernel.wire.problems import (
+    ConcurrentIdempotentRequest,
+    IdempotencyMismatch,
+    InvalidIdempotencyKey,
+)
+
+LIFETIME = timedelta(hours=24)
+LONGEST_KEY = 256
+
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """The key of one request: what names it and what it must be equal to."""
+
+    scope: str
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An answer that was given and will be given again."""
+
+    fingerprint: bytes
+    status: int
+    body: bytes
+
+
+class AlreadyAnswered(Exception):  # noqa: N818
+    """The key's row exists: another request with this key was committed first. Nothing was written."""
+
+
+class IdempotencyStore(Protocol):
+    """Where answers are kept."""
+
+    async def find(self, team_id: UUID, scope: str, key: str) -> Stored | None:
+        """The answer given under this key within the last 24 hours."""
+        ...
+
+
+class IdempotencyRows:
+    """The store over table `idempotency_keys`."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+
+    async def find(self, team_id: UUID, scope: str, key: str) -> Stored | None:
+        row = await self._pool.fetchrow(
+            """
+            SELECT fingerprint, status, body
+              FROM idempotency_keys
+             WHERE team_id = $1 AND scope = $2 AND key = $3 AND created_at > $4
+            """,
+            team_id,
+            scope,
+            key,
+            self._clock.now() - LIFETIME,
+        )
+        return None if row is None else Stored(row["fingerprint"], row["status"], row["body"])
+
+
+def key_of(header: bytes | None) -> str | None:
+    """The key in the header, byte by byte and not trimmed; None without the header."""
+    if header is None:
+        return None
+    if not 1 <= len(header) <= LONGEST_KEY or not all(0x20 <= byte <= 0x7E for byte in header):
+        raise InvalidIdempotencyKey
+    return header.decode("ascii")
+
+
+def fingerprint(body: Any, salt: str = "", *, is_large: bool = False) -> bytes:
+    """SHA-256 of the body with sorted keys, and of what else decides the answer. A large one is written in
+    pieces, for a thread that lets others run."""
+    digest = hashlib.sha256()
+    for piece in large_json.encoded(body) if is_large else (_sorted(body),):
+        digest.update(piece)
+    digest.update(b"\n" + salt.encode())
+    return digest.digest()
+
+
+def same(stored: Stored, wanted: Idempotency) -> Stored:
+    """The stored answer, if it answers this very request."""
+    if stored.fingerprint != wanted.fingerprint:
+        raise IdempotencyMismatch
+    return stored
+
+
+class Running:
+    """The keys that this process is working on right now."""
+
+    def __init__(self) -> None:
+        self._fingerprints: dict[tuple[UUID, str, str], bytes] = {}
+
+    @contextmanager
+    def hold(self, team_id: UUID, wanted: Idempotency) -> Iterator[None]:
+        """Hold the key; a second holder is refused by the contract's two 409 answers."""
+        name = (team_id, wanted.scope, wanted.key)
+        held = self._fingerprints.get(name)
+        if held is not None:
+            raise ConcurrentIdempotentRequest if held == wanted.fingerprint else IdempotencyMismatch
+        self._fingerprints[name] = wanted.fingerprint
+        try:
+            yield
+        finally:
+            del self._fingerprints[name]

@@ -1,0 +1,420 @@
+"""The door: one ASGI application that takes a request through the contract's stages, in its order.
+
+route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
+path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+
+from pillarbox.kernel.http.body import (
+    CLOSE,
+    ClientGone,
+    count_body,
+    count_unknown,
+    declared_size,
+    drain,
+    next_part,
+    within,
+)
+from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.idempotency import (
+    AlreadyAnswered,
+    Idempotency,
+    IdempotencyStore,
+    Running,
+    Stored,
+    fingerprint,
+    key_of,
+    same,
+)
+from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.kernel.http.quota_headers import Meter
+from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem_reply
+from pillarbox.kernel.http.request import Network, Reply, Request
+from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
+from pillarbox.kernel.http.request_recording import answered_by, asked_of
+from pillarbox.kernel.http.routing import Intake, Route, RouteTable
+from pillarbox.kernel.http.uploads import UploadLimits, Uploads
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.observability.metrics import SECONDS, Histogram
+from pillarbox.kernel.observability.request_log import READS, UNREADABLE, Asked, Journal, NoJournal
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
+from pillarbox.kernel.security.authentication import (
+    FAILURES,
+    Access,
+    Caller,
+    Credentials,
+    SendingOnly,
+    authenticate,
+)
+from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
+from pillarbox.kernel.services import Services
+from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
+from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.problems import (
+    ConcurrentIdempotentRequest,
+    Forbidden,
+    Invalid,
+    NotAUuid,
+    OutcomeUnknown,
+    Problem,
+    RateLimited,
+    Unsupported,
+)
+
+DEADLOCK_TRIES = 3
+UNAVAILABLE = 503
+A_MOMENT = timedelta(seconds=1)
+
+FAILED_LOGINS = 60
+FAILED_LOGINS_WINDOW = 60.0
+
+REQUESTS = Histogram(
+    "pillarbox_http_request_seconds",
+    "How long requests took until their answer was made, by route and class of status.",
+    SECONDS,
+    ("route", "status"),
+)
+STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """What the operator decides about the door."""
+
+    rate_limit: int = 10
+    trusted_proxies: tuple[Network, ...] = ()
+    require_user_agent: bool = False
+    uploads: UploadLimits = field(default_factory=UploadLimits)
+
+
+class Messages:
+    """An exchange by ASGI's messages, for servers other than our own."""
+
+    __slots__ = ("receive", "scope", "send")
+
+    def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+
+    @property
+    def is_gone(self) -> bool:
+        return False
+
+    def whole_body(self) -> None:
+        return None
+
+    def respond(self, status: int, lines: bytes, body: bytes) -> bool:
+        return False
+
+
+class Api:
+    """The ASGI application of a route table.
+
+    Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, and, under their protocols,
+    `Credentials` and `IdempotencyStore`; where there are such, `Journal`, `Meter` and `Maintenance`.
+    """
+
+    def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
+        self._table = table
+        self._services = services
+        self._settings = settings or HttpSettings()
+        self._pool: asyncpg.Pool = services.use(asyncpg.Pool)
+        self._ids = services.use(Ids)
+        self._windows = services.use(Windows)
+        self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
+        self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
+        self._journal: Journal = services.find(Journal) or NoJournal()  # type: ignore[type-abstract]
+        self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
+        self._maintenance = services.find(Maintenance)
+        self._running = Running()
+        self._uploads = Uploads(self._settings.uploads)
+        services.add(table)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self.serve(Messages(scope, receive, send))
+
+    async def serve(self, exchange: RequestCycle) -> None:
+        """Take one request from our own protocol and answer it."""
+        with TimeLimit():
+            await self._serve(exchange)
+
+    async def _serve(self, exchange: RequestCycle) -> None:
+        started = time.perf_counter()
+        request = Request(exchange.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
+        request.exchange = exchange
+        try:
+            reply = await self._answer(request, exchange)
+            reply.encode()
+        except ClientGone:
+            return
+        except Exception as failure:
+            reply = problem_reply(problem_for(failure, request.id))
+            if request.asked is not None:
+                request.asked.is_kept = False
+        finally:
+            if request.upload is not None:
+                self._uploads.end(request.upload)
+        if request.caller is not None and request.caller.is_metered:
+            await self._tell_used(request, request.caller, reply)
+        if request.asked is not None and not request.asked.is_kept:
+            await self._keep(request, request.asked, reply)
+        REQUESTS.observe(
+            time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
+        )
+        lines = plain_lines(request, reply)
+        if lines is None or not exchange.respond(reply.status or 0, lines, reply.body):
+            try:
+                await _deliver(request, reply, exchange.receive, exchange.send)
+            except ClientGone:
+                return
+
+    async def _answer(self, request: Request, exchange: RequestCycle) -> Reply:
+        raw_path = request.scope["raw_path"].decode("latin-1")
+        if request.method == "OPTIONS":
+            return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
+        route, values = self._table.match(request.method, raw_path)
+        request.pattern = route.scope
+        size = declared_size(
+            request.raw_header(b"content-length"), request.raw_header(b"transfer-encoding"), route.limit
+        )
+        if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
+            raise Forbidden("A `User-Agent` header is required.")
+        if route.needs is not Access.PUBLIC:
+            await self._identify(request, route, size, exchange)
+        if size or (size is None and route.needs is Access.PUBLIC):
+            await self._read(request, route, size, exchange)
+        return await self._effect(request, route, values)
+
+    async def _identify(
+        self, request: Request, route: Route, size: int | None, exchange: RequestCycle
+    ) -> None:
+        """Authentication, permission and rate limit.
+
+        A body of unknown size is measured as well: 413 comes before them. What somebody unknown sends is
+        forgotten at once.
+        """
+        try:
+            request.caller = caller = await self._caller(request)
+            if route.logged and self._journal.keeps(caller):
+                request.asked = asked_of(request, route)
+        except Problem as failure:
+            if size is None:
+                seconds = self._settings.uploads.unknown_seconds
+                await count_unknown(exchange.receive, route.limit, seconds, failure)
+            raise
+        if size is None:
+            await self._read(request, route, size, exchange)
+        self._credentials.used(caller)
+        request.rate = self._rate(caller)
+        if not caller.may(route.needs):
+            raise SendingOnly
+        if request.rate is not None and not request.rate.allowed:
+            raise too_many(request.rate)
+
+    async def _caller(self, request: Request) -> Caller:
+        if self._maintenance is not None:
+            self._maintenance.check()
+        try:
+            return await authenticate(request.raw_header(b"authorization"), self._credentials)
+        except FAILURES:
+            taken = self._windows.take(key_for(request.client), FAILED_LOGINS, FAILED_LOGINS_WINDOW)
+            if not taken.allowed:
+                raise too_many(taken) from None
+            raise
+
+    def _rate(self, caller: Caller) -> Taken | None:
+        limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
+        return self._windows.take(caller.team_id.bytes, limit) if limit else None
+
+    async def _read(self, request: Request, route: Route, size: int | None, exchange: RequestCycle) -> None:
+        if route.takes_body:
+            whole = exchange.whole_body()
+            if whole is None:
+                await self._receive(request, route, size, exchange)
+            else:
+                request.raw = within(whole, route.limit)
+        elif size is None:
+            await count_body(exchange.receive, route.limit)
+
+    async def _receive(
+        self, request: Request, route: Route, size: int | None, exchange: RequestCycle
+    ) -> None:
+        """A body that had not come yet. Most come in one piece; the others are counted."""
+        part, more = await next_part(exchange.receive)
+        request.raw = within(part, route.limit)
+        if more:
+            team = None if request.caller is None else request.caller.team_id
+            request.upload = self._uploads.begin(request.client, team, size, route.limit)
+            request.raw = await self._uploads.read(request.upload, exchange, part, route.limit)
+
+    async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
+        key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
+        holds_nul = await parse_body(request, route, self._journal)
+        if key is None:
+            return await self._handle(request, route, values, holds_nul)
+        salt = route.salt(request) if route.salt else ""
+        is_large = request.size > SMALL
+        made = await in_thread_if_large(request.size, fingerprint, request.body, salt, is_large=is_large)
+        wanted = request.idempotency = Idempotency(route.scope, key, made)
+        team = request.known.team_id
+        with self._running.hold(team, wanted):
+            stored = await self._answers.find(team, wanted.scope, key)
+            if stored is not None:
+                return replayed(same(stored, wanted))
+            try:
+                return await self._handle(request, route, values, holds_nul)
+            except AlreadyAnswered:
+                stored = await self._answers.find(team, wanted.scope, key)
+                if stored is None:
+                    raise ConcurrentIdempotentRequest from None
+                return replayed(same(stored, wanted))
+
+    async def _handle(self, request: Request, route: Route, values: list[str], holds_nul: bool) -> Reply:
+        take_parameters(request, route, values)
+        refuse_shape(request, route, holds_nul=holds_nul)
+        if route.needs is Access.PUBLIC:
+            reply = await route.handler(request)
+        elif route.transaction:
+            reply = await self._in_transaction(request, route)
+        else:
+            reply = await route.handler(request, TeamDb(self._pool, request.known.team_id))
+        reply.status = reply.status or route.status
+        return reply
+
+    async def _in_transaction(self, request: Request, route: Route) -> Reply:
+        """The handler with its commit. A deadlock undid everything, so the request is run again."""
+        for tries_left in reversed(range(DEADLOCK_TRIES)):
+            is_told = False
+            try:
+                async with transaction(self._pool) as conn:
+                    reply = await route.handler(request, TeamDb(conn, request.known.team_id))
+                    reply.encode()
+                    if request.asked is not None:
+                        await self._journal.keep(conn, [answered_by(request.asked, reply)])
+                    is_told = request.method not in READS
+            except asyncpg.DeadlockDetectedError:
+                if not tries_left:
+                    raise
+            except GONE as gone:
+                if is_told:
+                    # It went away while it was told to commit.
+                    raise OutcomeUnknown from gone
+                raise
+            else:
+                if request.asked is not None:
+                    request.asked.is_kept = True
+                return reply
+        raise AssertionError("unreachable")
+
+    # What every answer leaves --------------------------------------------------------------------
+
+    async def _tell_used(self, request: Request, caller: Caller, reply: Reply) -> None:
+        """How much of the team's quotas is used; one who is slowed down hears what was so a moment ago."""
+        if self._meter is not None:
+            since = request.at - A_MOMENT if _is_slowed(request) else request.at
+            headers = await self._meter.headers(caller, since)
+            reply.headers = {**reply.headers, **headers}
+
+    async def _keep(self, request: Request, asked: Asked, reply: Reply) -> None:
+        """The log row of a request that wrote nothing. Where nothing was begun it may wait."""
+        answered = answered_by(asked, reply)
+        if asked.method in READS or reply.status == UNAVAILABLE or _is_slowed(request):
+            self._journal.keep_later(answered)
+        else:
+            await self._journal.keep_alone(answered)
+
+
+def _is_slowed(request: Request) -> bool:
+    return request.rate is not None and not request.rate.allowed
+
+
+async def parse_body(request: Request, route: Route, journal: Journal) -> bool:
+    """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
+    if route.intake is Intake.RAW or not route.takes_body:
+        return False
+    encoding = request.raw_header(b"content-encoding")
+    if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
+        raise Unsupported("The content encoding is not supported.")
+    media = request.raw_header(b"content-type")
+    if media is not None and media.lstrip()[:19].lower() == b"multipart/form-data":
+        raise Unsupported("This endpoint takes JSON, not `multipart/form-data`.")
+    data, request.raw = request.raw, b""
+    asked = request.asked if data else None
+    request.size = len(data)
+    if asked is not None:
+        asked.size, asked.body = len(data), UNREADABLE
+    if len(data) <= SMALL:
+        request.body, holds_nul = decoded(data)
+    else:
+        request.body, holds_nul = await in_thread(decoded, data)
+    if asked is not None:
+        asked.body = request.body
+        if len(data) > SMALL:
+            await in_thread(journal.measure, asked)
+    return holds_nul
+
+
+def take_parameters(request: Request, route: Route, values: list[str]) -> None:
+    """Path parameters by name; ids are checked and put in lower case."""
+    if not values:
+        return
+    request.params = params = dict(zip(route.parameters, values, strict=True))
+    for name in route.uuids:
+        if not well_formed(params[name]):
+            raise NotAUuid(name)
+        params[name] = params[name].lower()
+    for name, value in params.items():
+        if "\0" in value:
+            raise Invalid(f"Invalid `{name}` parameter. It may not contain a NUL character.")
+
+
+def refuse_shape(request: Request, route: Route, *, holds_nul: bool) -> None:
+    """422 for a top level of the wrong type and for NUL anywhere; the first of the field checks."""
+    allowed = (dict, list) if route.intake is Intake.ARRAY else (dict,)
+    if not isinstance(request.body, allowed):
+        wanted = "an array or an object" if route.intake is Intake.ARRAY else "an object"
+        raise Invalid(f"The request body must be {wanted}.")
+    if holds_nul:
+        raise Invalid(WITH_NUL)
+
+
+def too_many(taken: Taken) -> RateLimited:
+    """429 with the time to wait."""
+    return RateLimited("Too many requests. Please slow down.", {"retry-after": str(taken.reset)})
+
+
+def replayed(stored: Stored) -> Reply:
+    """The stored answer, byte for byte."""
+    return Reply(stored.body, stored.status, {"idempotent-replayed": "true"})
+
+
+async def _deliver(request: Request, reply: Reply, receive: Receive, send: Send) -> None:
+    headers = answer_headers(request, reply)
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if reply.streamed:
+        if request.method != "HEAD":
+            async with aclosing(reply.body) as parts:
+                async for part in parts:
+                    time_limit.renew()
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    elif reply.headers.get("connection") == CLOSE["connection"]:
+        await send({"type": "http.response.body", "body": reply.body, "more_body": True})
+        await drain(receive)
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,37 @@
+"""What the pipeline needs of a connection: one request, and the way back to whoever sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class RequestCycle(Protocol):
+    """ASGI's scope and messages, and beside them the short way for what is most frequent: a body that has
+    come whole, and an answer without anything special in its head."""
+
+    @property
+    def scope(self) -> Any: ...
+
+    @property
+    def receive(self) -> Any: ...
+
+    @property
+    def send(self) -> Any: ...
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client is known to have left."""
+        ...
+
+    def whole_body(self) -> bytes | bytearray | None:
+        """The body, if all of it has come; otherwise it must be received."""
+        ...
+
+    def respond(self, status: int, lines: bytes, body: bytes) -> bool:
+        """Answer at once; `lines` are the lines of the head. False where the answer must be sent, because
+        whoever asked is slow to read or gone."""
+        ...

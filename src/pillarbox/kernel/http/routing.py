@@ -1,0 +1,271 @@
+"""The route table: what `@route` writes down, and which route a path means (conventions section 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import ModuleType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
+
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.security.authentication import Access
+from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
+
+__all__ = ["Access", "Intake", "Route", "RouteTable", "UnknownRoute", "collect", "route"]
+
+Handler = Callable[..., Coroutine[Any, Any, Reply]]
+H = TypeVar("H", bound=Handler)
+
+MIB = 1024 * 1024
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
+METHODS = WRITES | {"GET"}
+ATTRIBUTE = "pillarbox_routes"
+
+_PARAMETER = re.compile(r"\{([a-z_]+)\}")
+
+
+class Intake(Enum):
+    """What becomes of the body."""
+
+    JSON = "json"
+    ARRAY = "json, an array at the top allowed"
+    RAW = "left as bytes on the request: forms and multipart"
+
+
+class UnknownRoute(Problem):
+    status, name = 404, "not_found"
+
+    def __init__(self) -> None:
+        super().__init__("The requested endpoint does not exist.")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One endpoint, with all that the OpenAPI document says about it.
+
+    `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
+    those that follow from the rest, and `pages` those of errors that it answers as a page.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    needs: Access
+    summary: str
+    status: int = 200
+    body: Any = None
+    reply: Any = None
+    limit: int = MIB
+    aliases: tuple[str, ...] = ()
+    idempotent: bool = False
+    salt: Callable[[Request], str] | None = None
+    transaction: bool = False
+    intake: Intake = Intake.JSON
+    media: str = "application/json"
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    path_types: Mapping[str, Any] = field(default_factory=dict)
+    also: tuple[int, ...] = ()
+    problems: tuple[int, ...] = ()
+    pages: tuple[int, ...] = ()
+    logged: bool = True
+    parameters: tuple[str, ...] = field(init=False)
+    uuids: tuple[str, ...] = field(init=False)
+    scope: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = tuple(_PARAMETER.findall(self.path))
+        object.__setattr__(self, "parameters", names)
+        object.__setattr__(self, "uuids", tuple(name for name in names if name.endswith("_id")))
+        object.__setattr__(self, "scope", f"{self.method} {self.path}")
+
+    @property
+    def takes_body(self) -> bool:
+        """False where a body is read and ignored."""
+        return self.method not in WITHOUT_BODY
+
+
+def route(
+    method: str,
+    path: str,
+    *,
+    needs: Access,
+    summary: str = "",
+    status: int = 200,
+    body: Any = None,
+    limit: int = MIB,
+    aliases: Iterable[str] = (),
+    idempotent: bool = False,
+    salt: Callable[[Request], str] | None = None,
+    transaction: bool | None = None,
+    array: bool = False,
+    multipart: bool = False,
+    media: str | None = None,
+    query: Mapping[str, Any] | None = None,
+    headers: Mapping[str, Any] | None = None,
+    path_types: Mapping[str, Any] | None = None,
+    also: Iterable[int] = (),
+    problems: Iterable[int] = (),
+    pages: Iterable[int] = (),
+    logged: bool = True,
+) -> Callable[[H], H]:
+    """Mark a function as the handler of an endpoint; it fails at import without `needs`, and where its
+    annotation does not say what it answers (`-> Reply[wire.Email]`).
+
+    `query`, `headers` and `path_types` give the types of parameters, `media` that of a body that is not JSON;
+    `also` further statuses of success, `problems` statuses of errors that only the handler knows of, `pages`
+    those of errors that are answered as a page.
+
+    A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
+    otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
+    `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
+    are kept in the log of requests where they authenticate, unless `logged` is False.
+    """
+    if not isinstance(needs, Access) or method not in METHODS:
+        raise TypeError(f"{method} {path}: a route needs a method and an Access")
+    intake = Intake.RAW if multipart else Intake.ARRAY if array else Intake.JSON
+
+    def mark(handler: H) -> H:
+        made = Route(
+            method=method,
+            path=path,
+            handler=handler,
+            needs=needs,
+            summary=summary or (handler.__doc__ or "").strip().split("\n")[0],
+            status=status,
+            body=body,
+            reply=_answer_of(handler),
+            limit=limit,
+            aliases=tuple(aliases),
+            idempotent=idempotent,
+            salt=salt,
+            transaction=needs is not Access.PUBLIC
+            and (method in WRITES if transaction is None else transaction),
+            intake=intake,
+            media=media or ("multipart/form-data" if multipart else "application/json"),
+            query=query or {},
+            headers=headers or {},
+            path_types=path_types or {},
+            also=tuple(also),
+            problems=tuple(problems),
+            pages=tuple(pages),
+            logged=logged,
+        )
+        handler.__dict__.setdefault(ATTRIBUTE, []).append(made)
+        return handler
+
+    return mark
+
+
+def _answer_of(handler: Handler) -> Any:
+    """The `Email` of a handler's `-> Reply[Email]`."""
+    made = get_type_hints(handler, include_extras=True).get("return")
+    if get_origin(made) is not Reply:
+        raise TypeError(
+            f"{handler.__qualname__}: a handler says what it answers, as in `-> Reply[wire.Email]`"
+        )
+    return get_args(made)[0]
+
+
+def collect(*modules: ModuleType) -> list[Route]:
+    """Every route that the modules' own functions were marked with, in the order of the source."""
+    found: list[Route] = []
+    for module in modules:
+        for value in vars(module).values():
+            if getattr(value, "__module__", None) == module.__name__:
+                found += getattr(value, ATTRIBUTE, [])
+    return found
+
+
+class _Node:
+    __slots__ = ("literals", "methods", "parameter")
+
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node] = {}
+        self.parameter: _Node | None = None
+        self.methods: dict[str, Route] = {}
+
+
+class RouteTable:
+    """Finds the route of a path: literal segments before parameters, one trailing slash ignored."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = list(routes)
+        self._root = _Node()
+        self._fixed: dict[str, _Node] = {}
+        for entry in self.routes:
+            for path in (entry.path, *entry.aliases):
+                self._add(path, entry)
+
+    def match(self, method: str, raw_path: str) -> tuple[Route, list[str]]:
+        """The route and the values of its parameters in order; HEAD means GET. Raises 404 or 405."""
+        node, values = self._node(raw_path)
+        found = node.methods.get("GET" if method == "HEAD" else method)
+        if found is None:
+            raise MethodNotAllowed(
+                f"The method {method[:20]} is not allowed for this endpoint.", {"allow": _allowed(node)}
+            )
+        return found, values
+
+    def allowed(self, raw_path: str) -> str:
+        """The `Allow` header of a path; raises 404 when there is none."""
+        return _allowed(self._node(raw_path)[0])
+
+    def _node(self, raw_path: str) -> tuple[_Node, list[str]]:
+        fixed = self._fixed.get(raw_path)
+        if fixed is not None:
+            return fixed, []
+        segments = raw_path.split("/")[1:]
+        if len(segments) > 1 and not segments[-1]:
+            segments.pop()
+        if "%" in raw_path:
+            segments = [unquote(segment) for segment in segments]
+        values: list[str] = []
+        node = _descend(self._root, segments, 0, values)
+        if node is None:
+            raise UnknownRoute
+        return node, values
+
+    def _add(self, path: str, entry: Route) -> None:
+        if tuple(_PARAMETER.findall(path)) != entry.parameters:
+            raise ValueError(f"{path} does not have the parameters of {entry.path}")
+        node = self._root
+        for segment in path.split("/")[1:]:
+            if _PARAMETER.fullmatch(segment):
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.literals.setdefault(segment, _Node())
+        if entry.method in node.methods:
+            raise ValueError(f"two routes for {entry.method} {path}")
+        node.methods[entry.method] = entry
+        if "{" not in path:
+            self._fixed[path] = self._fixed[path.rstrip("/") + "/"] = node
+
+
+def _descend(node: _Node, segments: list[str], index: int, values: list[str]) -> _Node | None:
+    if index == len(segments):
+        return node if node.methods else None
+    literal = node.literals.get(segments[index])
+    if literal is not None:
+        found = _descend(literal, segments, index + 1, values)
+        if found is not None:
+            return found
+    if node.parameter is None or not segments[index]:
+        return None
+    values.append(segments[index])
+    found = _descend(node.parameter, segments, index + 1, values)
+    if found is None:
+        values.pop()
+    return found
+
+
+def _allowed(node: _Node) -> str:
+    methods = set(node.methods)
+    if "GET" in methods:
+        methods.add("HEAD")
+    return ", ".join(sorted(methods))

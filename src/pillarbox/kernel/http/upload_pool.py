@@ -1,0 +1,186 @@
+"""A share of the memory for request bodies, and the bodies that hold some of it (see
+`kernel.http.uploads`)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable
+
+PACE_SECONDS = 0.5
+"""A pace is that of about the last half second."""
+
+STALLED_SECONDS = 1.0
+"""Whoever sends nothing for so long has stalled; nobody is judged earlier."""
+
+
+class Upload:
+    """One body on its way, of which `held` bytes are counted.
+
+    It is expected to become `first` bytes and, once it is larger than that, `most`; `due` is when it must be
+    complete.
+    """
+
+    def __init__(self, first: int, most: int, now: float, due: float, pools: Iterable[Pool] = ()) -> None:
+        self.first = first
+        self.most = most
+        self.due = due
+        self.pools = tuple(pools)
+        self.held = 0
+        self.wanted = 0
+        self.is_complete = False
+        self.turn: asyncio.Future[None] | None = None
+        self.timer: asyncio.Timeout | None = None
+        self.refusal: str | None = None
+        self._judged_from = now + STALLED_SECONDS
+        self._waited = 0.0
+        self._waits_since = now
+        self._pace = 0.0
+        self._pace_at = now
+        for pool in self.pools:
+            pool.join(self)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it finds no room."""
+        return self.turn is not None and not self.turn.done()
+
+    def blocker(self, held: int) -> Pool | None:
+        """The pool that does not let it hold so much; None where it may."""
+        for pool in self.pools:
+            if not pool.permits(self, held):
+                return pool
+        return None
+
+    def grow(self, held: int) -> None:
+        """Count it with so many bytes from now on."""
+        for pool in self.pools:
+            pool.count(self, held)
+        self.held = held
+
+    def complete(self) -> None:
+        """Nothing more comes."""
+        self.is_complete, self.refusal = True, None
+        for pool in self.pools:
+            pool.coming -= 1
+
+    def end(self) -> None:
+        """Count it no longer; once is enough."""
+        for pool in self.pools:
+            pool.leave(self)
+        self.pools = ()
+
+    def claim(self, held: int) -> int:
+        """What it is expected to become when it holds so much."""
+        if self.is_complete:
+            return held
+        return self.first if held <= self.first else self.most
+
+    def came(self, size: int, now: float) -> None:
+        """Note that so many bytes have come."""
+        self._pace = self._pace_of(now) + size / PACE_SECONDS
+        self._pace_at = now
+
+    def seconds_left(self, now: float) -> float:
+        """How long the rest takes at the pace of late."""
+        if now - self._pace_at > STALLED_SECONDS:
+            return math.inf
+        return (self.claim(self.held) - self.held) / max(self._pace_of(now), 1.0)
+
+    def is_late(self, now: float) -> bool:
+        """Whether it comes so slowly that it will not be complete in time."""
+        if self.is_complete or self.turn is not None or now < self._judged_from:
+            return False
+        return now + self.seconds_left(now) > self.due
+
+    def waits(self, turn: asyncio.Future[None], now: float) -> None:
+        """Begin to wait for room."""
+        self.turn, self._waits_since = turn, now
+
+    def goes_on(self, now: float) -> None:
+        """End to wait; what it did not send meanwhile does not make it slow."""
+        self._waited = self.waited(now)
+        self.turn, self._judged_from = None, now + STALLED_SECONDS
+
+    def waited(self, now: float) -> float:
+        """For how long it found no room, all in all."""
+        return self._waited + (now - self._waits_since if self.turn is not None else 0.0)
+
+    def refuse(self, why: str) -> None:
+        """End the reading, wherever it stands."""
+        if self.refusal is None and self.timer is not None:
+            self.refusal = why
+            self.timer.reschedule(0.0)
+
+    def _pace_of(self, now: float) -> float:
+        return self._pace * math.exp((self._pace_at - now) / PACE_SECONDS)
+
+
+class Pool:
+    """So many bytes, for at most so many bodies that are not yet complete.
+
+    A body that is larger than all of it counts with all of it.
+    """
+
+    def __init__(self, total: int, most: int) -> None:
+        self.uploads: dict[Upload, None] = {}
+        self.coming = 0
+        self._total = total
+        self._most = most
+        self._free = total
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many bodies as may be are not yet complete."""
+        return self.coming >= self._most
+
+    def join(self, upload: Upload) -> None:
+        """Count one more."""
+        self.uploads[upload] = None
+        self.coming += 1
+
+    def permits(self, upload: Upload, held: int) -> bool:
+        """Whether the upload may hold so much.
+
+        Afterwards there must be an order in which all can be completed, each with what is free and what those
+        before it give back (the banker's algorithm): two halves never block each other.
+        """
+        free = self._free - self._part(held) + self._part(upload.held)
+        rest = self._part(upload.claim(held)) - self._part(held)
+        if free < 0:
+            return False
+        if rest <= free:
+            return True
+        others = [other for other in self.uploads if other is not upload]
+        needs = [(self._rest(other), self._part(other.held)) for other in others]
+        for need, given_back in sorted([*needs, (rest, self._part(held))]):
+            if need > free:
+                return False
+            free += given_back
+        return True
+
+    def count(self, upload: Upload, held: int) -> None:
+        """Let it hold so much instead of what it holds."""
+        self._free -= self._part(held) - self._part(upload.held)
+
+    def leave(self, upload: Upload) -> None:
+        """Count it no longer."""
+        del self.uploads[upload]
+        self.coming -= not upload.is_complete
+        self._free += self._part(upload.held)
+
+    def slowest(self, now: float) -> Upload | None:
+        """The upload that should go for another one: of those that will not be complete in time the one that
+        takes longest; where all wait for each other, the one that holds least. None while one is going."""
+        if any(upload.refusal for upload in self.uploads):
+            return None
+        if all(upload.is_waiting for upload in self.uploads):
+            return min(self.uploads, key=lambda upload: upload.held, default=None)
+        late = [upload for upload in self.uploads if upload.is_late(now)]
+        return max(late, key=lambda upload: (upload.seconds_left(now), upload.held), default=None)
+
+    def _rest(self, upload: Upload) -> int:
+        return self._part(upload.claim(upload.held)) - self._part(upload.held)
+
+    def _part(self, size: int) -> int:
+        return min(size, self._total)

@@ -1,0 +1,180 @@
+"""Memory for request bodies that come in pieces (design 6.5, docs/decisions/0032).
+
+A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
+all of the process, its client's address, its team. A piece that finds no room waits, its socket unread. When
+it has waited for `patience`, the slowest upload of that pool is refused, if at its pace it would not be
+complete in time. What is complete keeps its room until the request is answered. A body that comes in one
+piece is not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from pillarbox.kernel.http.body import CLOSE, ClientGone, next_part, within
+from pillarbox.kernel.http.request_cycle import RequestCycle
+from pillarbox.kernel.http.upload_pool import Pool, Upload
+from pillarbox.kernel.wire.problems import Overloaded
+
+MIB = 1024 * 1024
+
+STEP = 64 * 1024
+"""Bodies are counted in steps, so that a piece of one packet costs nothing."""
+
+UNANNOUNCED = MIB
+"""What is expected of a body of unknown size; once it is larger, all that its route takes is."""
+
+LOOK_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """What bodies that come in pieces may hold in one process, in bytes, and how many may be on their way.
+
+    A body that is larger than a pool has it alone. A slow one goes when somebody has waited for `patience`;
+    whoever has waited for `waiting_seconds` gives up. `unknown_seconds` is how long one reads a body of
+    somebody unknown.
+    """
+
+    total: int = 64 * MIB
+    of_address: int = 48 * MIB
+    of_team: int = 32 * MIB
+    uploads: int = 512
+    uploads_of_address: int = 384
+    uploads_of_team: int = 256
+    patience: float = 0.5
+    waiting_seconds: float = 30.0
+    body_seconds: float = 60.0
+    unknown_seconds: float = 10.0
+
+
+class UploadRefused(Overloaded):
+    """The upload does not go on, because of others; the connection is closed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.headers.update(CLOSE)
+
+
+class Uploads:
+    """All bodies that come to one process in pieces."""
+
+    def __init__(self, limits: UploadLimits) -> None:
+        self._limits = limits
+        self._process = Pool(limits.total, limits.uploads)
+        self._addresses: WeakValueDictionary[str, Pool] = WeakValueDictionary()
+        self._teams: WeakValueDictionary[UUID, Pool] = WeakValueDictionary()
+        self._waiting: dict[Upload, RequestCycle] = {}
+        self._look: asyncio.TimerHandle | None = None
+
+    def begin(self, address: str, team: UUID | None, announced: int | None, limit: int) -> Upload:
+        """Count one more body until it is ended; raises where there are too many and none of them is slow."""
+        of = self._limits
+        pools = [
+            self._process,
+            self._addresses.get(address) or Pool(of.of_address, of.uploads_of_address),
+        ]
+        if team is not None:
+            pools.append(self._teams.get(team) or Pool(of.of_team, of.uploads_of_team))
+        now = _now()
+        for pool in pools:
+            if pool.is_full and not _makes_room(pool, now):
+                raise UploadRefused("Too many uploads are under way. Try again later.")
+        self._addresses[address] = pools[1]
+        if team is not None:
+            self._teams[team] = pools[2]
+        most = limit if announced is None else announced
+        first = most if announced is not None else min(most, UNANNOUNCED)
+        return Upload(first, most, now, now + of.body_seconds, pools)
+
+    def end(self, upload: Upload) -> None:
+        """Its bytes are held no longer."""
+        upload.end()
+        if self._waiting:
+            self._serve_waiting()
+
+    async def read(self, upload: Upload, exchange: RequestCycle, first: bytes, limit: int) -> bytearray:
+        """The whole body, which begins with `first`; 413 when it is larger than the limit."""
+        whole, more = bytearray(first), True
+        try:
+            async with asyncio.timeout(None) as upload.timer:
+                await self._room(upload, exchange, len(whole))
+                while more:
+                    part, more = await next_part(exchange.receive)
+                    whole += part
+                    within(whole, limit)
+                    upload.came(len(part), _now())
+                    if len(whole) > upload.held:
+                        await self._room(upload, exchange, len(whole))
+        except TimeoutError:
+            raise UploadRefused(upload.refusal or "") from None
+        finally:
+            upload.timer = None
+        upload.complete()
+        if self._waiting:
+            self._serve_waiting()
+        return whole
+
+    async def _room(self, upload: Upload, exchange: RequestCycle, size: int) -> None:
+        """Return when so many bytes of the body may be held."""
+        upload.wanted = min(-(-size // STEP) * STEP, upload.most)
+        if upload.blocker(upload.wanted) is None:
+            upload.grow(upload.wanted)
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        upload.waits(turn, _now())
+        self._waiting[upload] = exchange
+        self._look_later()
+        try:
+            self._serve(upload, exchange, _now())
+            await turn
+        finally:
+            del self._waiting[upload]
+            upload.goes_on(_now())
+
+    def _serve_waiting(self) -> None:
+        """Grant what is possible now, in the order of coming, and make room for those who waited enough."""
+        now = _now()
+        for upload, exchange in list(self._waiting.items()):
+            self._serve(upload, exchange, now)
+
+    def _serve(self, upload: Upload, exchange: RequestCycle, now: float) -> None:
+        turn = upload.turn
+        if turn is None or turn.done():
+            return
+        blocker, waited = upload.blocker(upload.wanted), upload.waited(now)
+        if blocker is None:
+            upload.grow(upload.wanted)
+            turn.set_result(None)
+        elif exchange.is_gone:
+            turn.set_exception(ClientGone())
+        elif waited >= self._limits.waiting_seconds:
+            upload.refuse("There was no memory for the upload. Try again later.")
+        elif waited >= self._limits.patience:
+            _makes_room(blocker, now)
+
+    def _look_later(self) -> None:
+        if self._look is None:
+            self._look = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        self._look = None
+        if self._waiting:
+            self._serve_waiting()
+            self._look_later()
+
+
+def _makes_room(pool: Pool, now: float) -> bool:
+    """Refuse the slowest upload of a pool, if there is one."""
+    slowest = pool.slowest(now)
+    if slowest is None:
+        return False
+    slowest.refuse("The upload was too slow while others waited for memory. Try again later.")
+    return True
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

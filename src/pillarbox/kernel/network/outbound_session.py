@@ -1,0 +1,146 @@
+"""The HTTP library behind `kernel.network.outbound`, in a module of its own: it is loaded when something is
+fetched, because loading it takes as long as a sixth of the rest of the program and most processes fetch
+nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+
+from pillarbox.kernel.network.outbound import REDIRECTS, Fetched, FetchError, Limits, Outbound
+from pillarbox.kernel.network.web_address import WebAddress
+
+FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
+    (TimeoutError, "timeout"),
+    (aiohttp.InvalidURL, "url"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientConnectorCertificateError, "tls"),
+    (aiohttp.ClientSSLError, "tls"),
+    (ssl.SSLError, "tls"),
+    (aiohttp.ClientConnectorError, "connect"),
+    (aiohttp.ClientError, "protocol"),
+    (OSError, "connect"),
+)
+"""The first row that matches names the failure."""
+
+NAMED = tuple(row[0] for row in FAILURE_OF)
+
+
+class Session:
+    """Requests of one `Outbound`, each over a connection of its own."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._tls = outbound.tls
+        connector = aiohttp.TCPConnector(
+            resolver=_CheckedResolver(outbound),
+            use_dns_cache=False,
+            force_close=True,
+            limit=0,
+            socket_factory=outbound.open_socket,
+        )
+        self._client = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("Content-Type",),
+            trust_env=False,
+        )
+
+    async def answer(
+        self,
+        method: str,
+        target: WebAddress,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        limits: Limits,
+    ) -> Fetched:
+        """The answer to one request; FetchError where there is none, or its body is too large."""
+        try:
+            return await self._answer(method, target, headers, body, limits)
+        except NAMED as failure:
+            raise FetchError(kind_of(failure)) from None
+
+    async def _answer(
+        self,
+        method: str,
+        target: WebAddress,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        limits: Limits,
+    ) -> Fetched:
+        response = await self._client.request(
+            method,
+            target.url,
+            headers=CIMultiDict(headers),
+            data=body,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect),
+            ssl=self._tls,
+        )
+        try:
+            if limits.redirected and response.status in REDIRECTS:
+                return Fetched(response.status, _flat(response), b"")
+            content, was_cut = await read_body(response, limits.most_bytes, cut=limits.cut)
+            return Fetched(response.status, _flat(response), content, was_cut)
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+class _CheckedResolver(AbstractResolver):
+    """Hands the connector only addresses that may be reached: all of a host's, or none."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        target = WebAddress("http", host, port, "/", "", None)
+        return [_resolved(host, address, port) for address in await self._outbound.permitted(target)]
+
+    async def close(self) -> None:
+        return None
+
+
+def _resolved(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    return {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": flags}
+
+
+async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -> tuple[bytes, bool]:
+    """The body, and whether it was cut; what comes after `most` bytes is not read."""
+    announced = response.content_length or 0
+    if announced > most and not cut and response.method != "HEAD":
+        raise FetchError("too_large")
+    parts: list[bytes] = []
+    room = most
+    async for chunk in response.content.iter_any():
+        parts.append(chunk[:room])
+        if len(chunk) > room:
+            if not cut:
+                raise FetchError("too_large")
+            return b"".join(parts), True
+        room -= len(chunk)
+    return b"".join(parts), False
+
+
+def _flat(response: aiohttp.ClientResponse) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in response.headers.items():
+        key = name.lower()
+        flat[key] = f"{flat[key]}, {value}" if key in flat else value
+    return flat
+
+
+def kind_of(failure: BaseException) -> str:
+    return next(kind for group, kind in FAILURE_OF if isinstance(failure, group))

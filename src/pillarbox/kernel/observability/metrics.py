@@ -1,0 +1,158 @@
+"""What this process counts: plain numbers in memory, written out once a second for the supervisor.
+
+Counting costs some hundred nanoseconds, because nothing is shared while it happens. `MetricsFile` writes all
+numbers to a file of this process; the supervisor adds up the files of its workers and answers Prometheus
+(`kernel.observability.prometheus`). A process that is killed takes at most its last second of counts with it.
+
+Tallies are module constants where the thing that they count happens. They carry no personal data and no
+team, and their labels have few values: the pattern of a route, never a path.
+
+Not thread-safe: count from the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+
+log = get("figures")
+
+Labels = tuple[str, ...]
+
+WRITE_EVERY = 1.0
+SUFFIX = ".figures"
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Bounds for durations."""
+
+SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+"""Bounds for the number of things in a batch."""
+
+
+class Numbers(msgspec.Struct, array_like=True):
+    """One tally as it is written: `values` are a number for each set of labels, for a histogram the counts
+    between its bounds and behind the last one, and the sum."""
+
+    name: str
+    kind: str
+    meaning: str
+    labels: Labels
+    bounds: tuple[float, ...]
+    values: list[tuple[Labels, list[float]]]
+
+
+class Counter:
+    """A number that only grows."""
+
+    __slots__ = ("_labels", "_meaning", "_name", "_values")
+    kind = "counter"
+
+    def __init__(self, name: str, meaning: str, labels: Labels = ()) -> None:
+        self._name = name
+        self._meaning = meaning
+        self._labels = labels
+        self._values: dict[Labels, float] = {} if labels else {(): 0}
+        _register(name, self)
+
+    def add(self, amount: float = 1, labels: Labels = ()) -> None:
+        self._values[labels] = self._values.get(labels, 0) + amount
+
+    def value(self, labels: Labels = ()) -> float:
+        """What was counted in this process."""
+        return self._values.get(labels, 0)
+
+    def numbers(self) -> Numbers:
+        values = [(labels, [value]) for labels, value in self._values.items()]
+        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values)
+
+
+class Gauge:
+    """A number that is read off when it is written: `read` gives it for each set of labels. The supervisor
+    shows the sum over its workers; that of a dead process counts no more."""
+
+    __slots__ = ("_labels", "_meaning", "_name", "read")
+    kind = "gauge"
+
+    def __init__(self, name: str, meaning: str, labels: Labels = ()) -> None:
+        self._name = name
+        self._meaning = meaning
+        self._labels = labels
+        self.read: Callable[[], dict[Labels, float]] = dict
+        _register(name, self)
+
+    def numbers(self) -> Numbers:
+        values = [(labels, [value]) for labels, value in self.read().items()]
+        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values)
+
+
+class Histogram:
+    """How often a value fell between which bounds."""
+
+    __slots__ = ("_bounds", "_cells", "_labels", "_meaning", "_name")
+    kind = "histogram"
+
+    def __init__(self, name: str, meaning: str, bounds: Sequence[float], labels: Labels = ()) -> None:
+        self._name = name
+        self._meaning = meaning
+        self._labels = labels
+        self._bounds = tuple(bounds)
+        self._cells: dict[Labels, list[float]] = {}
+        _register(name, self)
+
+    def observe(self, value: float, labels: Labels = ()) -> None:
+        cells = self._cells.get(labels)
+        if cells is None:
+            cells = self._cells[labels] = [0.0] * (len(self._bounds) + 2)
+        cells[bisect_left(self._bounds, value)] += 1
+        cells[-1] += value
+
+    def count(self, labels: Labels = ()) -> int:
+        """How many values were seen in this process."""
+        return int(sum(self._cells.get(labels, (0,))[:-1]))
+
+    def numbers(self) -> Numbers:
+        return Numbers(
+            self._name, self.kind, self._meaning, self._labels, self._bounds, list(self._cells.items())
+        )
+
+
+Tally = Counter | Gauge | Histogram
+
+_registered: dict[str, Tally] = {}
+_encode = msgspec.json.Encoder().encode
+
+
+def _register(name: str, tally: Tally) -> None:
+    if name in _registered:
+        raise ValueError(f"two tallies are named {name}")
+    _registered[name] = tally
+
+
+class MetricsFile:
+    """The file of this process in the supervisor's folder."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._clock = clock
+        self._path = folder / f"{os.getpid()}{SUFFIX}"
+        self._draft = folder / f"{os.getpid()}.draft"
+
+    def write(self) -> None:
+        """Write down all numbers as they are now. Needs no sync: a sheet does not outlive its supervisor."""
+        self._draft.write_bytes(_encode([tally.numbers() for tally in _registered.values()]))
+        self._draft.replace(self._path)
+
+    async def keep(self) -> None:
+        """Write once a second, for ever."""
+        while True:
+            try:
+                self.write()
+            except OSError as trouble:
+                log.warning("figures.not_written", trouble=trouble.strerror)
+            await self._clock.sleep(WRITE_EVERY)

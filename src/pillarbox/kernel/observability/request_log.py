@@ -1,0 +1,134 @@
+"""What the door tells the log of requests (logs.md; decision 34), which it knows by its protocol alone.
+
+The row of a write is committed with the write: in the route's transaction, or where a handler commits by
+itself, by `recorded`. What a write leaves that failed is committed before the answer, in a transaction of
+its own. Rows of reads are gathered, and given up under pressure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol
+from uuid import UUID
+
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.security.authentication import Caller
+
+UNREADABLE: Final = object()
+"""The body of a request that is no JSON."""
+
+READS: Final = frozenset({"GET", "HEAD"})
+
+
+class Asked:
+    """A request as the log tells of it. `body` is what was parsed and `size` the number of its bytes, 0 when
+    there was none; `masked_sizes` are those of a large body as it is logged, where the request was accepted
+    and where it was refused; `status` is what the route answers where all goes well. `is_kept` says that the
+    row is committed already, `is_open` that no answer of this kind can hold a secret."""
+
+    __slots__ = (
+        "at",
+        "body",
+        "endpoint",
+        "id",
+        "is_kept",
+        "is_open",
+        "masked_sizes",
+        "method",
+        "size",
+        "status",
+        "team_id",
+        "user_agent",
+    )
+
+    def __init__(
+        self,
+        *,
+        team_id: UUID,
+        id: UUID,
+        at: datetime,
+        endpoint: str,
+        method: str,
+        user_agent: bytes | None,
+        status: int,
+    ) -> None:
+        self.team_id = team_id
+        self.id = id
+        self.at = at
+        self.endpoint = endpoint
+        self.method = method
+        self.user_agent = user_agent
+        self.status = status
+        self.body: Any = None
+        self.size = 0
+        self.masked_sizes: tuple[int, int] | None = None
+        self.is_kept = False
+        self.is_open = False
+
+
+class Content(NamedTuple):
+    """The html and text of an email that the request made: they are stored with the email."""
+
+    html: str | None
+    text: str | None
+
+
+class Answered(NamedTuple):
+    """A request with its answer; `contents` are those of the emails in the answer, in its order."""
+
+    asked: Asked
+    status: int
+    body: bytes | None
+    contents: Sequence[Content] = ()
+
+
+class Journal(Protocol):
+    """The log of requests."""
+
+    def keeps(self, caller: Caller) -> bool:
+        """Whether there is a log for this caller's team."""
+        ...
+
+    def measure(self, asked: Asked) -> None:
+        """Find out how much would be kept of a large body. Takes long: to be called in a thread."""
+        ...
+
+    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+        """What writes these rows, for whoever writes more with them; None where nothing is to be written."""
+        ...
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+        """Write rows in the caller's transaction, or in one of their own."""
+        ...
+
+    async def keep_alone(self, answered: Answered) -> None:
+        """Commit a row; gives up where that cannot be done, and never raises."""
+        ...
+
+    def keep_later(self, answered: Answered) -> None:
+        """Write the row within a second, unless there is too much to do."""
+        ...
+
+
+class NoJournal:
+    """Where nothing is logged."""
+
+    def keeps(self, caller: Caller) -> bool:
+        return False
+
+    def measure(self, asked: Asked) -> None:
+        """Nothing."""
+
+    def rows(self, answered: Sequence[Answered]) -> Statement | None:
+        """Nothing."""
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+        """Nothing."""
+
+    async def keep_alone(self, answered: Answered) -> None:
+        """Nothing."""
+
+    def keep_later(self, answered: Answered) -> None:
+        """Nothing."""

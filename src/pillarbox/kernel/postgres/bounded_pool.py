@@ -1,0 +1,195 @@
+"""A pool of connections that keeps nobody waiting for a database that stands still.
+
+asyncpg ends a statement by opening a second connection for a cancel request and waiting until PostgreSQL
+has obeyed. A database that stands still never does, and whoever gave up would go on waiting in its
+`finally`. Here a connection that is given up is closed at once; PostgreSQL is asked to stop in the
+background, for as long as it listens.
+
+This reaches into asyncpg further than its interface goes; `tests/faults/test_cut_conversations.py` and
+`tests/kernel/test_bounded_pool.py` see that it holds with the version that is pinned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+from asyncpg import connect_utils
+from asyncpg.exceptions._base import DataError as WrongValue
+
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.time_limit import Sweep, TimeLimit, TooManyWaiting
+
+MOST_WAITING: Final = 256
+"""Requests that wait for a connection of one pool; the next one is refused at once."""
+
+CANCEL_SECONDS: Final = 5.0
+
+_cancels: set[asyncio.Task[None]] = set()
+
+
+def _told_apart(name: str) -> Any:
+    """A method of asyncpg's connection whose exceptions tell a lost connection from a wrong value."""
+    method = getattr(asyncpg.Connection, name)
+
+    async def told_apart(self: Stateless, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(self, *args, **kwargs)
+        except WrongValue as wrong:
+            # An InterfaceError to asyncpg, as if the connection were to blame.
+            raise asyncpg.DataError(str(wrong)) from wrong
+        except AttributeError as wrong:
+            # Lost between two steps of one statement, asyncpg stumbles over a protocol that is None.
+            if self.is_closed():
+                raise asyncpg.ConnectionDoesNotExistError("the connection was lost") from wrong
+            raise
+
+    return told_apart
+
+
+class Stateless(asyncpg.Connection):
+    """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
+    would cost every statement a second round trip."""
+
+    _addr: Any
+    _loop: asyncio.AbstractEventLoop
+    _params: Any
+    _protocol: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.afterwards: dict[Callable[[], None], None] = {}
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    _execute = _told_apart("_execute")
+    _executemany = _told_apart("_executemany")
+    _prepare = _told_apart("_prepare")
+    _copy_in = _told_apart("_copy_in")
+    _copy_out = _told_apart("_copy_out")
+
+    def abandon(self) -> None:
+        """Close it now, whatever is going on; who waits for an answer hears that the connection is lost."""
+        protocol = self._protocol
+        if protocol is not None and not self.is_closed():
+            asked = self._loop.create_task(self._ask_to_stop(protocol.backend_pid, protocol.backend_secret))
+            _cancels.add(asked)
+            asked.add_done_callback(_cancels.discard)
+        self.terminate()
+
+    def _cancel_current_command(self, *_: Any) -> None:
+        # asyncpg calls this in the middle of a change of its protocol's state, so not in place.
+        self._loop.call_soon(self.abandon)
+
+    async def _ask_to_stop(self, pid: int, secret: int) -> None:
+        """It makes no difference to us whether PostgreSQL obeys; it spares it work that nobody wants."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await connect_utils._cancel(  # type: ignore[attr-defined]
+                    loop=self._loop,
+                    addr=self._addr,
+                    params=self._params,
+                    backend_pid=pid,
+                    backend_secret=secret,
+                )
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return
+
+
+class _Taken(NamedTuple):
+    """Since when a request has a connection, and how much time it had left then."""
+
+    since: float
+    limit: TimeLimit
+
+
+class BoundedPool(asyncpg.Pool):
+    """asyncpg's pool, where requests wait no longer than their time limit, for a connection and with one."""
+
+    __slots__ = ("_sweep", "_taken", "_waiting")
+
+    _queue: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._taken: dict[Any, _Taken] = {}
+        self._waiting = 0
+        self._sweep = Sweep(self._end_overdue)
+
+    async def _acquire(self, timeout: float | None) -> Any:
+        acquire = super()._acquire  # type: ignore[misc]
+        limit = time_limit.current()
+        if limit is None:
+            return await acquire(timeout)
+        began = time.monotonic()
+        if limit.left > 0 and self._has_idle():
+            taken = await acquire(None)
+        else:
+            taken = await self._awaited(acquire(None), limit)
+        self._taken[taken] = _Taken(began, limit)
+        self._sweep.arm()
+        return taken
+
+    async def _awaited(self, acquired: Coroutine[Any, Any, Any], limit: TimeLimit) -> Any:
+        """A connection that has to be waited for, or made."""
+        if limit.left <= 0:
+            acquired.close()
+            raise TimeoutError("the time limit of this request is over")
+        if self._waiting >= MOST_WAITING:
+            acquired.close()
+            raise TooManyWaiting("too many requests wait for a connection")
+        self._waiting += 1
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(limit.left):
+                return await acquired
+        except BaseException:
+            limit.left -= time.monotonic() - began
+            raise
+        finally:
+            self._waiting -= 1
+
+    def _has_idle(self) -> bool:
+        free = self._queue._queue
+        return bool(free) and (free[-1].is_connected() or any(holder.is_connected() for holder in free))
+
+    async def release(self, connection: Any, *, timeout: float | None = None) -> None:
+        """Take a connection back; never fails, and waits for nothing.
+
+        What was done with it is done, whether or not it has died since. One that is not at rest is closed.
+        """
+        taken = self._taken.pop(connection, None)
+        if taken is not None:
+            taken.limit.left -= time.monotonic() - taken.since
+        conn = connection._con
+        if conn is None:
+            return
+        conn._on_release()
+        protocol = conn._protocol
+        if protocol is None or conn.is_closed():
+            conn.terminate()
+        elif protocol._is_cancelling() or protocol.is_in_transaction():
+            conn.abandon()
+        else:
+            # Nothing is to be cleaned, so this does not suspend, and needs no task of its own.
+            await connection._holder.release(None)
+
+    def _end_overdue(self) -> bool:
+        now = time.monotonic()
+        for connection, (since, limit) in tuple(self._taken.items()):
+            if now - since > limit.left and connection._con is not None:
+                connection._con.abandon()
+        return bool(self._taken)
+
+
+async def close_within(pool: asyncpg.Pool, seconds: float) -> None:
+    """Close it in good order, or else just so: a database that stands still never says goodbye."""
+    try:
+        async with asyncio.timeout(seconds):
+            await pool.close()
+    except TimeoutError:
+        pool.terminate()

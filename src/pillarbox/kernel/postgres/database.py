@@ -1,0 +1,212 @@
+"""The database: one pool per process, and the team-scoped view of it that slices get.
+
+`TeamDb` supplies `$1`: a slice cannot forget the team, and a lint refuses a statement that does not
+name it. A `TeamDb` made from the pool runs each statement on its own; one made inside `transaction()`
+runs all of them in that transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.bounded_pool import BoundedPool, Stateless
+
+T = TypeVar("T")
+
+Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
+Source = asyncpg.Pool | Connection
+
+LOCK_TIMEOUT_MS = 5000
+SILENCE_MS = 30_000
+"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever.
+PostgreSQL sees to it between two statements, `kernel.postgres.stuck_sessions` inside of one."""
+
+ENGINE = "pillarbox-engine"
+"""What the engine's sessions are called; all others begin with `pillarbox` too."""
+
+STATEMENT_CACHE = 512
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 60
+"""How long a connection may take to be made, and a statement of background work to be answered."""
+
+GONE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.IdleSessionTimeoutError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""What is raised when the database cannot be reached, went away in the middle, did not answer in time (a
+`TimeoutError` is an OSError) or is not ours to write any more. `tests/faults/test_cut_conversations.py` cuts
+conversations at every byte to find them; a lint keeps other modules from lists of their own."""
+
+TROUBLE = (*GONE, asyncpg.PostgresError)
+"""Whatever the database may answer with: for work that is left for the next time."""
+
+RETRIED = (*GONE, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
+"""What says nothing about the statement itself: it is tried again as it is."""
+
+
+def literal(values: Iterable[object]) -> str:
+    """An array of plain values (ids, numbers, booleans, instants, None) as PostgreSQL's text for it.
+
+    For `$1::text::uuid[]` and the like on hot statements: the driver looks twice at every element of an
+    array to find out whether it is an array itself; this is one join. Not for text, which needs quotes.
+    """
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+BY_KEY = {
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+"""For connections whose statements all go from keys to rows. A plan that was made while the tables were
+small, and is kept, would read all of them for ever after: until their first analysis at least. And there is
+one plan for each statement, so none is made again for other values: that costs more than running it."""
+
+
+async def open_pool(
+    url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
+) -> BoundedPool:
+    """A pool of at most `most` connections, each with the house's time-outs. `by_key`: rows are always
+    looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
+    `STATEMENT_SECONDS`."""
+    pool = BoundedPool(
+        url,
+        min_size=1,
+        max_size=most,
+        max_queries=1_000_000_000,
+        max_inactive_connection_lifetime=300,
+        loop=None,
+        record_class=asyncpg.Record,
+        connection_class=Stateless,
+        statement_cache_size=STATEMENT_CACHE,
+        timeout=CONNECT_SECONDS,
+        command_timeout=STATEMENT_SECONDS,
+        server_settings={
+            "application_name": application,
+            "lock_timeout": str(LOCK_TIMEOUT_MS),
+            "idle_in_transaction_session_timeout": str(SILENCE_MS),
+            "timezone": "UTC",
+            "jit": "off",
+            **(BY_KEY if by_key else {}),
+        },
+    )
+    return await pool
+
+
+async def open_connection(url: str, *, application: str) -> asyncpg.Connection:
+    """A connection of its own, outside of any pool."""
+    return await asyncpg.connect(
+        url,
+        connection_class=Stateless,
+        timeout=CONNECT_SECONDS,
+        command_timeout=STATEMENT_SECONDS,
+        server_settings={"application_name": application},
+    )
+
+
+@asynccontextmanager
+async def transaction(source: Source) -> AsyncIterator[Connection]:
+    """A connection inside a transaction: committed on leaving, rolled back on an exception."""
+    if isinstance(source, asyncpg.Pool):
+        async with source.acquire() as conn:
+            try:
+                async with conn.transaction():
+                    yield conn
+            except BaseException:
+                _afterwards(conn).clear()
+                raise
+            for call in _taken(conn):
+                call()
+    else:
+        async with source.transaction():
+            yield source
+
+
+def after_commit(conn: Connection, call: Callable[[], None]) -> None:
+    """Call this, once, when the transaction of this connection is committed; never when it is rolled back.
+
+    For wake-ups and what is remembered only: a process that dies between the commit and the call has not
+    made it.
+    """
+    _afterwards(conn)[call] = None
+
+
+def _afterwards(conn: Connection) -> dict[Callable[[], None], None]:
+    # Not by isinstance: to that question asyncpg's connections answer yes for every class of theirs.
+    found: dict[Callable[[], None], None] = getattr(getattr(conn, "_con", conn), "afterwards", {})
+    return found
+
+
+def _taken(conn: Connection) -> list[Callable[[], None]]:
+    calls = _afterwards(conn)
+    taken = list(calls)
+    calls.clear()
+    return taken
+
+
+class TeamDb:
+    """Statements of one team. `$1` is always the team; the caller's arguments start at `$2`."""
+
+    __slots__ = ("_source", "team_id")
+
+    def __init__(self, source: Source, team_id: UUID) -> None:
+        self._source = source
+        self.team_id = team_id
+
+    @property
+    def source(self) -> Source:
+        """The pool or connection underneath, for parts that take a connection (timeline, accept)."""
+        return self._source
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the transaction that this view is in."""
+        if isinstance(self._source, asyncpg.Pool):
+            raise RuntimeError("this needs a transaction")
+        return self._source
+
+    async def one(self, kind: Callable[..., T], sql: str, *args: Any) -> T | None:
+        """The first row as `kind(**columns)`, or None."""
+        row = await self._source.fetchrow(sql, self.team_id, *args)
+        return None if row is None else kind(**row)
+
+    async def all(self, kind: Callable[..., T], sql: str, *args: Any) -> list[T]:
+        """Every row as `kind(**columns)`."""
+        return [kind(**row) for row in await self._source.fetch(sql, self.team_id, *args)]
+
+    async def value(self, sql: str, *args: Any) -> Any:
+        """The first column of the first row, or None."""
+        return await self._source.fetchval(sql, self.team_id, *args)
+
+    async def values(self, sql: str, *args: Any) -> Sequence[Any]:
+        """The first column of every row."""
+        return [row[0] for row in await self._source.fetch(sql, self.team_id, *args)]
+
+    async def run(self, sql: str, *args: Any) -> int:
+        """How many rows the statement changed."""
+        status: str = await self._source.execute(sql, self.team_id, *args)
+        return int(status.rsplit(" ", 1)[-1])
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[TeamDb]:
+        """The same team inside one transaction."""
+        async with transaction(self._source) as conn:
+            yield TeamDb(conn, self.team_id)

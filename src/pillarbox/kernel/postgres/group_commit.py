@@ -1,0 +1,204 @@
+"""Group commit: callers that arrive while a commit is in flight share the next one (design 2.6).
+
+There is no timer unless one is asked for: the flush in flight is the window. Each caller gets its own
+answer after the commit
+that holds its row. When a flush fails for a reason that one item may have caused, the batch is cut in
+half and both halves are tried, so one bad row never fails its neighbours.
+
+A caller with a time limit (`time_limit`) waits no longer than that: what has not begun then is taken out
+again, and of what is being committed it is not known what will become.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from pillarbox.kernel.observability.metrics import SECONDS, SIZES, Histogram
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.postgres.time_limit import Sweep, unlimited
+from pillarbox.kernel.wire import problems
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+COMMIT_SECONDS = Histogram(
+    "pillarbox_commit_seconds", "How long group commits took, by what they commit.", SECONDS, ("kind",)
+)
+COMMIT_ITEMS = Histogram(
+    "pillarbox_commit_items", "How many callers shared a group commit.", SIZES, ("kind",)
+)
+
+NEVER = float("inf")
+
+Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
+
+
+class _Waiting(NamedTuple, Generic[Item, Result]):
+    """An item, and who waits for its answer until `overdue`."""
+
+    item: Item
+    weight: int
+    answer: asyncio.Future[Result]
+    overdue: float
+
+
+class GroupCommit(Generic[Item, Result]):
+    """Gathers items and hands them to `flush`, which commits them together.
+
+    `flush` returns one result per item, in order; an exception among the results is raised to the
+    caller of that item alone. An exception raised by `flush` means that nothing was committed.
+    `shared` names the exceptions that no item can have caused (the database is gone): they are
+    given to every caller at once, without cutting the batch.
+
+    `kind` is the label of its figures. Where nobody waits for the answers a flush may `linger` for so many
+    seconds, so that more share it; with one flusher only.
+
+    At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes
+    run at once, and beyond `most_waiting` of waiting weight callers are refused with 503.
+    """
+
+    def __init__(
+        self,
+        flush: Flush[Item, Result],
+        *,
+        kind: str = "other",
+        weigh: Callable[[Item], int] = lambda _: 1,
+        most_items: int = 500,
+        most_weight: int = 8 * 1024 * 1024,
+        most_waiting: int = 256 * 1024 * 1024,
+        flushers: int = 2,
+        linger: float = 0.0,
+        shared: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._flush = flush
+        self._labels = (kind,)
+        self._weigh = weigh
+        self._most_items = most_items
+        self._most_weight = most_weight
+        self._most_waiting = most_waiting
+        self._flushers = flushers
+        self._linger = linger
+        self._shared = shared
+        self._waiting: deque[_Waiting[Item, Result]] = deque()
+        self._committing: list[Sequence[_Waiting[Item, Result]]] = []
+        self._sweep = Sweep(self._answer_overdue)
+        self._weight = 0
+        self._running: set[asyncio.Task[None]] = set()
+        self._active = 0
+
+    @property
+    def weight(self) -> int:
+        """The weight that waits or is being flushed."""
+        return self._weight
+
+    async def submit(self, item: Item) -> Result:
+        """Return when `item` is committed; raise what befell it, `DatabaseGone` where it was not committed in
+        time and will not be, `OutcomeUnknown` where it may still be."""
+        weight = self._weigh(item)
+        if self._weight and self._weight + weight > self._most_waiting:
+            raise problems.Overloaded("The service is busy right now. Try again later.")
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        limit = time_limit.current()
+        now = time.monotonic()
+        overdue = NEVER if limit is None else now + limit.left
+        self._waiting.append(_Waiting(item, weight, answer, overdue))
+        self._weight += weight
+        if limit is not None:
+            self._sweep.arm()
+        if self._active < self._flushers:
+            self._active += 1
+            task = asyncio.create_task(self._run(), context=unlimited())
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        try:
+            return await answer
+        finally:
+            if limit is not None:
+                limit.left -= time.monotonic() - now
+
+    async def drain(self) -> None:
+        """Return when nothing waits and no flush is in flight."""
+        while self._running:
+            await asyncio.wait(tuple(self._running))
+
+    async def _run(self) -> None:
+        try:
+            # One turn of the loop lets everything that is ready to arrive join this flush.
+            await asyncio.sleep(0)
+            while self._waiting:
+                if self._linger and len(self._waiting) < self._most_items:
+                    await asyncio.sleep(self._linger)
+                if not self._waiting:
+                    break
+                batch = self._gather()
+                self._committing.append(batch)
+                try:
+                    await self._commit([(one.item, one.answer) for one in batch])
+                finally:
+                    self._committing.remove(batch)
+                    self._weight -= sum([one.weight for one in batch])
+        finally:
+            # Counted down in the same breath as the last look at what waits: whoever comes after that
+            # look starts a flusher of its own.
+            self._active -= 1
+
+    def _gather(self) -> list[_Waiting[Item, Result]]:
+        batch = [self._waiting.popleft()]
+        total = batch[0].weight
+        while self._waiting and len(batch) < self._most_items:
+            if total + self._waiting[0].weight > self._most_weight:
+                break
+            batch.append(self._waiting.popleft())
+            total += batch[-1].weight
+        return batch
+
+    def _answer_overdue(self) -> bool:
+        """Answer those whose time is over; whether there is anybody left to look after."""
+        now = time.monotonic()
+        overdue = [one for one in self._waiting if one.overdue <= now]
+        if overdue:
+            self._waiting = deque([one for one in self._waiting if one.overdue > now])
+        for one in overdue:
+            self._weight -= one.weight
+            _fail(one.answer, problems.DatabaseGone())
+        for batch in self._committing:
+            for one in batch:
+                if one.overdue <= now:
+                    _fail(one.answer, problems.OutcomeUnknown())
+        return bool(self._waiting or self._committing)
+
+    async def _commit(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
+        started = time.perf_counter()
+        try:
+            results = await self._flush([item for item, _ in batch])
+        except self._shared as gone:
+            for _, answer in batch:
+                _fail(answer, gone)
+        except asyncio.CancelledError:
+            for _, answer in batch:
+                answer.cancel()
+            raise
+        except Exception as failure:
+            if len(batch) == 1:
+                _fail(batch[0][1], failure)
+                return
+            half = len(batch) // 2
+            await self._commit(batch[:half])
+            await self._commit(batch[half:])
+        else:
+            COMMIT_SECONDS.observe(time.perf_counter() - started, self._labels)
+            COMMIT_ITEMS.observe(len(batch), self._labels)
+            for (_, answer), result in zip(batch, results, strict=True):
+                if isinstance(result, BaseException):
+                    _fail(answer, result)
+                elif not answer.done():
+                    answer.set_result(result)
+
+
+def _fail(answer: asyncio.Future[Result], failure: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(failure)

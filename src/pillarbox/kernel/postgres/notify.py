@@ -1,0 +1,89 @@
+"""Telling other processes that there is work (design 2.5): coalesced NOTIFY after the commit, never in it.
+
+A lost notification costs a second: every engine looks at its queue that often anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE, open_connection
+from pillarbox.kernel.postgres.time_limit import unlimited
+
+log = get("wakeup")
+
+COALESCE_SECONDS = 0.02
+RECONNECT_SECONDS = 2.0
+
+
+class Notifier:
+    """Rings for every process that listens on `channel`: at once, and then at most once in 20 ms."""
+
+    def __init__(self, pool: asyncpg.Pool, channel: str) -> None:
+        self._pool = pool
+        self._channel = channel
+        self._ringing: asyncio.Task[None] | None = None
+        self._wanted = False
+
+    def ring(self) -> None:
+        """Say that something was committed."""
+        self._wanted = True
+        if self._ringing is None or self._ringing.done():
+            self._ringing = asyncio.create_task(self._ring(), context=unlimited())
+
+    async def _ring(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            await self._notify()
+            await asyncio.sleep(COALESCE_SECONDS)
+
+    async def _notify(self) -> None:
+        try:
+            await self._pool.execute("SELECT pg_notify($1, '')", self._channel)
+        except TROUBLE as trouble:
+            log.info("wakeup.not_sent", channel=self._channel, trouble=type(trouble).__name__)
+
+
+class Listener:
+    """Calls `heard` for every notification on `channel`; keeps a connection of its own for it."""
+
+    def __init__(self, url: str, channel: str, heard: Callable[[], None]) -> None:
+        self._url = url
+        self._channel = channel
+        self._heard = heard
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._forever())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _forever(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except TROUBLE as trouble:
+                log.info("wakeup.lost", channel=self._channel, trouble=type(trouble).__name__)
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _listen(self) -> None:
+        conn = await open_connection(self._url, application="pillarbox-ear")
+        lost = asyncio.Event()
+        try:
+            conn.add_termination_listener(lambda _: lost.set())
+            await conn.add_listener(self._channel, self._on_notify)
+            self._heard()
+            await lost.wait()
+        finally:
+            conn.terminate()
+
+    def _on_notify(self, *_: Any) -> None:
+        self._heard()

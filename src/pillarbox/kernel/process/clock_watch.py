@@ -1,0 +1,117 @@
+"""Whether somebody sets the machine's clock while we run.
+
+Wall time and boot time pass side by side; where their difference changes by more than `TOLERATED` between
+two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not notice, but
+what is due at an instant of wall time was written by the clock of that moment. So each jump is counted,
+logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, `mends` correct
+what the clock that was ahead has dated. One process of a host does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import Counter
+from pillarbox.kernel.postgres.database import TROUBLE, Source
+
+log = get("clock")
+
+LOOK_SECONDS: Final = 1.0
+TOLERATED: Final = 2.0
+"""Seconds; a clock that is only slewed moves by less than a thousandth of that between two looks."""
+
+TORN: Final = 0.5
+"""Seconds that reading both clocks may take; a reading that was interrupted for longer says nothing."""
+
+MOST_KEPT: Final = 100
+
+JUMPS = Counter(
+    "pillarbox_clock_jumps_total",
+    "How often the machine's clock was set by more than two seconds, by direction.",
+    ("direction",),
+)
+
+# Of the installation; the oldest go as new ones come.
+KEEP = """
+    WITH kept AS (
+        INSERT INTO clock_jumps (id, at, seconds)
+        SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::double precision[])
+    )
+    DELETE FROM clock_jumps WHERE id IN (SELECT id FROM clock_jumps ORDER BY kept_at DESC OFFSET $4)
+"""
+
+Mend = Callable[[datetime], Awaitable[int]]
+"""Corrects what is dated after this instant; returns how many rows those were."""
+
+
+class Jump(NamedTuple):
+    """The clock was set by so many seconds; `at` is what it said afterwards."""
+
+    at: datetime
+    seconds: float
+
+
+class ClockWatch:
+    """Compares the two clocks again and again."""
+
+    def __init__(self, source: Source, clock: Clock, ids: Ids, mends: Sequence[Mend] = ()) -> None:
+        self._source = source
+        self._clock = clock
+        self._ids = ids
+        self._mends = mends
+        self._reading = (clock.now(), clock.boottime())
+        self._unkept: list[Jump] = []
+        self._unmended: list[Mend] = []
+
+    async def look(self) -> Jump | None:
+        """The jump since the last look, if there was one. What it asks of the database is asked again at the
+        next look where it does not answer."""
+        jump = self._jump()
+        if jump is not None:
+            direction = "forward" if jump.seconds > 0 else "back"
+            JUMPS.add(labels=(direction,))
+            log.warning("clock.jumped", seconds=round(jump.seconds, 3), direction=direction)
+            self._unkept = [*self._unkept, jump][-MOST_KEPT:]
+            if jump.seconds < 0:
+                self._unmended = list(self._mends)
+        if self._unkept and await self._is_done(self._keep()):
+            self._unkept = []
+        self._unmended = [mend for mend in self._unmended if not await self._is_done(self._mend(mend))]
+        return jump
+
+    async def run(self) -> None:
+        """Look once a second."""
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            await self.look()
+
+    def _jump(self) -> Jump | None:
+        before = self._clock.boottime()
+        now, boottime = self._clock.now(), self._clock.boottime()
+        if boottime - before > TORN:
+            return None
+        (then, since), self._reading = self._reading, (now, boottime)
+        seconds = (now - then).total_seconds() - (boottime - since)
+        return Jump(now, seconds) if abs(seconds) > TOLERATED else None
+
+    async def _keep(self) -> None:
+        rows = [(self._ids.new(), *jump) for jump in self._unkept]
+        await self._source.execute(KEEP, *zip(*rows, strict=True), MOST_KEPT - len(rows))
+
+    async def _mend(self, mend: Mend) -> None:
+        mended = await mend(self._clock.now() + timedelta(seconds=TOLERATED))
+        if mended:
+            log.warning("clock.mended", rows=mended)
+
+    async def _is_done(self, work: Awaitable[None]) -> bool:
+        try:
+            await work
+        except TROUBLE as trouble:
+            log.warning("clock.not_written", trouble=repr(trouble)[:200])
+            return False
+        return True

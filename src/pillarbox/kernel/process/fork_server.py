@@ -1,0 +1,94 @@
+"""The supervisor's side of the nursery, the process that forks the workers (`pillarbox.fork_server`).
+
+It is there from the start on and loads the program while the database starts. One that dies is started again;
+the workers that it forked are children of the supervisor and live on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+from collections.abc import Sequence
+
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.process.children import adopt_orphans, ended
+from pillarbox.kernel.process.fork_server_channel import ForkServerProcess, started
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 10.0
+STEADY_AFTER = 30.0
+
+logger = log.get("supervisor")
+
+
+class ForkServer:
+    """Workers are asked for here. Must be made on the main thread: the kernel ties children to it.
+
+    `first` is a process that was started before.
+    """
+
+    def __init__(self, factory: str, first: ForkServerProcess | None = None) -> None:
+        adopt_orphans()
+        self._factory = factory
+        self._held: ForkServerProcess | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._pause = FIRST_PAUSE
+        if first is not None:
+            self._hold(first)
+
+    @property
+    def pid(self) -> int | None:
+        return self._held.process.pid if self._held else None
+
+    def ask(self, request: bytes, descriptors: Sequence[int]) -> None:
+        """Have a worker forked that gets these descriptors, the first of them its channel. OSError where
+        nobody can be asked; a worker that never comes to be lets its channel end."""
+        self.begin()
+        assert self._held is not None
+        socket.send_fds(self._held.channel, [request], descriptors)
+
+    def begin(self) -> None:
+        """Start the process unless it lives."""
+        if self._is_over:
+            raise BrokenPipeError("there are no more workers")
+        if self._held is None or self._held.process.poll() is not None:
+            self._hold(started(self._factory))
+
+    def _hold(self, held: ForkServerProcess) -> None:
+        if self._held is not None:
+            self._held.channel.close()
+        self._held = held
+        self._watching = asyncio.get_running_loop().create_task(self._watch(held.process))
+
+    async def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Start another one when this one died."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        status = await ended(process)
+        if self._is_over:
+            return
+        lived = loop.time() - started
+        logger.error("nursery.died", nursery=process.pid, status=status, seconds=round(lived, 1))
+        self._pause = FIRST_PAUSE if lived >= STEADY_AFTER else min(self._pause * 2, LONGEST_PAUSE)
+        await asyncio.sleep(self._pause)
+        with contextlib.suppress(OSError):
+            self.begin()
+
+    def kill(self) -> None:
+        """No more workers; one that was asked for and is not there yet never comes."""
+        self._is_over = True
+        if self._held is not None:
+            self._held.channel.close()
+            if self._held.process.poll() is None:
+                self._held.process.kill()
+
+    async def end(self) -> None:
+        """The same, and return when the process is gone."""
+        self.kill()
+        if self._held is not None:
+            await ended(self._held.process)
+        if self._watching is not None:
+            self._watching.cancel()

@@ -1,0 +1,34 @@
+"""Long work beside the event loop, in two threads for all of a process.
+
+A thread helps the loop only where the work lets other threads run: pure Python does every five milliseconds,
+a call of a C library does when it returns. So what goes on here takes its input in pieces. The threads are
+few because each one that computes makes the loop wait for its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+THREADS: Final = 2
+IN_PLACE: Final = 32 * 1024
+"""Octets that the loop reads by itself."""
+
+_threads = ThreadPoolExecutor(THREADS, "pillarbox-aside")
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `work` returns, computed in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: work(*args, **kwargs))
+
+
+async def in_thread_if_large(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The same, in place where the input has few octets."""
+    if size <= IN_PLACE:
+        return work(*args, **kwargs)
+    return await in_thread(work, *args, **kwargs)

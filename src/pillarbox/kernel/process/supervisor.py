@@ -1,0 +1,363 @@
+"""`pillarbox serve`: one supervisor, its database, its workers.
+
+In order: lock the data folder, bind the doors, start the workers, which load the program meanwhile, start the
+embedded PostgreSQL unless a database was named, migrate, make the first team, let the workers open, print the
+`ready` line. The first SIGTERM or SIGINT drains:
+workers finish what is on the wire, then the database stops, and the exit status is 0. A second signal ends
+everything at once. Whatever dies, nothing is orphaned: the database and the workers end with the
+supervisor.
+
+Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
+else goes to the log on standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bind, bound_at, submission_names
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
+from pillarbox.kernel.observability.metrics import MetricsFile
+from pillarbox.kernel.postgres.database import TROUBLE, Connection
+from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
+from pillarbox.kernel.postgres.migrations import MigrationError, migrate
+from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
+from pillarbox.kernel.postgres.programs import ProgramsError
+from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.process.children import reap_orphans
+from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
+from pillarbox.kernel.process.secrets_channel import SecretsChannel
+from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
+from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
+from pillarbox.kernel.settings.settings import ConfigError, Settings, load_or_create_key_ring_text
+from pillarbox.kernel.settings.table import SETTINGS
+from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.observability.prometheus import PrometheusServer
+
+DRAIN_SECONDS = 30.0
+DATABASE_WAIT = 30.0
+DATABASE_PAUSE = 0.5
+CONNECTIONS_PER_PROCESS = 32
+FIGURES_FOLDER = "figures"
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
+
+FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
+"""Makes the first team if there is none; the API key to print once, or None."""
+
+SECRET_SETTINGS = frozenset(setting.name for setting in SETTINGS if setting.secret)
+
+SENTENCES = (
+    ConfigError,
+    ListenError,
+    EmbeddedError,
+    FolderError,
+    MigrationError,
+    ProgramsError,
+    StartError,
+)
+"""What stops a start with one sentence for the operator."""
+
+WRONG_ACCESS = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+)
+
+logger = log.get("supervisor")
+
+
+def serve(
+    settings: Settings,
+    first_team: FirstTeam,
+    *,
+    factory: str = FACTORY,
+    nursery: ForkServerProcess | None = None,
+) -> int:
+    """Run until a signal; the exit status. A nursery that was started for this factory is used."""
+    os.umask(0o077)
+    log.configure(settings.log)
+    try:
+        with locked(settings.data):
+            return asyncio.run(Supervisor(settings, first_team, factory, nursery).run())
+    except SENTENCES as problem:
+        print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
+        return 1
+
+
+class Supervisor:
+    """The parent of the workers and of the embedded database."""
+
+    def __init__(
+        self, settings: Settings, first_team: FirstTeam, factory: str, nursery: ForkServerProcess | None
+    ) -> None:
+        self._settings = settings
+        self._first_team = first_team
+        self._factory = factory
+        self._nursery = nursery
+        self._doors: dict[str, socket.socket] = {}
+        self._postgres: EmbeddedPostgres | None = None
+        self._keeping_postgres: asyncio.Task[None] | None = None
+        self._figures: PrometheusServer | None = None
+        self._workers: Workers | None = None
+        self._secrets_door: SecretsChannel | None = None
+        self._stop = asyncio.Event()
+        self._token = secrets.token_urlsafe(24)
+
+    async def run(self) -> int:
+        """Open, wait for a signal, close; the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled, number)
+        watchdog = LoopWatchdog("supervisor")
+        counting = None
+        try:
+            await self._unless_stopped(self._open())
+            watchdog.start()
+            if self._figures:
+                counting = asyncio.create_task(MetricsFile(self._figures.folder, SystemClock()).keep())
+            await self._stop.wait()
+        finally:
+            watchdog.stop()
+            if counting:
+                counting.cancel()
+            await self._close()
+        return 0
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if self._stop.is_set():
+            self._abandon(number)
+        logger.info("supervisor.stopping", signal=number.name)
+        self._stop.set()
+
+    def _abandon(self, number: signal.Signals) -> None:
+        """Leave at once. What was committed stays; leases end by time."""
+        if self._workers:
+            self._workers.send(signal.SIGKILL)
+        if self._postgres:
+            self._postgres.kill()
+        os._exit(128 + number)
+
+    async def _unless_stopped(self, opening: Awaitable[None]) -> None:
+        """Await `opening`, but drop it when a signal comes first."""
+        task = asyncio.ensure_future(opening)
+        stopped = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            stopped.cancel()
+        else:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def _open(self) -> None:
+        self._bind_doors()
+        hand_over = self._begin_workers()
+        url = await self._open_database()
+        ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
+        self._settings = self._settings.replacing(database_url=url, secret_key=ring)
+        await self._prepare_database(url)
+        self._secrets_door = SecretsChannel(self._settings.data, self._secrets())
+        await self._secrets_door.open()
+        write_note(self._settings.data, self._note())
+        await self._workers_ready(replace(hand_over, settings=self._settings))
+        self._announce()
+
+    def _bind_doors(self) -> None:
+        """Take the ports before anything slow begins, so that a taken port is known at once."""
+        if Role.API in self._settings.roles:
+            self._settings = self._settings.replacing(http=str(self._bind(HTTP, self._settings.http)))
+        if Role.SMTP in self._settings.roles:
+            self._bind_smtp()
+        if self._settings.metrics is not None:
+            from pillarbox.kernel.observability.prometheus import PrometheusServer
+
+            self._figures = PrometheusServer(
+                self._settings.metrics, self._settings.data / RUN_FOLDER / FIGURES_FOLDER
+            )
+
+    def _bind_smtp(self) -> None:
+        settings = self._settings
+        if settings.smtp is not None:
+            self._settings = self._settings.replacing(smtp=str(self._bind(SMTP, settings.smtp)))
+        if settings.submission:
+            names = submission_names(settings.submission)
+            bound = [
+                str(replace(door, at=self._bind(name, door.at)))
+                for name, door in zip(names, settings.submission, strict=True)
+            ]
+            self._settings = self._settings.replacing(submission=",".join(bound))
+        if settings.lmtp is not None:
+            self._settings = self._settings.replacing(lmtp=str(self._bind(LMTP, settings.lmtp)))
+
+    def _bind(self, name: str, asked: HostPort) -> HostPort:
+        door = self._doors[name] = bind(name, asked)
+        return bound_at(door, asked)
+
+    async def _open_database(self) -> str:
+        if self._settings.database_url is not None:
+            return self._settings.database_url
+        postgres_log = log.get("postgres")
+        self._postgres = EmbeddedPostgres(
+            self._settings.data / POSTGRES_FOLDER,
+            bin_dir=self._settings.pg_bin,
+            connections=max(CONNECTIONS, self._settings.processes * CONNECTIONS_PER_PROCESS),
+            on_line=lambda line: postgres_log.info("postgres", line=line),
+        )
+        await self._postgres.start()
+        self._keeping_postgres = asyncio.create_task(self._keep_postgres(self._postgres))
+        return self._postgres.url()
+
+    async def _keep_postgres(self, postgres: EmbeddedPostgres) -> None:
+        """Start the database again after a crash, as often as it takes."""
+        pause = FIRST_PAUSE
+        while True:
+            logger.error("postgres.died", status=await postgres.exited())
+            await asyncio.sleep(pause)
+            try:
+                await postgres.start()
+                # The sessions of a server that was killed came to us.
+                reap_orphans([postgres.pid or 0, *(self._workers.pids if self._workers else ())])
+                logger.info("postgres.restarted", postgres=postgres.pid)
+                pause = FIRST_PAUSE
+            except (EmbeddedError, ProgramsError, OSError) as problem:
+                logger.error("postgres.restart_failed", reason=str(problem))
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _prepare_database(self, url: str) -> None:
+        """Migrations and the first team; the key is printed as soon as it exists."""
+        conn = await connect_patiently(url)
+        try:
+            for version in await migrate(conn, known_migrations()):
+                logger.info("schema.migrated", version=version)
+            async with conn.transaction():
+                key = await self._first_team(conn, self._settings)
+        finally:
+            await conn.close()
+        if key is not None and self._settings.initial_api_key is None:
+            say(f"api key {key} (shown only now; keep it)")
+
+    def _begin_workers(self) -> HandOver:
+        hand_over = HandOver(
+            settings=self._settings,
+            factory=self._factory,
+            doors={name: door.fileno() for name, door in self._doors.items()},
+            shared_memory=shared_memory.create(),
+            capture_token=self._token,
+            figures=self._figures.folder if self._figures else None,
+        )
+        forget = self._figures.forget if self._figures else lambda pid: None
+        self._workers = Workers(hand_over, forget, self._nursery)
+        return hand_over
+
+    async def _workers_ready(self, hand_over: HandOver) -> None:
+        assert self._workers is not None
+        await self._workers.start(hand_over)
+
+    def _announce(self) -> None:
+        """What standard output gets once all doors are open; the ready line is the last one."""
+        if link := self._capture_link():
+            say(f"capture {link}")
+        settings, doors = self._settings, self._doors
+        open_doors = [f"http={settings.http}"] if HTTP in doors else []
+        if SMTP in doors:
+            open_doors.append(f"smtp={settings.smtp}")
+        if settings.submission and Role.SMTP in settings.roles:
+            open_doors.append(f"submission={','.join(map(str, settings.submission))}")
+        if LMTP in doors:
+            open_doors.append(f"lmtp={settings.lmtp}")
+        if self._figures:
+            open_doors.append(f"metrics={self._figures.at}")
+        say(" ".join(["ready", *open_doors]))
+
+    def _capture_link(self) -> str | None:
+        """Where a browser on this machine reads captured mail; the token is new at every start."""
+        if self._settings.route.kind is not RouteKind.CAPTURE or "http" not in self._doors:
+            return None
+        return f"{local_url(self._settings)}/capture?token={self._token}"
+
+    def _note(self) -> dict[str, object]:
+        """What a file may say; the rest is told by the door for secrets."""
+        return {
+            "pid": os.getpid(),
+            "database_url": self._postgres.url() if self._postgres else None,
+            "http": local_url(self._settings) if "http" in self._doors else None,
+            "public_url": self._settings.public_url,
+            "doors": list(self._doors),
+            "settings": {n: text for n, text in self._settings.given.items() if n not in SECRET_SETTINGS},
+        }
+
+    def _secrets(self) -> dict[str, object]:
+        given = self._settings.given
+        return {"settings": {n: given[n] for n in SECRET_SETTINGS - {"initial_api_key"} if n in given}}
+
+    async def _close(self) -> None:
+        """The doors, then the workers, then the database they need."""
+        # While we held them, callers whom no worker takes any more would wait for nobody.
+        for door in self._doors.values():
+            door.close()
+        if self._workers:
+            await self._workers.stop(DRAIN_SECONDS)
+        if self._secrets_door:
+            self._secrets_door.close()
+        if self._keeping_postgres:
+            self._keeping_postgres.cancel()
+        if self._postgres:
+            await self._postgres.stop()
+        if self._figures:
+            self._figures.close()
+        logger.info("supervisor.stopped")
+
+
+async def connect_patiently(url: str) -> asyncpg.Connection:
+    """A connection; a database that is not up yet is waited for, a wrong name or password is not."""
+    deadline = asyncio.get_running_loop().time() + DATABASE_WAIT
+    while True:
+        try:
+            return await asyncpg.connect(
+                url, timeout=10, server_settings={"application_name": "pillarbox supervisor"}
+            )
+        except WRONG_ACCESS as error:
+            raise StartError(f"The database refuses the connection: {error}.") from None
+        except (ValueError, asyncpg.InterfaceError) as error:
+            raise StartError(f"The database URL cannot be used: {error}.") from None
+        except TROUBLE as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise StartError(
+                    f"The database cannot be reached: {error or type(error).__name__}."
+                ) from None
+            logger.warning("database.waiting", reason=str(error) or type(error).__name__)
+        await asyncio.sleep(DATABASE_PAUSE)
+
+
+def local_url(settings: Settings) -> str:
+    """Where this machine itself reaches the HTTP door."""
+    scheme = "https" if settings.tls_cert else "http"
+    host = "127.0.0.1" if settings.http.host in WILDCARDS else settings.http.host
+    return f"{scheme}://{HostPort(host, settings.http.port)}"
+
+
+def say(line: str) -> None:
+    """One line on standard output, at once; nobody needs to listen."""
+    with contextlib.suppress(BrokenPipeError):
+        print(line, flush=True)
+
+
+def postgres_folder(settings: Settings) -> Path:
+    """Where the embedded database of these settings lives."""
+    return settings.data / POSTGRES_FOLDER

@@ -1,0 +1,222 @@
+"""The supervisor's side of its worker processes: start, watch, restart with back-off, stop.
+
+The nursery forks them. A worker gets all it needs over a socket pair (settings hold secrets, and arguments
+and environments can be read by others). The same pair carries its number and its `ready` back, and its end
+tells the worker that the supervisor is gone. Loading the program takes longest, so the processes are asked
+for before the database runs, and wait for what they are given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.children import Adopted, ended
+from pillarbox.kernel.process.fork_server import ForkServer
+from pillarbox.kernel.process.fork_server_channel import ForkServerProcess
+from pillarbox.kernel.settings.settings import Settings
+
+BIRTH = 32
+"""More octets than a process number and its line end have."""
+
+READY = b"ready\n"
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 10.0
+STEADY_AFTER = 30.0
+MOST_FAILED_STARTS = 3
+
+logger = log.get("supervisor")
+
+
+class StartError(Exception):
+    """The workers do not come up; the message is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What every worker is given."""
+
+    settings: Settings
+    factory: str
+    doors: Mapping[str, int]
+    shared_memory: int
+    capture_token: str
+    figures: Path | None
+
+    def message(self, index: int) -> bytes:
+        """One line of JSON for the worker with that index."""
+        content = {
+            "settings": dict(self.settings.given),
+            "capture_token": self.capture_token,
+            "figures": None if self.figures is None else str(self.figures),
+            "index": index,
+            "count": self.settings.processes,
+        }
+        return json.dumps(content).encode() + b"\n"
+
+    def request(self, *, replaces: bool) -> bytes:
+        """What the nursery is asked for: the doors of a worker, and the faults that befall it."""
+        fault = os.environ.get(faults.VARIABLE, "")
+        if replaces and fault:
+            fault = faults.for_replacements(fault)
+        return json.dumps({"doors": list(self.doors), "fault": fault}).encode()
+
+    @property
+    def descriptors(self) -> list[int]:
+        """What the nursery passes on, in the order that it expects."""
+        return [self.shared_memory, *self.doors.values()]
+
+
+class Worker:
+    """One place in the row of workers, held by one process after the other."""
+
+    def __init__(
+        self, index: int, hand_over: HandOver, nursery: ForkServer, on_exit: Callable[[int], None]
+    ) -> None:
+        self._index = index
+        self._hand_over = hand_over
+        self._nursery = nursery
+        self._is_final = asyncio.Event()
+        self._on_exit = on_exit
+        self._process: Adopted | None = None
+        self._last_signal: signal.Signals | None = None
+        self.ready = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def give(self, hand_over: HandOver) -> None:
+        """What the process of this place is waiting for, now and after each restart."""
+        self._hand_over = hand_over
+        self._is_final.set()
+
+    async def keep(self) -> None:
+        """Keep a process in this place until `stop`; StartError if none ever gets ready."""
+        pause, failed_starts = FIRST_PAUSE, 0
+        while not self._last_signal:
+            started = asyncio.get_running_loop().time()
+            status = await self._attempt()
+            if self._last_signal:
+                return
+            lived = asyncio.get_running_loop().time() - started
+            logger.error(
+                "worker.died", index=self._index, worker=self.pid, status=status, seconds=round(lived, 1)
+            )
+            failed_starts += 1
+            if not self.ready.is_set() and failed_starts >= MOST_FAILED_STARTS:
+                raise StartError("The worker processes do not start; the log says why.")
+            if lived >= STEADY_AFTER:
+                pause = FIRST_PAUSE
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _attempt(self) -> int | None:
+        """The exit status of one process; None when the system could not even start it."""
+        try:
+            return await self._run_one()
+        except OSError as problem:
+            logger.error("worker.not_started", index=self._index, reason=str(problem))
+            return None
+
+    async def _run_one(self) -> int:
+        """One process from its start to its end; its exit status."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with ours:
+            with theirs:
+                request = self._hand_over.request(replaces=self._process is not None)
+                self._nursery.ask(request, [theirs.fileno(), *self._hand_over.descriptors])
+            self._process = await born(ours)
+            if self._last_signal is not None:
+                self._process.send_signal(self._last_signal)
+            watch = asyncio.create_task(self._until_ready(ours, self._process))
+            status = await ended(self._process)
+            watch.cancel()
+        self._on_exit(self._process.pid)
+        return status
+
+    async def _until_ready(self, channel: socket.socket, process: Adopted) -> None:
+        loop = asyncio.get_running_loop()
+        await self._is_final.wait()
+        with contextlib.suppress(OSError):
+            await loop.sock_sendall(channel, self._hand_over.message(self._index))
+            if await loop.sock_recv(channel, len(READY)) == READY:
+                logger.info("worker.ready", index=self._index, worker=process.pid)
+                self.ready.set()
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the process, and start no other one after it."""
+        self._last_signal = number
+        if self._process is not None:
+            self._process.send_signal(number)
+
+
+async def born(channel: socket.socket) -> Adopted:
+    """The process at the other end, once it is there; OSError if it never will be."""
+    told = await asyncio.get_running_loop().sock_recv(channel, BIRTH)
+    if not told.endswith(b"\n"):
+        raise ChildProcessError("the nursery made no process")
+    return Adopted(int(told))
+
+
+class Workers:
+    """The row of workers. They are asked for at once, and the program is loaded; `start` lets them open."""
+
+    def __init__(
+        self, hand_over: HandOver, on_exit: Callable[[int], None], first: ForkServerProcess | None = None
+    ) -> None:
+        self._nursery = nursery = ForkServer(hand_over.factory, first)
+        with contextlib.suppress(OSError):  # the first worker will try again, and say so
+            nursery.begin()
+        count = hand_over.settings.processes
+        self._workers = [Worker(index, hand_over, nursery, on_exit) for index in range(count)]
+        self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the row, and the one that makes them."""
+        every = [self._nursery.pid, *(worker.pid for worker in self._workers)]
+        return [pid for pid in every if pid is not None]
+
+    async def start(self, hand_over: HandOver) -> None:
+        """Return when every worker is ready; StartError if one does not come up."""
+        for worker in self._workers:
+            worker.give(hand_over)
+        ready = asyncio.create_task(self._all_ready())
+        try:
+            await asyncio.wait([ready, *self._keeping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        for task in self._keeping:
+            if task.done():
+                task.result()
+
+    async def _all_ready(self) -> None:
+        for worker in self._workers:
+            await worker.ready.wait()
+
+    async def stop(self, grace: float) -> None:
+        """Ask all to finish, give them `grace` seconds, then end those that are left."""
+        await self._nursery.end()
+        self.send(signal.SIGTERM)
+        _, late = await asyncio.wait(self._keeping, timeout=grace)
+        if late:
+            logger.warning("worker.late", count=len(late))
+            self.send(signal.SIGKILL)
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal all, and start no others."""
+        self._nursery.kill()
+        for worker in self._workers:
+            worker.send(number)

@@ -1,0 +1,269 @@
+"""The settings as values: read from flags, environment and `…_FILE`, checked by the table.
+
+A flag beats the environment, the environment beats the file that `…_FILE` names, and that beats the
+default. What is unknown or wrong stops the start with one sentence that never shows a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.kinds import (
+    HostPort,
+    Network,
+    Role,
+    Route,
+    RouteKind,
+    SubmissionListener,
+    WrongValue,
+)
+from pillarbox.kernel.settings.table import KEY_RING_FILE, PREFIX, SETTINGS, Setting
+
+FILE_SUFFIX = "_FILE"
+API_KEY_VARIABLE = PREFIX + "API_KEY"
+"""No setting of the server: the key that `pillarbox send` uses."""
+
+LONGEST_SHOWN = 80
+
+
+class ConfigError(Exception):
+    """A setting is unknown or wrong; the message is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, parsed. `given` is the text of those that are not defaults (for the workers)."""
+
+    data: Path
+    database_url: str | None = field(repr=False)
+    blob_url: str | None = field(repr=False)
+    http: HostPort
+    smtp: HostPort | None
+    submission: tuple[SubmissionListener, ...]
+    lmtp: HostPort | None
+    smtp_login_needs_tls: bool
+    smtp_sessions: int
+    smtp_client_sessions: int | None
+    smtp_client_rate: int | None
+    metrics: HostPort | None
+    public_url: str
+    hostname: str
+    route: Route
+    dns: tuple[HostPort, ...]
+    remote_smtp_port: int
+    mta_sts: bool
+    allow_private: tuple[Network, ...]
+    roles: tuple[Role, ...]
+    processes: int
+    rate_limit: int
+    initial_api_key: str | None = field(repr=False)
+    initial_email: str
+    secret_key: str | None = field(repr=False)
+    log: str
+    require_verified_domain: str
+    simulator_domains: tuple[str, ...]
+    delivery_window: timedelta
+    queue_limit: int
+    tls_cert: Path | None
+    tls_key: Path | None
+    trusted_proxy: tuple[Network, ...]
+    require_user_agent: bool
+    capture_limit: int
+    email_retention_days: int
+    body_retention_days: int
+    orphan_blob_days: int
+    metrics_retention_days: int
+    log_retention_days: int
+    metrics_cache_seconds: int
+    spf_value: str
+    most_domains: int | None
+    most_webhooks: int
+    most_api_keys: int
+    receiving_ownership_proof: str
+    inbound_domain: str | None
+    inbound_require_dns: bool
+    reject_dmarc_fail: bool
+    rspamd_url: str | None
+    received_retention_days: int
+    received_storage: int
+    claim_grace: timedelta | None
+    claim_quiet: timedelta | None
+    claim_scheduled: bool
+    claim_token_prefix: str
+    webhooks_allow_http: bool
+    webhooks_allowed_ports: frozenset[int] | None
+    webhooks_retention_days: int
+    webhooks_retries: tuple[timedelta, ...]
+    reject_reserved_recipients: bool
+    pg_bin: Path | None
+    given: Mapping[str, str] = field(repr=False)
+
+    @property
+    def verified_domain_required(self) -> bool:
+        """The setting `require_verified_domain` with `auto` decided (decision 21)."""
+        if self.require_verified_domain == "auto":
+            return self.route.kind is not RouteKind.CAPTURE
+        return self.require_verified_domain == "always"
+
+    @property
+    def blobs(self) -> str:
+        """The blob store's URL."""
+        return self.blob_url or f"file:{self.data / 'blobs'}"
+
+    def replacing(self, **texts: str) -> Settings:
+        """The same settings with other texts for some: what the supervisor found out at the start."""
+        return settings_of({**self.given, **texts})
+
+
+def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a command line and an environment, or ConfigError."""
+    refuse_unknown(environment)
+    refuse_wrong_faults(environment)
+    texts: dict[str, str] = {}
+    for setting in SETTINGS:
+        text, source = text_of(setting, flags.get(setting.name), environment)
+        if text is not None:
+            texts[setting.name] = text
+            checked(setting, text, source)
+    return settings_of(texts)
+
+
+def refuse_unknown(environment: Mapping[str, str]) -> None:
+    """A misspelt variable is an error: it would be a setting that silently does nothing."""
+    known = {setting.env for setting in SETTINGS} | {faults.VARIABLE, API_KEY_VARIABLE}
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
+            raise ConfigError(f"{name} is not a setting of Pillarbox.")
+
+
+def refuse_wrong_faults(environment: Mapping[str, str]) -> None:
+    """A fault that is misspelt would be a test that silently tests nothing."""
+    if text := environment.get(faults.VARIABLE):
+        try:
+            faults.parse(text)
+        except ValueError as wrong:
+            raise ConfigError(f"{faults.VARIABLE}: {wrong}.") from None
+
+
+def text_of(setting: Setting, flag: str | None, environment: Mapping[str, str]) -> tuple[str | None, str]:
+    """The text that counts for a setting and where it came from; None when it was not given."""
+    if flag is not None:
+        return flag, setting.flag
+    if setting.env in environment:
+        return environment[setting.env], setting.env
+    variable = setting.env + FILE_SUFFIX
+    if variable in environment:
+        return content_of(variable, environment[variable]), variable
+    return None, ""
+
+
+def content_of(variable: str, path: str) -> str:
+    """What the file of a `…_FILE` variable holds, without the line end that editors add."""
+    try:
+        return Path(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{variable}: the file {shown(path)} cannot be read: {reason}.") from None
+
+
+def checked(setting: Setting, text: str, source: str) -> Any:
+    """The value of a text, or ConfigError with one sentence."""
+    try:
+        if not text or re.search(r"[\x00-\x1f\x7f]", text):
+            raise WrongValue("is empty or holds control characters")
+        return setting.parse(text)
+    except WrongValue as wrong:
+        what = "the value" if setting.secret else shown(text)
+        raise ConfigError(f"{source}: {what} {wrong}.") from None
+
+
+def shown(text: str) -> str:
+    """A value as an error may show it: quoted, escaped, not too long."""
+    return ascii(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
+
+
+def settings_of(texts: Mapping[str, str]) -> Settings:
+    """The settings of texts by name, with the defaults for the others."""
+    values: dict[str, Any] = {}
+    for setting in SETTINGS:
+        text = texts.get(setting.name, setting.default)
+        values[setting.name] = None if text is None else checked(setting, text, setting.flag)
+    if (values["tls_cert"] is None) != (values["tls_key"] is None):
+        raise ConfigError("--tls-cert and --tls-key need each other.")
+    fill_in(values)
+    return Settings(given=dict(texts), **values)
+
+
+def fill_in(values: dict[str, Any]) -> None:
+    """The defaults that are found out."""
+    values["hostname"] = values["hostname"] or system_hostname()
+    values["public_url"] = values["public_url"] or derived_url(values)
+    values["dns"] = values["dns"] or ()
+    values["processes"] = values["processes"] or len(os.sched_getaffinity(0))
+    values["log"] = values["log"] or ("text" if sys.stderr.isatty() else "json")
+    values["spf_value"] = values["spf_value"] or f"v=spf1 a:{values['hostname']} ~all"
+
+
+def system_hostname() -> str:
+    """The machine's name where it can stand in SMTP, else localhost."""
+    try:
+        return kinds.domain(socket.gethostname())
+    except WrongValue:
+        return "localhost"
+
+
+def derived_url(values: Mapping[str, Any]) -> str:
+    """Where a browser on this machine reaches the HTTP door; a wildcard address gives the host's name."""
+    at: HostPort = values["http"]
+    scheme = "https" if values["tls_cert"] else "http"
+    host = values["hostname"] if at.host in ("0.0.0.0", "::") else at.host  # noqa: S104
+    url = f"{scheme}://{HostPort(host, at.port)}"
+    default_port = {"http": ":80", "https": ":443"}[urlsplit(url).scheme]
+    return url.removesuffix(default_port)
+
+
+def load_or_create_key_ring_text(settings: Settings) -> str:
+    """The key ring's text: the setting, else the file under data, which the first start makes (0600)."""
+    if settings.secret_key is not None:
+        return settings.secret_key
+    path = settings.data / KEY_RING_FILE
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        return kinds.key_ring(text)
+    except FileNotFoundError:
+        return create_key_ring_file(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it does not hold a key ring"
+        raise ConfigError(f"The key ring file {path} cannot be read: {reason}.") from None
+
+
+def create_key_ring_file(path: Path) -> str:
+    """A new ring, on disk before anything is encrypted with it."""
+    from pillarbox.kernel.security.secrets import KeyRing
+
+    text = KeyRing.generate_text()
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
+    return text

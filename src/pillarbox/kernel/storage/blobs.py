@@ -1,0 +1,107 @@
+"""Large bytes outside the database: attachments and raw mail (design 2.7; DUR-01, DUR-11).
+
+When `put` returns, the blob survives a power cut; the row that names it is committed after that. So a
+crash leaves at worst a blob without a row, which the collector finds with `list` and deletes.
+
+A key is a few words of letters, digits and `._-`, joined by slashes: `attachments/0199a3c2-…`. A blob
+appears whole or not at all, and is never changed: writing a key again replaces it.
+
+There are two backends. `Folder` keeps files: each is written under a temporary name in its own folder,
+synced, renamed, and the folder synced. `Bucket` is any object store that obstore speaks.
+
+Nobody waits for ever for a disk or a server that hangs: after a time that grows with the size `BlobsSilent`
+is raised, and what was asked for may still be done one day.
+
+A failed sync is final (DUR-11): the kernel may have dropped the very pages that it could not write, so a
+second sync would lie. After one, a Folder refuses every further `put`, and `writable` is False.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from obstore.exceptions import BaseError
+from obstore.store import from_url
+
+from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent
+from pillarbox.kernel.storage.bucket import Bucket
+from pillarbox.kernel.storage.folder import Folder
+
+__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "Bucket", "Folder"]
+
+SCHEMES = ("file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
+LONGEST_KEY = 250
+_WORD = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+KEY = re.compile(rf"{_WORD}(?:/{_WORD})*")
+
+
+class BlobStore:
+    """The blobs of this installation."""
+
+    __slots__ = ("_backend",)
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @classmethod
+    def open(cls, url: str) -> BlobStore:
+        """The store at `file:/path` or at an object store's URL; ValueError says what is wrong with it.
+
+        Object stores take their credentials from the environment that their own tools use.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES:
+            raise ValueError(f"A blob URL must start with one of {', '.join(s + ':' for s in SCHEMES)}.")
+        if parts.scheme == "file":
+            if parts.netloc or not parts.path:
+                raise ValueError("A file: blob URL must name a folder on this machine.")
+            return cls(Folder(Path(unquote(parts.path))))
+        try:
+            return cls(Bucket(from_url(url)))
+        except (BaseError, ValueError) as failure:
+            raise ValueError(f"The blob URL is not usable: {failure}") from None
+
+    @property
+    def writable(self) -> bool:
+        """False once a sync has failed: this process can no longer promise that a blob lasts."""
+        return self._backend.writable
+
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
+        """Store `data`; durable on return. Raises BlobFailed, or what the iterable raises."""
+        await self._backend.put(_valid(key), data)
+
+    async def get(self, key: str) -> bytes:
+        """All bytes of a blob; raises BlobMissing or BlobFailed."""
+        return await self._backend.get(_valid(key))
+
+    def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes from `start` up to but not including `end`, in chunks; raises as `get`."""
+        return self._backend.stream(_valid(key), start, end)
+
+    async def delete(self, key: str) -> None:
+        """Remove a blob; one that is not there is no error."""
+        await self._backend.delete(_valid(key))
+
+    def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
+        """The keys under the folder `prefix` ("" is all) that were written before `older_than`."""
+        return self._backend.list(_valid(prefix) if prefix else "", older_than)
+
+    async def remove_partial(self, older_than: datetime) -> int:
+        """Remove what interrupted writes left behind before `older_than`; how many there were."""
+        return await self._backend.remove_partial(older_than)
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        await self._backend.close()
+
+
+def _valid(key: str) -> str:
+    if len(key) > LONGEST_KEY or not KEY.fullmatch(key):
+        raise ValueError(
+            "a blob key is words of letters, digits, dot, dash and underscore, joined by slashes"
+        )
+    return key

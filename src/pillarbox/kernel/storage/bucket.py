@@ -1,0 +1,101 @@
+"""Blobs in an object store, by obstore."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator
+from datetime import datetime
+from typing import TypeVar
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
+
+from pillarbox.kernel.storage.backend import CHUNK, BlobFailed, BlobMissing, BlobsSilent, gathered, patience
+
+T = TypeVar("T")
+
+
+class Bucket:
+    """Blobs in an object store, which answers a write when it is durable."""
+
+    writable = True
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
+        source = data if isinstance(data, bytes) else gathered(data)
+        try:
+            async with asyncio.timeout(patience(len(data)) if isinstance(data, bytes) else None):
+                await obstore.put_async(self._store, key, source)
+        except TimeoutError:
+            raise BlobsSilent from None
+        except (BaseError, OSError) as failure:
+            raise BlobFailed(_brief(failure)) from failure
+
+    async def get(self, key: str) -> bytes:
+        return b"".join([chunk async for chunk in self.stream(key, 0, None)])
+
+    async def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]:
+        if end is not None and end <= start:
+            return
+        try:
+            async with asyncio.timeout(patience()):
+                result = await obstore.get_async(self._store, key, options=_range(start, end))
+            chunks = result.stream(min_chunk_size=CHUNK)
+            while (chunk := await _next(chunks)) is not None:
+                yield bytes(chunk)
+        except TimeoutError:
+            raise BlobsSilent from None
+        except FileNotFoundError:
+            raise BlobMissing(key) from None
+        except (BaseError, OSError) as failure:
+            raise BlobFailed(_brief(failure)) from failure
+
+    async def delete(self, key: str) -> None:
+        try:
+            async with asyncio.timeout(patience()):
+                await obstore.delete_async(self._store, key)
+        except TimeoutError:
+            raise BlobsSilent from None
+        except FileNotFoundError:
+            return
+        except (BaseError, OSError) as failure:
+            raise BlobFailed(_brief(failure)) from failure
+
+    async def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
+        try:
+            batches = obstore.list(self._store, prefix or None).__aiter__()
+            while (batch := await _next(batches)) is not None:
+                for found in batch:
+                    if found["last_modified"] < older_than:
+                        yield found["path"]
+        except TimeoutError:
+            raise BlobsSilent from None
+        except (BaseError, OSError) as failure:
+            raise BlobFailed(_brief(failure)) from failure
+
+    async def remove_partial(self, older_than: datetime) -> int:
+        """Nothing: unfinished uploads are invisible, and the bucket's own lifecycle rule ends them."""
+        return 0
+
+    async def close(self) -> None:
+        return None
+
+
+async def _next(parts: AsyncIterator[T]) -> T | None:
+    """The next part, in time; None behind the last."""
+    async with asyncio.timeout(patience()):
+        return await anext(parts, None)
+
+
+def _range(start: int, end: int | None) -> obstore.GetOptions:
+    if end is not None:
+        return {"range": (start, end)}
+    return {"range": {"offset": start}} if start else {}
+
+
+def _brief(failure: Exception) -> str:
+    """The class of the failure; its text may name hosts and keys."""
+    return type(failure).__name__

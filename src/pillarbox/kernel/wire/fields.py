@@ -1,0 +1,294 @@
+"""From a parsed JSON body to a struct, with the messages of conventions section 5.
+
+`parse(Type, body)` reads the fields in the order of the struct and answers the first violation:
+
+- a field without default is required: absent, null or "" is ``Missing `x` field.``;
+- `T | None = None` is optional, and null is the same as absent;
+- `T | UnsetType = UNSET` is optional in a PATCH, where null is invalid;
+- `T | None | UnsetType = UNSET` is optional in a PATCH, where null clears.
+
+No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code points), sizes and
+patterns (which must match the whole text); its `extra` may hold `empty` (True: "" is a value of a
+required text), `problem` (the wire name of a violation instead of `validation_error`) and `reason` (the
+sentence of a violation). A UUID names another resource: a malformed one is 422 `invalid_parameter`
+(decision 3).
+
+Bodies that are too free for a struct are read by hand with `text`, `choice` and `reference`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from msgspec import NODEFAULT, inspect
+
+from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+
+T = TypeVar("T")
+
+Reader = Callable[[Any, str], Any]
+_ABSENT: Any = object()
+
+NOT_AN_OBJECT = "The request body must be an object."
+
+
+class NamedInvalidField(Problem):
+    """A violation that has a wire name of its own (`invalid_access`, `invalid_region`)."""
+
+    status = 422
+
+    def __init__(self, name: str, field: str, reason: str) -> None:
+        super().__init__(f"Invalid `{field}` field. {reason}")
+        self.name = name
+
+
+def parse(kind: type[T], body: Any) -> T:
+    """The body as a `kind`; raises the first violation in the order of its fields."""
+    found: T = _struct_reader(cast(Any, kind))(body, "")
+    return found
+
+
+def text(body: dict[str, Any], name: str, *, most: int | None = None) -> str | None:
+    """A text field: None when absent or null, 422 when it is something else or too long."""
+    value = body.get(name)
+    return None if value is None else _text(most=most)(value, name)
+
+
+def required_text(body: dict[str, Any], name: str, *, most: int | None = None) -> str:
+    """A text field that must be there and not be empty."""
+    value = body.get(name)
+    if value is None or value == "":
+        raise MissingField(name)
+    found: str = _text(most=most)(value, name)
+    return found
+
+
+def choice(body: dict[str, Any], name: str, *allowed: str) -> str | None:
+    """One of a few words; None when absent or null."""
+    value = body.get(name)
+    return None if value is None else _one_of(allowed)(value, name)
+
+
+def reference(body: dict[str, Any], name: str) -> UUID | None:
+    """The id of another resource; None when absent or null."""
+    value = body.get(name)
+    return None if value is None else _uuid(value, name)
+
+
+def words(allowed: Sequence[object]) -> str:
+    """A sentence that names the allowed values."""
+    shown = [f"`{word}`" for word in allowed]
+    return "Use " + (f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else shown[0]) + "."
+
+
+# Structs ------------------------------------------------------------------------------------------
+
+
+@cache
+def _struct_reader(kind: type[Any]) -> Reader:
+    return _of_struct(inspect.type_info(kind))
+
+
+def _of_struct(info: Any) -> Reader:
+    fields = [(field.encode_name, field.name, _field_reader(field)) for field in info.fields]
+    kind = info.cls
+
+    def read(value: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidField(path, "It must be an object.") if path else Invalid(NOT_AN_OBJECT)
+        found = {}
+        for wire_name, name, reader in fields:
+            taken = reader(value.get(wire_name, _ABSENT), f"{path}.{wire_name}" if path else wire_name)
+            if taken is not _ABSENT:
+                found[name] = taken
+        return kind(**found)
+
+    return read
+
+
+def _field_reader(field: Any) -> Reader:
+    kind, nullable = _without_null(field.type)
+    reader, extra = _reader(kind), _extra(kind)
+    unset = field.default is NODEFAULT and field.default_factory is NODEFAULT
+    if field.required:
+        return _required(reader, empty=bool(extra.get("empty")))
+    if unset and nullable:
+        return lambda value, path: value if value is _ABSENT or value is None else reader(value, path)
+    if unset:
+        return lambda value, path: value if value is _ABSENT else reader(value, path)
+    return lambda value, path: _ABSENT if value is _ABSENT or value is None else reader(value, path)
+
+
+def _required(reader: Reader, *, empty: bool) -> Reader:
+    def read(value: Any, path: str) -> Any:
+        if value is _ABSENT or value is None or (value == "" and not empty):
+            raise MissingField(path)
+        return reader(value, path)
+
+    return read
+
+
+def _without_null(info: Any) -> tuple[Any, bool]:
+    """The type beside null in a union, and whether null was in it."""
+    if not isinstance(info, inspect.UnionType):
+        return info, False
+    kinds = [kind for kind in info.types if not isinstance(kind, inspect.NoneType)]
+    nullable = len(kinds) < len(info.types)
+    return (kinds[0] if len(kinds) == 1 else inspect.UnionType(tuple(kinds))), nullable
+
+
+def _extra(info: Any) -> dict[str, Any]:
+    return dict(info.extra or {}) if isinstance(info, inspect.Metadata) else {}
+
+
+# One value ----------------------------------------------------------------------------------------
+
+
+def _reader(info: Any) -> Reader:
+    if isinstance(info, inspect.Metadata):
+        return _renamed(_reader(info.type), _extra(info))
+    for kind, make in _READERS:
+        if isinstance(info, kind):
+            return make(info)
+    raise TypeError(f"no reader for {info}")
+
+
+def _renamed(reader: Reader, extra: dict[str, Any]) -> Reader:
+    """The same reader, its violations under another wire name or with another sentence."""
+    if "problem" not in extra and "reason" not in extra:
+        return reader
+
+    def read(value: Any, path: str) -> Any:
+        try:
+            return reader(value, path)
+        except InvalidField as violation:
+            own = str(violation.message).partition("field. ")[2]
+            reason = extra.get("reason", own)
+            name = extra.get("problem", violation.name)
+        raise NamedInvalidField(name, path, reason)
+
+    return read
+
+
+def _text(*, least: int | None = None, most: int | None = None, pattern: str | None = None) -> Reader:
+    matcher = re.compile(pattern, re.ASCII) if pattern else None
+
+    def read(value: Any, path: str) -> str:
+        if type(value) is not str:
+            raise InvalidField(path, "It must be a string.")
+        if most is not None and len(value) > most:
+            raise InvalidField(path, f"Use at most {most} characters.")
+        if least is not None and len(value) < least:
+            raise InvalidField(path, f"Use at least {least} characters.")
+        if matcher is not None and matcher.fullmatch(value) is None:
+            raise InvalidField(path, "It does not have the form that is asked for.")
+        return value
+
+    return read
+
+
+def _number(info: Any) -> Reader:
+    kinds = (int,) if isinstance(info, inspect.IntType) else (int, float)
+    wanted = "an integer" if kinds == (int,) else "a number"
+
+    def read(value: Any, path: str) -> Any:
+        if type(value) not in kinds:
+            raise InvalidField(path, f"It must be {wanted}.")
+        if (info.ge is not None and value < info.ge) or (info.le is not None and value > info.le):
+            raise InvalidField(path, f"Use {wanted} from {info.ge} to {info.le}.")
+        return value
+
+    return read
+
+
+def _boolean(value: Any, path: str) -> bool:
+    if type(value) is not bool:
+        raise InvalidField(path, "It must be `true` or `false`.")
+    return value
+
+
+def _uuid(value: Any, path: str) -> UUID:
+    if type(value) is not str or not well_formed(value):
+        raise NotAUuid(path)
+    return UUID(value)
+
+
+def _one_of(allowed: Sequence[object]) -> Reader:
+    def read(value: Any, path: str) -> Any:
+        if not isinstance(value, str | int) or type(value) is bool or value not in allowed:
+            raise InvalidField(path, words(allowed))
+        return value
+
+    return read
+
+
+def _enum(info: Any) -> Reader:
+    member = _one_of([item.value for item in info.cls])
+    return lambda value, path: info.cls(member(value, path))
+
+
+def _list(info: Any) -> Reader:
+    reader = _reader(info.item_type)
+
+    def read(value: Any, path: str) -> list[Any]:
+        if type(value) is not list:
+            raise InvalidField(path, "It must be an array.")
+        if info.max_length is not None and len(value) > info.max_length:
+            raise InvalidField(path, f"Use at most {info.max_length} items.")
+        if info.min_length is not None and len(value) < info.min_length:
+            raise InvalidField(path, f"Use at least {info.min_length} items.")
+        return [reader(item, f"{path}[{index}]") for index, item in enumerate(value)]
+
+    return read
+
+
+def _dict(info: Any) -> Reader:
+    reader = _reader(info.value_type)
+
+    def read(value: Any, path: str) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise InvalidField(path, "It must be an object.")
+        if info.max_length is not None and len(value) > info.max_length:
+            raise InvalidField(path, f"Use at most {info.max_length} entries.")
+        return {key: reader(item, f"{path}.{key[:50]}") for key, item in value.items()}
+
+    return read
+
+
+def _union(info: Any) -> Reader:
+    readers = [_reader(kind) for kind in info.types]
+
+    def read(value: Any, path: str) -> Any:
+        first: Problem | None = None
+        for reader in readers:
+            try:
+                return reader(value, path)
+            except Problem as violation:
+                first = first or violation
+        raise first or InvalidField(path, "It is not valid.")
+
+    return read
+
+
+_READERS: tuple[tuple[type[Any], Callable[[Any], Reader]], ...] = (
+    (
+        inspect.StrType,
+        lambda info: _text(least=info.min_length, most=info.max_length, pattern=info.pattern),
+    ),
+    (inspect.BoolType, lambda _: _boolean),
+    (inspect.IntType, _number),
+    (inspect.FloatType, _number),
+    (inspect.UUIDType, lambda _: _uuid),
+    (inspect.LiteralType, lambda info: _one_of(info.values)),
+    (inspect.EnumType, _enum),
+    (inspect.ListType, _list),
+    (inspect.DictType, _dict),
+    (inspect.StructType, _of_struct),
+    (inspect.UnionType, _union),
+    (inspect.AnyType, lambda _: lambda value, _path: value),
+)

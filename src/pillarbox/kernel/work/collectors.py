@@ -1,0 +1,92 @@
+"""Removing what the kernel's own tables no longer need, a few rows at a time (DUR-15)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http.idempotency import LIFETIME
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.work.periodic import Periodic
+
+BATCH = 1000
+SILENT = timedelta(days=1)
+"""A process that has not said for so long that it lives holds no lease any more."""
+
+# Across teams: answers that are given again no more.
+EXPIRED_KEYS = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, scope, key
+          FROM idempotency_keys
+         WHERE created_at < $1
+         ORDER BY created_at
+         LIMIT $2
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM idempotency_keys i
+     USING old
+     WHERE i.team_id = old.team_id AND i.scope = old.scope AND i.key = old.key
+"""
+
+# Across teams: answers that a clock ahead of time has dated; they would be given again for too long.
+MISDATED_KEYS = """
+    UPDATE idempotency_keys SET created_at = $1 WHERE created_at > $1
+"""
+
+# Across teams: processes belong to the installation.
+SILENT_PROCESSES = """
+    DELETE FROM processes WHERE seen_at < $1
+"""
+
+
+async def expired_keys(source: Source, now: datetime) -> int:
+    """Remove answers older than 24 hours; returns how many."""
+
+    async def some() -> int:
+        return changed(await source.execute(EXPIRED_KEYS, now - LIFETIME, BATCH))
+
+    return await in_batches(some)
+
+
+async def misdated_keys(source: Source, now: datetime) -> int:
+    """Date answers from the future `now`; returns how many."""
+    return changed(await source.execute(MISDATED_KEYS, now))
+
+
+async def silent_processes(source: Source, now: datetime) -> int:
+    """Remove processes that went silent long ago; returns how many."""
+    return changed(await source.execute(SILENT_PROCESSES, now - SILENT))
+
+
+async def in_batches(some: Callable[[], Awaitable[int]]) -> int:
+    """Do `some` until it finds nothing more; returns the sum. Rests as long as each turn took, so that the
+    database is at most half busy with it."""
+    total = 0
+    while True:
+        started = time.monotonic()
+        done = await some()
+        if not done:
+            return total
+        total += done
+        await asyncio.sleep(time.monotonic() - started)
+
+
+def changed(status: str) -> int:
+    """How many rows a statement changed."""
+    return int(status.rsplit(" ", 1)[-1])
+
+
+def own_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
+    """What comes round for the kernel's tables."""
+
+    async def collect() -> str:
+        keys = await expired_keys(pool, clock.now())
+        processes = await silent_processes(pool, clock.now())
+        return f"{keys} idempotency keys, {processes} processes"
+
+    return [Periodic("kernel.collect", timedelta(hours=1), collect)]

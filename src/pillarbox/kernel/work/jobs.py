@@ -1,0 +1,401 @@
+"""Background jobs: rows with leases, run in three beats (design 2.5, style rule 7).
+
+Claim and commit; do the work with no transaction open; then write the outcome and everything that
+follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
+leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a job that has ended its process
+`MOST_DEATHS` times in a row is not claimed any more (DUR-13).
+
+`attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
+number of claims that ended without one.
+
+Most kinds share one lane. A kind of which thousands may be due at once has one of its own, so that it keeps
+nobody else waiting; it begins small batches, spread over time, from both ends of the queue: what was asked
+for just now does not stand behind all that is merely due. Where jobs wait for servers that a team has chosen,
+teams take turns (`kernel.work.fair_turns`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE, TROUBLE, Connection, transaction
+from pillarbox.kernel.work.fair_turns import CANDIDATES, CLAIM_THESE, Candidate, Held, Turns, chosen, overdue
+from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch
+
+log = get("jobs")
+
+LEASE = timedelta(seconds=120)
+RENEW_EVERY = 40.0
+MOST_DEATHS = 3
+BATCH = 10
+MOST_RUNNING = 10
+LOOK_EVERY = 1.0
+RECOVER_EVERY = 5.0
+MARGIN = 5.0
+"""Seconds before the end of its lease at which a job is not begun any more."""
+
+BROKEN_GAP = timedelta(seconds=30)
+
+# Across teams: free work that is due.
+CLAIM = """
+    WITH due AS MATERIALIZED (
+        SELECT team_id, id
+          FROM jobs
+         WHERE kind = ANY ($5::text[]) AND attempt - tries < $6 AND owner IS NULL AND due_at <= $3
+         ORDER BY due_at
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE jobs j
+       SET owner = $1, leased_until = $2, attempt = j.attempt + 1
+      FROM due
+     WHERE j.team_id = due.team_id AND j.id = due.id
+    RETURNING j.team_id, j.id, j.kind, j.subject_id, j.attempt, j.tries, j.created_at
+"""
+
+CLAIM_LATEST = CLAIM.replace("ORDER BY due_at", "ORDER BY due_at DESC")
+"""The same from the other end of the queue."""
+
+FINISH = """
+    DELETE FROM jobs WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+POSTPONE = """
+    UPDATE jobs
+       SET owner = NULL, leased_until = NULL, due_at = $4, tries = attempt, reason = $5
+     WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+
+# Across teams: what this process runs.
+RENEW = """
+    UPDATE jobs j
+       SET leased_until = greatest(j.leased_until, $4)
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+"""
+
+# Across teams: what this process could not finish; being stopped is no death.
+GIVE_BACK = """
+    UPDATE jobs j
+       SET owner = NULL, leased_until = NULL, tries = j.attempt
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+     WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
+"""
+
+
+# Across teams: who runs jobs, and when the first and the last of the leases end.
+HOLDINGS = """
+    SELECT owner, min(leased_until) AS first, max(leased_until) AS last
+      FROM jobs
+     WHERE owner IS NOT NULL
+     GROUP BY owner
+"""
+
+# Across teams: what the process that went silent had. It counts as a death: `tries` stays behind.
+FREE = """
+    UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
+"""
+
+
+class Job(NamedTuple):
+    """A claimed job."""
+
+    team_id: UUID
+    id: UUID
+    kind: str
+    subject_id: UUID
+    attempt: int
+    tries: int
+    created_at: datetime
+    site: str = ""
+    """The host that it waits for, where its kind has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The job is over; `effects` runs in the transaction that removes its row."""
+
+    effects: Callable[[Connection], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """The job is tried again at `due_at`; `reason` is for people."""
+
+    due_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What becomes of the job is found out in the transaction that settles it: `decide` writes the effects
+    and says. All of it is undone where the job is no longer this claim's."""
+
+    decide: Callable[[Connection], Awaitable[Finished | Postponed]]
+
+
+Handler = Callable[[Job], Awaitable[Finished | Postponed | Decided]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimit:
+    """Kinds that run beside the others: at most `running` at a time, begun `batch` by `batch` with `pause`
+    seconds between while more is due. One with `turns` has one kind."""
+
+    kinds: tuple[str, ...]
+    running: int
+    batch: int
+    pause: float
+    turns: Turns | None = None
+
+
+@dataclass(slots=True)
+class _Track:
+    """A lane, and how full it is."""
+
+    lane: JobLimit
+    running: dict[asyncio.Task[None], tuple[Job, float]] = field(default_factory=dict)
+    """The jobs, and since when they run."""
+
+    look_at: float = 0.0
+    backlog: bool = False
+    latest: bool = False
+
+
+class _OvertakenError(Exception):
+    """The job was claimed anew, or asked for anew, while this claim ran."""
+
+
+class Jobs:
+    """Runs the jobs of this process."""
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        owner: UUID,
+        handlers: Mapping[str, Handler],
+        lanes: Sequence[JobLimit] = (),
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._handlers = handlers
+        apart = {kind for lane in lanes for kind in lane.kinds}
+        shared = tuple(kind for kind in handlers if kind not in apart)
+        own = [lane for lane in lanes if handlers.keys() >= set(lane.kinds)]
+        self._tracks = [_Track(lane) for lane in (JobLimit(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
+        self._tasks: dict[asyncio.Task[None], Job] = {}
+        self._limits: dict[UUID, asyncio.Timeout] = {}
+        self._loops: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
+        self._recovered = float("-inf")
+
+    async def start(self) -> None:
+        self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
+
+    async def stop(self, grace: float) -> None:
+        """Claim nothing more, let what runs finish within `grace` seconds, and give back the rest."""
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks), timeout=grace)
+        left = dict(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            await self._give_back(left.values())
+
+    def wake(self) -> None:
+        """Look for due work now."""
+        self._wake.set()
+
+    async def look(self) -> int:
+        """Claim and start what is due; returns how many jobs were started."""
+        await self._recover()
+        return sum([await self._look(track) for track in self._tracks])
+
+    async def _look(self, track: _Track) -> int:
+        room = min(track.lane.running - len(track.running), track.lane.batch)
+        if not track.lane.kinds or (room <= 0 and track.lane.turns is None):
+            return 0
+        deadline = self._clock.boottime() + LEASE.total_seconds() - MARGIN
+        if track.lane.turns is None:
+            rows = await self._claim(track, room)
+        else:
+            rows = await self._claim_in_turn(track, track.lane.turns, room)
+        jobs = [Job(**row) for row in rows]
+        if jobs and self._clock.boottime() >= deadline:
+            # This process stood still since it asked: another one may have them by now.
+            await self._give_back(jobs)
+            return 0
+        for job in jobs:
+            task = asyncio.create_task(self._run(job))
+            self._tasks[task] = job
+            track.running[task] = job, self._clock.boottime()
+            task.add_done_callback(self._tasks.pop)
+            task.add_done_callback(track.running.pop)
+        return len(rows)
+
+    async def _claim(self, track: _Track, room: int) -> Sequence[asyncpg.Record]:
+        now = self._clock.now()
+        claim = CLAIM_LATEST if track.latest else CLAIM
+        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
+            claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
+        )
+        track.backlog = len(rows) == room
+        track.latest = track.backlog and not track.latest
+        return rows
+
+    def _cut_off(self, slot: Held) -> None:
+        """End a job's work, unless it is over and only its outcome is being written."""
+        limit = self._limits.get(slot.job)
+        if limit is not None and not limit.expired():
+            log.info("jobs.cut_off", job=slot.job, seconds=int(slot.seconds))
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    async def _claim_in_turn(self, track: _Track, turns: Turns, room: int) -> Sequence[asyncpg.Record]:
+        """What is next by the rules of `kernel.work.fair_turns`; where there is no slot, one may be given
+        back."""
+        now, at = self._clock.now(), self._clock.boottime()
+        kind, slots = track.lane.kinds[0], track.lane.running
+        due = await self._pool.fetch(CANDIDATES, kind, now, MOST_DEATHS, slots)
+        candidates = [Candidate(*row) for row in due]
+        held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
+        found = chosen(candidates, held, slots, room) if room > 0 else []
+        track.backlog = bool(candidates)
+        if room <= 0 and (slot := overdue(candidates, held, turns)) is not None:
+            self._cut_off(slot)
+        if not found:
+            return []
+        until = now + LEASE
+        rows: Sequence[asyncpg.Record] = await self._pool.fetch(
+            CLAIM_THESE, self._owner, until, [c.team_id for c in found], [c.id for c in found], now
+        )
+        return rows
+
+    async def idle(self) -> None:
+        """Return when no job runs."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    async def _forever(self) -> None:
+        time = asyncio.get_running_loop().time
+        while True:
+            woken = self._wake.is_set()
+            self._wake.clear()
+            await self._safely(self._recover())
+            for track in self._tracks:
+                if woken or time() >= track.look_at:
+                    began = time()
+                    await self._safely(self._look(track))
+                    track.look_at = began + (track.lane.pause if track.backlog else LOOK_EVERY)
+            try:
+                async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def _recover(self) -> None:
+        """Free what processes had that went silent."""
+        boottime = self._clock.boottime()
+        if boottime < self._recovered + RECOVER_EVERY:
+            return
+        self._recovered = boottime
+        holdings = [Holding(*row) for row in await self._pool.fetch(HOLDINGS)]
+        for lost in self._watch.lost(holdings, self._clock.now(), boottime):
+            freed = await self._pool.execute(FREE, *lost)
+            log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
+
+    async def _safely(self, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except GONE as trouble:
+            log.warning("jobs.database_away", trouble=repr(trouble)[:200])
+        except Exception:
+            log.exception("jobs.loop_failed")
+
+    async def _keep(self) -> None:
+        """Renew the leases of what runs: some jobs take longer than a lease."""
+        while True:
+            await self._clock.sleep(RENEW_EVERY)
+            try:
+                if self._tasks:
+                    until = self._clock.now() + LEASE
+                    await self._pool.execute(RENEW, *_keys(self._tasks.values()), self._owner, until)
+            except TROUBLE as trouble:
+                log.warning("jobs.not_renewed", trouble=repr(trouble)[:200])
+
+    async def _give_back(self, jobs: Collection[Job]) -> None:
+        try:
+            await self._pool.execute(GIVE_BACK, *_keys(jobs), self._owner)
+        except TROUBLE as trouble:
+            log.warning("jobs.not_given_back", trouble=repr(trouble)[:200])
+
+    async def _run(self, job: Job) -> None:
+        outcome: Finished | Postponed | Decided
+        try:
+            outcome = await self._handle(job)
+        except Exception:
+            log.exception("jobs.failed", kind=job.kind, job=job.id)
+            outcome = Postponed(self._clock.now() + BROKEN_GAP, "internal_error")
+        try:
+            await self._settle(job, outcome)
+        except Exception:
+            log.exception("jobs.settle_failed", kind=job.kind, job=job.id)
+
+    async def _handle(self, job: Job) -> Finished | Postponed | Decided:
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._limits[job.id] = limit
+                return await self._handlers[job.kind](job)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return Postponed(self._clock.now() + self._gap(job.kind), "cut_off")
+        finally:
+            self._limits.pop(job.id, None)
+
+    def _gap(self, kind: str) -> timedelta:
+        """When a job of this kind is due again that was cut off."""
+        lanes = [track.lane for track in self._tracks if kind in track.lane.kinds]
+        return next((lane.turns.gap for lane in lanes if lane.turns is not None), BROKEN_GAP)
+
+    async def _settle(self, job: Job, outcome: Finished | Postponed | Decided) -> None:
+        try:
+            async with transaction(self._pool) as conn:
+                if isinstance(outcome, Decided):
+                    outcome = await outcome.decide(conn)
+                await self._write(conn, job, outcome)
+        except _OvertakenError:
+            log.info("jobs.overtaken", kind=job.kind, job=job.id)
+
+    async def _write(self, conn: Connection, job: Job, outcome: Finished | Postponed) -> None:
+        if isinstance(outcome, Postponed):
+            ours = await conn.execute(
+                POSTPONE, job.team_id, job.id, job.attempt, outcome.due_at, outcome.reason
+            )
+        else:
+            ours = await conn.execute(FINISH, job.team_id, job.id, job.attempt)
+        if ours.endswith(" 0"):
+            raise _OvertakenError
+        if isinstance(outcome, Finished) and outcome.effects is not None:
+            await outcome.effects(conn)
+
+
+def _keys(jobs: Collection[Job]) -> tuple[list[UUID], list[UUID]]:
+    return [job.team_id for job in jobs], [job.id for job in jobs]

@@ -1,0 +1,67 @@
+"""Group commits of single teams, beside the one that all teams share.
+
+What costs the database much because of what its own team has set up (a row for each of fifty webhooks) is
+committed in a lane of that team, in portions of bounded weight. The lanes take turns, portion by portion, and
+one at a time is in the database: nobody who shares the other commit waits for them, and no team for all that
+another has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from pillarbox.kernel.postgres.group_commit import Flush, GroupCommit
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class TeamQueues(Generic[Item, Result]):
+    """One lane for each team that has something to commit. `most_weight` bounds a portion; one item may be
+    heavier, and then is a portion of its own."""
+
+    def __init__(
+        self,
+        flush: Flush[Item, Result],
+        *,
+        kind: str,
+        weigh: Callable[[Item], int],
+        most_weight: int,
+        most_waiting: int,
+        shared: tuple[type[BaseException], ...],
+    ) -> None:
+        self._flush = flush
+        self._kind = kind
+        self._weigh = weigh
+        self._most_weight = most_weight
+        self._most_waiting = most_waiting
+        self._shared = shared
+        self._turn = asyncio.Semaphore(1)
+        self._lanes: dict[UUID, GroupCommit[Item, Result]] = {}
+
+    async def submit(self, team_id: UUID, item: Item) -> Result:
+        """Return when `item` is committed; raise what befell it."""
+        lane = self._lanes.get(team_id)
+        if lane is None:
+            self._lanes = {team: used for team, used in self._lanes.items() if used.weight}
+            lane = self._lanes[team_id] = GroupCommit(
+                self._in_turn,
+                kind=self._kind,
+                weigh=self._weigh,
+                most_weight=self._most_weight,
+                most_waiting=self._most_waiting,
+                flushers=1,
+                shared=self._shared,
+            )
+        return await lane.submit(item)
+
+    async def drain(self) -> None:
+        """Return when nothing waits and nothing is being committed."""
+        await asyncio.gather(*[lane.drain() for lane in self._lanes.values()])
+
+    async def _in_turn(self, batch: Sequence[Item]) -> Sequence[Result | BaseException]:
+        async with self._turn:
+            return await self._flush(batch)

@@ -1,0 +1,118 @@
+"""Writing the log of requests (decision 34).
+
+Rows of writes are written where the write is. Rows of requests that wrote nothing are committed together, by
+whoever comes while the commit before is under way. Rows of reads wait in memory for a moment; when too many
+wait, new ones are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import Counter
+from pillarbox.kernel.observability.request_log import Answered, Asked
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.security.authentication import Caller
+from pillarbox.logs import entries, queries
+from pillarbox.logs.entries import lean, row_of
+from pillarbox.logs.policy import LogPolicy
+
+log = get("logs")
+
+FLUSH_SECONDS: Final = 0.25
+MOST_WAITING: Final = 4 * 1024 * 1024
+"""Octets of answers that wait to be written."""
+OVERHEAD: Final = 1024
+AT_ONCE: Final = 500
+
+DROPPED = Counter(
+    "pillarbox_logs_dropped_total", "Log rows that were given up because there was too much to do."
+)
+
+
+class RequestLog:
+    """The journal over table `logs`."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._policy = policy
+        self._later: list[Answered] = []
+        self._weight = 0
+        self._alone: GroupCommit[Answered, None] = GroupCommit(
+            self._commit, kind="log", flushers=1, weigh=_weight_of, most_waiting=8 * MOST_WAITING
+        )
+
+    def keeps(self, caller: Caller) -> bool:
+        days = caller.log_days
+        return (self._policy.days if days is None else days) > 0
+
+    def measure(self, asked: Asked) -> None:
+        entries.measure(asked)
+
+    def rows(self, answered: Sequence[Answered]) -> Statement:
+        return queries.insert([row_of(found) for found in answered])
+
+    async def keep(self, conn: Source, answered: Sequence[Answered]) -> None:
+        sql, args = self.rows(answered)
+        await conn.execute(sql, *args)
+
+    async def keep_alone(self, answered: Answered) -> None:
+        try:
+            await self._alone.submit(answered)
+        except Exception as trouble:
+            # The answer is what it is, whether or not it can be written down.
+            self._give_up(1, trouble)
+
+    def keep_later(self, answered: Answered) -> None:
+        answered = lean(answered)
+        weight = _weight_of(answered)
+        if self._weight + weight > MOST_WAITING:
+            DROPPED.add()
+            return
+        self._weight += weight
+        self._later.append(answered)
+
+    async def run(self) -> None:
+        """Write what waits, four times a second, and once more when cancelled."""
+        try:
+            while True:
+                await self._clock.sleep(FLUSH_SECONDS)
+                await self.flush()
+        finally:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits; what cannot be written is dropped."""
+        waiting, self._later = self._later, []
+        for at in range(0, len(waiting), AT_ONCE):
+            some = waiting[at : at + AT_ONCE]
+            try:
+                await self._commit(some)
+            except Exception as trouble:
+                self._give_up(len(some), trouble)
+            finally:
+                self._weight -= sum([_weight_of(found) for found in some])
+
+    async def drain(self) -> None:
+        """Return when no row is being committed."""
+        await self._alone.drain()
+
+    async def _commit(self, answered: Sequence[Answered]) -> Sequence[None]:
+        await self.keep(self._pool, answered)
+        return [None] * len(answered)
+
+    def _give_up(self, rows: int, trouble: Exception) -> None:
+        DROPPED.add(rows)
+        log.warning("logs.not_written", rows=rows, error=type(trouble).__name__)
+
+
+def _weight_of(answered: Answered) -> int:
+    return OVERHEAD + answered.asked.size + len(answered.body or b"")

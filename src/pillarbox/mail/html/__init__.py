@@ -1,0 +1,4 @@
+"""HTML of mails as text, within limits, with its embedded parts.
+
+Begin with `plain_text.py`.
+"""

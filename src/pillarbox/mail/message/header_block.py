@@ -1,0 +1,223 @@
+"""The header block of a message or part: where each field stands, and what it says.
+
+Lines may end in CRLF or LF. A line that cannot be a field is passed over when the header goes on behind it,
+as mail programs do: when a field that every reader knows stands between it and the next empty line. Otherwise
+it ends the block, as it does for MTAs that then see a missing separator. What lies beyond the limits is
+passed over: 1,000 fields, 256 KiB, 64 KiB of one value (standards, section 0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+from pillarbox.mail.message import header_text
+from pillarbox.mail.message.headers import MONTHS
+
+MOST_FIELDS = 1000
+LONGEST_BLOCK = 256 * 1024
+LONGEST_VALUE = 64 * 1024
+LINES_AT_ONCE = 64 * 1024
+MOST_IDS = 1000
+
+_FIELD = re.compile(rb"([!-9;-~]+)[ \t]*:([^\n]*+(?:\n[ \t][^\n]*+)*+)\n?")
+_BLANK = re.compile(rb"[ \t]*\r?\n")
+_KNOWN_FIELD = re.compile(
+    rb"\n(?=(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|in-reply-to|references|received|return-path"
+    rb"|mime-version|dkim-signature|authentication-results|(?:arc|content|list|resent|x)-[!-9;-~]+)[ \t]*:)",
+    re.IGNORECASE,
+)
+_MBOX_LINE = re.compile(rb">?From (?![ \t]*:)[^\n]*\n")
+_FOR = re.compile(rb"for(?<=[\s;)]for)\s+<?\s*([^\s<>;,()\"]+@[^\s<>;,()\"]+)\s*>?(?=[\s;(]|$)")
+_ID = re.compile(r"<([^<>\s\x00-\x1f]{1,998})>")
+_BARE_ID = re.compile(r"[^<>\s,;]{1,996}")
+_DATE = re.compile(
+    r"(?:[A-Za-z]{2,12}[,.]?\s+)?(\d{1,2})[\s-]+([A-Za-z]{3})[A-Za-z]{0,8}\.?[\s-]+(\d{2,4})\s+"
+    r"(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?",
+    re.ASCII,
+)
+_MONTH = {name.lower(): number for number, name in enumerate(MONTHS, 1)}
+_ZONES = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+"""RFC 5322 4.3; every other name means that the zone is not known."""
+
+
+class Header(NamedTuple):
+    """One field: its name as written, its raw value without the last line end, and what people are shown."""
+
+    name: str
+    raw: bytes
+    value: str
+
+
+class Block(NamedTuple):
+    """The raw fields in order, where the body begins, and whether no limit made us pass over some."""
+
+    fields: list[tuple[bytes, bytes]]
+    body_start: int
+    complete: bool
+
+
+def split(raw: bytes, start: int, end: int) -> Block:
+    """The fields that stand from `start` on; the last `\\r` of a value is cut off with its line end."""
+    fields: list[tuple[bytes, bytes]] = []
+    at = start
+    match = _FIELD.match
+    limit = min(end, start + LONGEST_BLOCK + 1)
+    header_end: int | None = None
+    while True:
+        found = match(raw, at, limit) or match(raw, at, min(end, at + LONGEST_BLOCK))
+        if found is None and at < end and _BLANK.match(raw, at, end) is None:
+            if header_end is None:
+                header_end = _header_end(raw, at, min(end, start + LONGEST_BLOCK))
+            found = _next_field(raw, at, header_end)
+        if found is None:
+            break
+        if len(fields) == MOST_FIELDS or found.end() - start > LONGEST_BLOCK:
+            return Block(fields, _blank_later(raw, at, end), False)
+        fields.append((found[1], found[2].rstrip(b"\r\n")))
+        at = found.end()
+    blank = _BLANK.match(raw, at, end)
+    return Block(fields, blank.end() if blank else at, True)
+
+
+def _header_end(raw: bytes, at: int, end: int) -> int:
+    """Behind the last line of the header; `at` where no empty line ends it."""
+    blank = _blank(raw, at, end)
+    return blank[0] if blank else at
+
+
+def _next_field(raw: bytes, at: int, header_end: int) -> re.Match[bytes] | None:
+    """The first field that every reader knows behind lines that are none."""
+    known = _KNOWN_FIELD.search(raw, at, header_end) if at < header_end else None
+    return _FIELD.match(raw, known.end(), header_end) if known else None
+
+
+def _blank(raw: bytes, start: int, end: int) -> tuple[int, int] | None:
+    """Where the first empty line begins and ends. Found by octets: a pattern takes ten times as long."""
+    found = [(raw.find(line, start, end), len(line)) for line in (b"\n\n", b"\n\r\n")]
+    return min([(at + 1, at + size) for at, size in found if at >= 0], default=None)
+
+
+def _blank_later(raw: bytes, start: int, end: int) -> int:
+    """What follows the first empty line."""
+    blank = _blank(raw, start, end)
+    return blank[1] if blank else end
+
+
+def split_message(raw: bytes) -> Block:
+    """The same for a whole message, in front of which an mbox file may have put a line of its own."""
+    return split(raw, _begin(raw), len(raw))
+
+
+def extent(raw: bytes) -> tuple[int, int]:
+    """Where the header of a message begins and ends, however many fields it has and whatever else: at the
+    first empty line."""
+    begin = _begin(raw)
+    if _BLANK.match(raw, begin):
+        return begin, begin
+    blank = _blank(raw, begin, len(raw))
+    return begin, blank[0] if blank else len(raw)
+
+
+def windows(raw: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches of whole lines, so many octets at once that other threads may run in between."""
+    while begin < end:
+        near = raw.rfind(b"\n", begin, min(begin + LINES_AT_ONCE, end)) + 1
+        stop = near or raw.find(b"\n", begin, end) + 1 or end
+        if end - begin <= LINES_AT_ONCE:
+            stop = end
+        yield begin, stop
+        begin = stop
+
+
+def _begin(raw: bytes) -> int:
+    found = _MBOX_LINE.match(raw) if raw.startswith((b"From ", b">From ")) else None
+    return found.end() if found else 0
+
+
+def readable(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Header, ...]:
+    """The fields with their values decoded; of a value, what is beyond 64 KiB is not shown."""
+    decoded, longest = header_text.decoded, LONGEST_VALUE
+    return tuple([Header(name.decode("ascii"), value, decoded(value[:longest])) for name, value in fields])
+
+
+def by_name(headers: Iterable[Header]) -> dict[str, list[Header]]:
+    """The fields under their names in lower case, in the order of the message."""
+    named: dict[str, list[Header]] = {}
+    for header in headers:
+        named.setdefault(header.name.lower(), []).append(header)
+    return named
+
+
+def first_of_each(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
+    """The raw value of the topmost field of each name (in lower case)."""
+    named: dict[str, bytes] = {}
+    for name, value in fields:
+        named.setdefault(name.lower().decode("ascii"), value)
+    return named
+
+
+def joined(headers: Iterable[Header]) -> dict[str, str]:
+    """Name in lower case to value, several values of one name joined with `, ` (receiving.md 2.2)."""
+    return {name: ", ".join([h.value for h in found]) for name, found in by_name(headers).items()}
+
+
+def received_for(values: Iterable[bytes]) -> tuple[str, ...]:
+    """The addresses in `for` clauses of Received fields, newest hop first, each once (receiving.md 1.1)."""
+    found: dict[str, None] = {}
+    for value in values:
+        value = value.replace(b"FOR", b"for")
+        at = value.find(b"for")
+        while 0 <= at < LONGEST_VALUE:
+            if (clause := _FOR.match(value, at)) is not None:
+                local, mark, domain = clause[1].decode("utf-8", "replace").rpartition("@")
+                found[header_text.clean(f"{local}{mark}{domain.lower()}")] = None
+            at = value.find(b"for", at + 3)
+    return tuple(found)
+
+
+def message_ids(text: str) -> tuple[str, ...]:
+    """The message ids of a References, In-Reply-To or Message-ID, with their angle brackets, each once."""
+    found = dict.fromkeys(f"<{inner}>" for inner in _ID.findall(text))
+    return tuple(found)[:MOST_IDS]
+
+
+def message_id(text: str) -> str | None:
+    """The one id of a Message-ID, put in angle brackets when it came without."""
+    found = _ID.search(text)
+    if found is not None:
+        return found[0]
+    bare = _BARE_ID.search(text)
+    return f"<{bare[0]}>" if bare is not None else None
+
+
+def date(text: str) -> datetime | None:
+    """The instant of a Date, in UTC; None for what is none. A zone that is not known counts as UTC."""
+    found = _DATE.search(text[:200])
+    if found is None:
+        return None
+    day, month, year, hour, minute, second, sign, hours, minutes, zone = found.groups()
+    offset = timedelta(hours=_ZONES.get((zone or "").lower(), 0))
+    if sign:
+        offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+    try:
+        return datetime(
+            _full_year(int(year)),
+            _MONTH[month.lower()],
+            int(day),
+            int(hour),
+            int(minute),
+            min(int(second or 0), 59),
+            tzinfo=timezone(offset),
+        ).astimezone(UTC)
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def _full_year(year: int) -> int:
+    """Two and three digits as RFC 5322 4.3 reads them."""
+    if year < 50:
+        return year + 2000
+    return year + 1900 if year < 1000 else year

@@ -1,0 +1,305 @@
+"""The flow of one SMTP connection: what comes in, in order and bounded; what goes out, gathered; how long
+anything may take. What is said is the session's (`smtp_server`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.handler import ListenerContext, Verdict
+from pillarbox.mail.smtp.intake import Intake
+from pillarbox.mail.smtp.lines import CRLF, Lines
+
+MOST_PENDING = 64 * 1024
+"""Octets that wait while a command is carried out; then reading stops."""
+
+SHORT = 512
+"""A line of fewer octets is never too long."""
+
+MOST_ANSWERS = 64
+"""Answers that are gathered before they are written."""
+
+SLOW_FROM, CLOSE_FROM = 10, 20
+
+
+class Conversation(asyncio.Protocol, ABC):
+    """A connection on which one command is carried out after the other."""
+
+    __slots__ = (
+        "_at_end",
+        "_busy",
+        "_errors",
+        "_greeted",
+        "_house",
+        "_intake",
+        "_lines",
+        "_loop",
+        "_out",
+        "_paused",
+        "_task",
+        "_text_since",
+        "_transport",
+        "_writable",
+        "admitted",
+        "deadline",
+        "peer",
+        "tls",
+    )
+
+    SPEAKS: ClassVar[str] = "ESMTP"
+    """The protocol that the greeting names."""
+
+    def __init__(self, house: ListenerContext) -> None:
+        self._house = house
+        self._loop = asyncio.get_running_loop()
+        self._transport: Any = None
+        self._lines = Lines()
+        self._out: list[bytes] = []
+        self._busy = False
+        self._paused = False
+        self._writable = True
+        self._at_end = False
+        self._greeted = False
+        self._intake: Intake | None = None
+        self._text_since = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._errors = 0
+        self.admitted = False
+        self.deadline = 0.0
+        self.peer = ""
+        self.tls: tuple[str, str] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """True where no text is under way and nobody waits for an answer."""
+        return self._intake is None and not self._busy
+
+    # What the session does -------------------------------------------------------------------------
+
+    @abstractmethod
+    def _heed(self, line: bytes) -> None:
+        """Carry out a line."""
+
+    @abstractmethod
+    def _take(self, data: bytes) -> None:
+        """More of a message's text."""
+
+    @abstractmethod
+    def _longest(self) -> int:
+        """How many octets the next line may have."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """The end of a transaction."""
+
+    # The connection --------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        house = self._house
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self.peer = peer[0] if peer else ""
+        self._wait(house.patience.command)
+        self.tls = tls_of(transport)
+        if house.stopping:
+            self.close(say.STOPPING)
+        elif not self.admitted and not house.admit(self):
+            self.close(say.TOO_MANY_SESSIONS)
+        else:
+            house.greet_later(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is None:
+            return
+        if self._intake is not None:
+            self._intake.close()
+            self._intake = None
+        if not self._busy:
+            self._forget()
+        self._lines.clear()
+        self._transport = None
+        self._house.left(self)
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._work()
+
+    def eof_received(self) -> bool:
+        """Whoever has said all still hears the answers to it."""
+        self._at_end = True
+        return self._busy and self.tls is None
+
+    def data_received(self, data: bytes) -> None:
+        if not self._greeted:
+            self.close(say.EARLY_TALKER)
+            return
+        lines = self._lines
+        if self._busy or lines.pending:
+            lines.add(data)
+            if len(lines.pending) > MOST_PENDING and (self._busy or not self._writable):
+                self._pause()
+        elif self._intake is not None:
+            self._take(data)
+        elif 0 <= data.find(CRLF) == len(data) - 2 < SHORT and self._writable and self._is_open():
+            # One line and nothing else, as most clients send it: it need not be gathered first.
+            lines.was_too_long = False
+            self._heed(data[:-2])
+        else:
+            lines.add(data)
+        self._work()
+
+    def greet(self) -> None:
+        """The client has been silent long enough: speak first, unless the session has ended meanwhile."""
+        if self._is_open():
+            self._greeted = True
+            self._answer(_ready(self._house.hostname, self.SPEAKS))
+            self._flush()
+
+    def close(self, last: Answer) -> None:
+        """Say a last word and hang up."""
+        if not self._is_open():
+            return
+        self._out.append(last.wire)
+        self._hang_up()
+
+    def expire(self, now: float) -> None:
+        """Called now and then: ends the session when it was silent, or too slow, for too long."""
+        if self._transport is None:
+            return
+        if self._transport.is_closing():
+            if now >= self.deadline:
+                self._transport.abort()
+        elif not self._busy and (now >= self.deadline or self._is_too_slow(now)):
+            self.close(say.TIMED_OUT)
+
+    def _is_too_slow(self, now: float) -> bool:
+        if self._intake is None:
+            return False
+        patience, since = self._house.patience, now - self._text_since
+        least = since * patience.octets_per_second if since > patience.free else 0
+        return since > patience.message or self._intake.total < least
+
+    def _hang_up(self) -> None:
+        self._flush()
+        self._wait(self._house.patience.last_word)
+        self._transport.close()
+
+    def _wait(self, seconds: float) -> None:
+        self.deadline = self._loop.time() + seconds
+
+    def _pause(self) -> None:
+        if not self._paused and self._is_open():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused and self._is_open():
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    # In and out ------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        """Do what has come, until something is missing."""
+        lines = self._lines
+        while lines.pending and not self._busy and self._writable and self._is_open():
+            if self._intake is not None:
+                self._take(lines.rest())
+                continue
+            line = lines.next(self._longest())
+            if line is None:
+                break
+            self._heed(line)
+            if len(self._out) >= MOST_ANSWERS:
+                self._flush()
+        if self._out:
+            self._flush()
+        if not self._busy:
+            if self._paused and len(lines.pending) <= MOST_PENDING:
+                self._resume()
+            if self._at_end and self._is_open():
+                self._transport.close()
+
+    def _answer(self, said: Answer) -> None:
+        self._out.append(said.wire)
+        if said.closes and self._is_open():
+            self._hang_up()
+
+    def _error(self, said: Answer) -> None:
+        """A no that counts: who makes many mistakes is answered slowly, then not at all."""
+        self._errors += 1
+        if said.closes or self._errors < SLOW_FROM:
+            self._answer(said)
+        elif self._errors >= CLOSE_FROM:
+            self._answer(say.TOO_MANY_ERRORS)
+        else:
+            self._await(self._slowly(said), self._answer)
+
+    async def _slowly(self, said: Answer) -> Answer:
+        await asyncio.sleep(self._house.patience.slow)
+        return said
+
+    def _flush(self) -> None:
+        if self._out and self._transport is not None:
+            self._transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
+            self._out.clear()
+
+    def _ask(self, then: Callable[[Answer], None], desk: Callable[..., Verdict], *given: object) -> None:
+        """Ask the desk, and go on with its answer, now or when it is there."""
+        try:
+            verdict = desk(self, *given)
+        except Exception as trouble:
+            verdict = self._troubled(trouble)
+        if isinstance(verdict, Answer):
+            then(verdict)
+        else:
+            self._await(verdict, then)
+
+    def _await(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
+        self._busy = True
+        self._flush()
+        self._task = self._loop.create_task(self._awaited(verdict, then))
+
+    async def _awaited(self, verdict: Awaitable[Answer], then: Callable[[Answer], None]) -> None:
+        try:
+            said = await verdict
+        except Exception as trouble:
+            said = self._troubled(trouble)
+        self._busy = False
+        self._task = None
+        self._wait(self._house.patience.command)
+        then(said)
+        if self._transport is None:
+            self._forget()
+        else:
+            self._work()
+
+    def _troubled(self, trouble: Exception) -> Answer:
+        self._loop.call_exception_handler({"message": "an SMTP command failed", "exception": trouble})
+        return say.TROUBLE
+
+
+@lru_cache(maxsize=16)
+def _ready(hostname: str, protocol: str) -> Answer:
+    return say.answer(220, None, f"{hostname} {protocol} ready")
+
+
+def tls_of(transport: asyncio.BaseTransport) -> tuple[str, str] | None:
+    """Version and cipher, where the connection is encrypted."""
+    found = transport.get_extra_info("ssl_object")
+    if found is None:
+        return None
+    cipher = found.cipher()
+    return found.version() or "TLS", cipher[0] if cipher else ""

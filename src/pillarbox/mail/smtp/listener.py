@@ -1,0 +1,214 @@
+"""The sessions of one SMTP door: how they begin, how long they may last, how they end with the process."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from socket import socket
+from typing import Any
+
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.conversation import Conversation
+from pillarbox.mail.smtp.handler import ClientLimits, CurrentCertificate, SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.lmtp import LmtpSession
+from pillarbox.mail.smtp.session import Session
+
+BACKLOG = 1024
+NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""Why no connection can be accepted right now; any other trouble is that of one client."""
+
+GREETED_TOGETHER = 0.002
+"""Seconds that a greeting may be late, so that those of several sessions need one timer."""
+
+PATIENT = SessionTimeouts()
+MOST_COMMANDS = 2000
+"""Of a session without a message that was taken: nobody may keep us busy with talk alone (SMTP-21)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerOptions:
+    """How a door speaks. `implicit_tls` begins every connection with TLS; otherwise STARTTLS is offered where
+    there is a certificate. `normalize` takes a bare LF for a line end inside a text. Large messages wait in
+    `folder`. `lmtp` speaks LMTP in place of SMTP."""
+
+    hostname: str
+    most_octets: int
+    implicit_tls: bool = False
+    offers_login: bool = False
+    login_needs_tls: bool = True
+    needs_login: bool = False
+    normalize: bool = False
+    folder: str | None = None
+    patience: SessionTimeouts = PATIENT
+    most_commands: int = MOST_COMMANDS
+    lmtp: bool = False
+
+
+class Listener:
+    """One door."""
+
+    def __init__(
+        self,
+        desk: SessionHandler,
+        manner: ListenerOptions,
+        guard: ClientLimits,
+        certificate: CurrentCertificate | None = None,
+    ) -> None:
+        self.desk = desk
+        self.hostname = manner.hostname
+        self.most_octets = manner.most_octets
+        self.most_commands = manner.most_commands
+        self.offers_login = manner.offers_login
+        self.login_needs_tls = manner.login_needs_tls
+        self.needs_login = manner.needs_login
+        self.normalize = manner.normalize
+        self.folder = manner.folder
+        self.patience = manner.patience
+        self.stopping = False
+        self.refused = 0
+        """Connections for which there was no room."""
+        self._guard = guard
+        self._certificate = certificate
+        self._session = LmtpSession if manner.lmtp else Session
+        self._implicit_tls = manner.implicit_tls
+        self._sessions: set[Conversation] = set()
+        self._silent: deque[tuple[float, Conversation]] = deque()
+        self._server: asyncio.Server | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def open(self, door: socket) -> None:
+        """Accept connections on a bound socket."""
+        loop = asyncio.get_running_loop()
+        if self._implicit_tls:
+            door.setblocking(False)
+            door.listen(BACKLOG)
+            self._accepting = self._task(self._accept(door))
+        else:
+            self._server = await loop.create_server(lambda: self._session(self), sock=door, backlog=BACKLOG)
+        self._task(self._sweep())
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _accept(self, door: socket) -> None:
+        """Take connections that begin with TLS: each gets the certificate of its moment (TLS-07)."""
+        loop = asyncio.get_running_loop()
+        with door:
+            while True:
+                try:
+                    connection, peer = await loop.sock_accept(door)
+                except OSError as trouble:
+                    if trouble.errno in NO_ROOM:
+                        await asyncio.sleep(self.patience.slow)
+                else:
+                    self._task(self._shake_hands(connection, peer[0]))
+
+    async def _shake_hands(self, connection: socket, peer: str) -> None:
+        session = self._session(self)
+        session.peer = peer
+        context = self.tls
+        if context is None or not self.admit(session):
+            connection.close()
+            return
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: session, connection, ssl=context, ssl_handshake_timeout=self.patience.handshake
+            )
+        except Exception:
+            # Whatever a stranger's handshake fails of, it is the end of this connection and of no other.
+            connection.close()
+            self.left(session)
+
+    @property
+    def sessions(self) -> int:
+        """How many there are now."""
+        return len(self._sessions)
+
+    def close(self) -> None:
+        """Accept nothing more, and end the sessions in which nothing is under way (SMTP-22)."""
+        self.stopping = True
+        if self._server is not None:
+            self._server.close()
+        if self._accepting is not None:
+            self._accepting.cancel()
+        for session in tuple(self._sessions):
+            if session.is_idle:
+                session.close(say.STOPPING)
+
+    async def stop(self, grace: float) -> None:
+        """Close, and let transactions end within `grace` seconds; nobody is left without a word."""
+        self.close()
+        try:
+            async with asyncio.timeout(grace):
+                await self._empty.wait()
+        except TimeoutError:
+            for session in tuple(self._sessions):
+                session.close(say.STOPPING)
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self.patience.look_every)
+            now = loop.time()
+            for session in tuple(self._sessions):
+                session.expire(now)
+
+    # What sessions ask -------------------------------------------------------------------------------
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        return None if self._certificate is None else self._certificate.context
+
+    def greet_later(self, session: Conversation) -> None:
+        loop = asyncio.get_running_loop()
+        wait = self.patience.greeting
+        if not self._silent:
+            loop.call_later(wait + min(wait, GREETED_TOGETHER), self._greet)
+        self._silent.append((loop.time() + wait, session))
+
+    def _greet(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        silent = self._silent
+        while silent and silent[0][0] <= now:
+            silent.popleft()[1].greet()
+        if silent:
+            loop.call_later(silent[0][0] - now + min(self.patience.greeting, GREETED_TOGETHER), self._greet)
+
+    def admit(self, session: Conversation) -> bool:
+        if not self._guard.admit(session.peer):
+            self.refused += 1
+            return False
+        session.admitted = True
+        self._sessions.add(session)
+        self._empty.clear()
+        return True
+
+    def left(self, session: Conversation) -> None:
+        if not session.admitted:
+            return
+        session.admitted = False
+        self._sessions.discard(session)
+        self._guard.left(session.peer)
+        if not self._sessions:
+            self._empty.set()
+
+    def may_login(self, session: Session) -> bool:
+        return self._guard.may_login(session.peer)
+
+    def login_failed(self, session: Session) -> None:
+        self._guard.login_failed(session.peer)

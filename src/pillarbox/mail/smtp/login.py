@@ -1,0 +1,78 @@
+"""The exchanges of AUTH (RFC 4954, 4616, and LOGIN as clients know it): lines in, what to do next out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import NamedTuple
+
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp.answers import Answer
+
+LONGEST_RESPONSE = 12_288
+"""Octets of one response, and of an AUTH command with its initial one (RFC 4954, 4)."""
+
+
+class Prompt(NamedTuple):
+    """Go on with a response to this text."""
+
+    text: bytes
+
+    @property
+    def wire(self) -> bytes:
+        return b"334 " + base64.b64encode(self.text) + b"\r\n"
+
+
+class Credentials(NamedTuple):
+    """What the client says it is, and its proof."""
+
+    user: str
+    password: str
+
+
+Step = Prompt | Credentials | Answer
+
+
+class Plain:
+    """`authzid NUL authcid NUL password` in one response; who acts for somebody else is not heard of."""
+
+    def begin(self) -> Step:
+        return Prompt(b"")
+
+    def take(self, response: bytes) -> Step:
+        parts = response.split(b"\0")
+        return _given(parts[1], parts[2]) if len(parts) == 3 else say.BAD_RESPONSE
+
+
+class Login:
+    """The name in one response, the password in the next."""
+
+    def __init__(self) -> None:
+        self._name: bytes | None = None
+
+    def begin(self) -> Step:
+        return Prompt(b"Username:")
+
+    def take(self, response: bytes) -> Step:
+        if self._name is not None:
+            return _given(self._name, response)
+        self._name = response
+        return Prompt(b"Password:")
+
+
+Exchange = Plain | Login
+MECHANISMS: dict[bytes, type[Plain] | type[Login]] = {b"PLAIN": Plain, b"LOGIN": Login}
+
+
+def heard(exchange: Exchange, line: bytes) -> Step:
+    """What comes after this line of the client; an `Answer` ends the exchange."""
+    if line == b"*":
+        return say.CANCELED
+    try:
+        return exchange.take(b"" if line == b"=" else base64.b64decode(line, validate=True))
+    except (binascii.Error, ValueError):
+        return say.BAD_RESPONSE
+
+
+def _given(user: bytes, password: bytes) -> Credentials:
+    return Credentials(user.decode("utf-8", "replace"), password.decode("utf-8", "replace"))

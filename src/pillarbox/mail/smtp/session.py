@@ -1,0 +1,371 @@
+"""One SMTP session, seen from the server (RFC 5321; 3207, 4954, 2920, 1870, 6152, 6531, 2034).
+
+A session reads commands, keeps the envelope and asks a `SessionHandler` what to say to it; the desk
+decides, the session only speaks the protocol. Where the desk needs time it returns an awaitable, and the
+session reads on when it is done. Answers to pipelined commands leave in one write.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from pillarbox.mail.smtp import answers as say
+from pillarbox.mail.smtp import commands, login
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.commands import NULL, Mail, Path
+from pillarbox.mail.smtp.conversation import Conversation, tls_of
+from pillarbox.mail.smtp.handler import ListenerContext, SessionHandler, Verdict
+from pillarbox.mail.smtp.intake import Content, Intake
+
+LONGEST_LINE = 512
+LONGEST_EXTENDED_LINE = 2048
+MOST_TOO_LONG = 3
+MOST_LOGIN_FAILURES = 3
+
+
+class Session(Conversation):
+    """What was said on a connection. The desk may keep what it likes in `user` and `notes`."""
+
+    __slots__ = (
+        "_commands",
+        "_exchange",
+        "_too_long",
+        "extended",
+        "helo",
+        "login_failures",
+        "notes",
+        "recipients",
+        "sender",
+        "user",
+    )
+
+    HELP: ClassVar[Answer] = say.HELP
+    HELLO_FIRST: ClassVar[Answer] = say.HELLO_FIRST
+    NO_RECIPIENTS: ClassVar[Answer] = say.NO_RECIPIENTS
+    COMMANDS: ClassVar[dict[bytes, Callable[[Any, bytes], None]]]
+
+    def __init__(self, house: ListenerContext) -> None:
+        super().__init__(house)
+        self._exchange: login.Exchange | None = None
+        self._commands = 0
+        self._too_long = 0
+        self.login_failures = 0
+        self.helo: str | None = None
+        self.extended = False
+        self.user: Any = None
+        self.notes: Any = None
+        self.sender: Mail | None = None
+        self.recipients: list[Any] = []
+
+    @property
+    def protocol(self) -> str:
+        """How the message came, in the words of RFC 3848 and RFC 6531."""
+        if not self.extended:
+            return "SMTP"
+        name = "UTF8SMTP" if self.sender is not None and self.sender.utf8 else "ESMTP"
+        return f"{name}{'S' if self.tls else ''}{'A' if self.user is not None else ''}"
+
+    def _longest(self) -> int:
+        if self._exchange is not None or self._lines.begins_with(b"AUTH "):
+            return login.LONGEST_RESPONSE
+        return LONGEST_EXTENDED_LINE if self.extended else LONGEST_LINE
+
+    def _heed(self, line: bytes) -> None:
+        house = self._house
+        self.deadline = self._loop.time() + house.patience.command
+        self._commands += 1
+        if house.stopping:
+            self.close(say.STOPPING)
+        elif self._commands > house.most_commands:
+            self.close(say.TOO_MANY_COMMANDS)
+        elif self._lines.was_too_long:
+            self._heed_too_long()
+        elif self._exchange is not None:
+            self._go_on(login.heard(self._exchange, line))
+        elif b"\n" in line or b"\r" in line or b"\0" in line:
+            self._error(say.BAD_LINE)
+        else:
+            verb, rest = commands.split(line)
+            self.COMMANDS.get(verb, Session._unknown)(self, rest)
+
+    def _heed_too_long(self) -> None:
+        self._too_long += 1
+        said = say.TOO_LONG if self._exchange is None else say.RESPONSE_TOO_LONG
+        self._exchange = None
+        self._error(said if self._too_long < MOST_TOO_LONG else said._replace(closes=True))
+
+    def _forget(self) -> None:
+        """The end of a transaction."""
+        if self.sender is not None:
+            self._house.desk.ended(self)
+            self.sender = None
+            self.recipients = []
+
+    # Each command ------------------------------------------------------------------------------------
+
+    def _unknown(self, _: bytes) -> None:
+        self._error(say.UNKNOWN)
+
+    def _not_implemented(self, _: bytes) -> None:
+        self._error(say.NOT_IMPLEMENTED)
+
+    def _ehlo(self, rest: bytes) -> None:
+        self._hello(rest, extended=True)
+
+    def _helo(self, rest: bytes) -> None:
+        self._hello(rest, extended=False)
+
+    def _hello(self, rest: bytes, *, extended: bool) -> None:
+        name = commands.hello(rest)
+        if name is None:
+            self._error(say.BAD_ARGUMENT)
+            return
+        self._forget()
+        self.helo, self.extended = name, extended
+        house = self._house
+        self._answer(_welcome(house.hostname, self._extensions() if extended else ()))
+
+    def _extensions(self) -> tuple[str, ...]:
+        house = self._house
+        offered = ["PIPELINING", f"SIZE {house.most_octets}", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"]
+        if house.tls is not None and self.tls is None:
+            offered.append("STARTTLS")
+        if house.offers_login and (self.tls is not None or not house.login_needs_tls) and self.user is None:
+            offered.append("AUTH PLAIN LOGIN")
+        return tuple(offered)
+
+    def _noop(self, _: bytes) -> None:
+        self._answer(say.OK)
+
+    def _rset(self, rest: bytes) -> None:
+        if rest.strip():
+            self._error(say.BAD_ARGUMENT)
+            return
+        self._forget()
+        self._answer(say.OK)
+
+    def _vrfy(self, rest: bytes) -> None:
+        if rest.strip():
+            self._answer(say.CANNOT_VERIFY)
+        else:
+            self._error(say.BAD_ARGUMENT)
+
+    def _help(self, _: bytes) -> None:
+        self._answer(self.HELP)
+
+    def _quit(self, _: bytes) -> None:
+        self._forget()
+        self._answer(say.BYE)
+
+    def _mail(self, rest: bytes) -> None:
+        if self.helo is None:
+            self._error(self.HELLO_FIRST)
+        elif self.sender is not None:
+            self._error(say.OUT_OF_ORDER)
+        elif self._house.needs_login and self.user is None:
+            needs_tls = self.tls is None and self._house.login_needs_tls
+            self._error(say.NEEDS_TLS if needs_tls else say.NEEDS_LOGIN)
+        else:
+            wanted = commands.mail(rest, extended=self.extended)
+            if isinstance(wanted, Answer):
+                self._error(wanted)
+            elif wanted.size is not None and wanted.size > self._house.most_octets:
+                self._answer(say.TOO_BIG)
+            else:
+                self._ask(lambda said: self._begun(wanted, said), self._house.desk.mail, wanted)
+
+    def _begun(self, wanted: Mail, said: Answer) -> None:
+        if said.is_yes:
+            self.sender = wanted
+        self._say(said)
+
+    def _rcpt(self, rest: bytes) -> None:
+        if self.sender is None:
+            self._error(say.OUT_OF_ORDER)
+            return
+        path = commands.recipient(rest, utf8=self.sender.utf8)
+        if isinstance(path, Answer):
+            self._error(path)
+        else:
+            self._ask(self._say, self._house.desk.recipient, path)
+
+    def _say(self, said: Answer) -> None:
+        """What the desk said; a no for now is nobody's mistake."""
+        if said.code < 500:
+            self._answer(said)
+        else:
+            self._error(said)
+
+    def _data(self, rest: bytes) -> None:
+        if rest.strip():
+            self._error(say.BAD_ARGUMENT)
+        elif self._lines.pending:
+            # DATA is the last of its group (RFC 2920, 3.1): this is a text, also where DATA would be refused,
+            # and may not be taken for commands.
+            self._answer(say.EARLY_TALKER)
+        elif self.sender is None:
+            self._error(say.OUT_OF_ORDER)
+        elif not self.recipients:
+            self._error(self.NO_RECIPIENTS)
+        else:
+            house = self._house
+            self._intake = Intake(house.most_octets, normalize=house.normalize, folder=house.folder)
+            self._text_since = self._loop.time()
+            self._wait(house.patience.text)
+            self._answer(say.GO_AHEAD)
+
+    def _take(self, data: bytes) -> None:
+        """More of a message's text."""
+        intake = self._intake
+        assert intake is not None
+        self.deadline = self._loop.time() + self._house.patience.text
+        after = intake.feed(data)
+        if after is None:
+            return
+        if after:
+            self._lines.add(after)
+        self._intake = None
+        refusal = say.TOO_BIG if intake.too_big else say.BARE_LINE_ENDS if intake.bare else None
+        if refusal is not None:
+            intake.close()
+            self._done(refusal)
+            return
+        content = intake.content()
+        self._ask(lambda said: self._stored(content, said), self._house.desk.message, content)
+
+    def _stored(self, content: Content, said: Answer) -> None:
+        content.close()
+        self._done(said)
+
+    def _done(self, said: Answer) -> None:
+        self._forget()
+        if said.is_yes:
+            self._errors = self._commands = 0
+        self._say(said)
+        if self._house.stopping:
+            self.close(say.STOPPING)
+
+    # TLS ---------------------------------------------------------------------------------------------
+
+    def _starttls(self, rest: bytes) -> None:
+        context = self._house.tls
+        if rest.strip():
+            self._error(say.BAD_ARGUMENT)
+        elif context is None or self.tls is not None:
+            self._error(say.NOT_IMPLEMENTED)
+        elif self._lines.pending:
+            # What follows in the clear would be taken for encrypted (SMTP-08).
+            self._answer(say.EARLY_TALKER)
+        else:
+            # All that was learnt in the clear is forgotten (RFC 3207, 4.2).
+            self._forget()
+            self.helo, self.extended, self.user = None, False, None
+            self._out.append(say.START_TLS.wire)
+            self._flush()
+            self._pause()
+            self._busy = True
+            self._task = self._loop.create_task(self._upgrade(context))
+
+    async def _upgrade(self, context: ssl.SSLContext) -> None:
+        transport: Any = None
+        if self._is_open():
+            try:
+                transport = await self._loop.start_tls(
+                    self._transport,
+                    self,
+                    context,
+                    server_side=True,
+                    ssl_handshake_timeout=self._house.patience.handshake,
+                )
+            except Exception:
+                # Whatever a stranger's handshake fails of, it is the end of this session and of no other.
+                transport = None
+        self._task = None
+        self._busy = False
+        if transport is None or self._transport is None:
+            if self._transport is not None:
+                self._transport.abort()
+                self.connection_lost(None)  # not every loop says so after a handshake that failed
+            return
+        self._transport = transport
+        self._paused = False
+        self.tls = tls_of(transport)
+        self._work()
+
+    # AUTH --------------------------------------------------------------------------------------------
+
+    def _auth(self, rest: bytes) -> None:
+        house = self._house
+        if self.helo is None or not self.extended:
+            self._error(self.HELLO_FIRST)
+        elif not house.offers_login:
+            self._error(say.NOT_IMPLEMENTED)
+        elif self.tls is None and house.login_needs_tls:
+            self._error(say.NEEDS_TLS)
+        elif self.user is not None:
+            self._error(say.ALREADY_IN)
+        elif self.sender is not None:
+            self._error(say.OUT_OF_ORDER)
+        elif not house.may_login(self):
+            self._answer(say.TOO_MANY_LOGINS)
+        else:
+            self._begin_login(*commands.split(rest))
+
+    def _begin_login(self, mechanism: bytes, initial: bytes) -> None:
+        kind = login.MECHANISMS.get(mechanism)
+        if kind is None:
+            self._error(say.NO_MECHANISM)
+            return
+        exchange = kind()
+        initial = initial.strip()
+        self._exchange = exchange
+        self._go_on(login.heard(exchange, initial) if initial else exchange.begin())
+
+    def _go_on(self, step: login.Step) -> None:
+        if isinstance(step, login.Prompt):
+            self._out.append(step.wire)
+            return
+        self._exchange = None
+        if isinstance(step, Answer):
+            self._error(step)
+        else:
+            self._ask(self._checked, self._house.desk.login, step.user, step.password)
+
+    def _checked(self, said: Answer) -> None:
+        if said.code == say.BAD_LOGIN.code:
+            self.user = None
+            self.login_failures += 1
+            self._house.login_failed(self)
+            if self.login_failures >= MOST_LOGIN_FAILURES:
+                said = said._replace(closes=True)
+        self._answer(said)
+
+
+@lru_cache(maxsize=64)
+def _welcome(hostname: str, extensions: tuple[str, ...]) -> Answer:
+    return say.lines(250, [hostname, *extensions])
+
+
+Session.COMMANDS = {
+    b"EHLO": Session._ehlo,
+    b"HELO": Session._helo,
+    b"MAIL": Session._mail,
+    b"RCPT": Session._rcpt,
+    b"DATA": Session._data,
+    b"RSET": Session._rset,
+    b"NOOP": Session._noop,
+    b"QUIT": Session._quit,
+    b"VRFY": Session._vrfy,
+    b"HELP": Session._help,
+    b"STARTTLS": Session._starttls,
+    b"AUTH": Session._auth,
+    b"EXPN": Session._not_implemented,
+    b"TURN": Session._not_implemented,
+    b"ETRN": Session._not_implemented,
+    b"BDAT": Session._not_implemented,
+}
+
+__all__ = ["NULL", "Content", "ListenerContext", "Mail", "Path", "Session", "SessionHandler", "Verdict"]

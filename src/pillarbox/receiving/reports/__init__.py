@@ -1,0 +1,4 @@
+"""Reports about mail we sent: bounces and complaints, and what follows from them.
+
+Begin with `return_path.py`.
+"""

@@ -1,0 +1,52 @@
+"""What follows from a report, as values: events of recipients, and addresses that proved bad."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+from pillarbox.receiving.reports.bounce_queries import SentTo
+from pillarbox.suppressions.automatic import Cause
+from pillarbox.timeline.rules import Entry, Kind
+
+
+@dataclass(slots=True)
+class Consequences:
+    """`causes` count only for recipients whose event of the kind `shown_by` took effect."""
+
+    shown_by: Kind
+    entries: list[Entry] = field(default_factory=list)
+    causes: dict[int, Cause] = field(default_factory=dict)
+
+    def causes_of(self, taken: Iterable[Entry]) -> list[Cause]:
+        """The addresses to be suppressed, now that it is known which events took effect."""
+        shown = {entry.position for entry in taken if entry.kind is self.shown_by}
+        return [cause for position, cause in self.causes.items() if position in shown]
+
+
+def named(recipients: Sequence[SentTo], addresses: Iterable[str | None]) -> SentTo | None:
+    """The recipient whose address is among those that a report tells about one; none where two are.
+
+    Where none of them is, the only recipient: the signed address already says whose mail it was, and a
+    report of a forwarding server names an address that we never wrote to. Of several, none: to guess would
+    blame somebody.
+    """
+    by_address = {recipient.address: recipient for recipient in recipients}
+    found = {by_address.get(compared(address)) for address in addresses if address} - {None}
+    if found:
+        return found.pop() if len(found) == 1 else None
+    return recipients[0] if len(recipients) == 1 else None
+
+
+def compared(address: str) -> str:
+    """The form in which addresses are compared, also of text that is no address (BNC-08)."""
+    try:
+        return parse_mailbox(address).key
+    except AddressError:
+        return address.strip().lower()
+
+
+def may_be_suppressed(recipient: SentTo, simulators: Collection[str]) -> bool:
+    """Addresses of the simulator never get on the list (suppressions.md 3)."""
+    return recipient.address.rpartition("@")[2] not in simulators

@@ -1,0 +1,11 @@
+"""What is counted of reports for Prometheus (OPS-06)."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.observability.metrics import Counter
+
+REPORTS = Counter(
+    "pillarbox_reports",
+    "Mail to return paths and to the feedback address, by what became of it.",
+    ("outcome",),
+)

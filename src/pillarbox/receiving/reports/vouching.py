@@ -1,0 +1,29 @@
+"""Whether a report about several recipients may suppress one of them (decision 21).
+
+Each of them has the bounce address of the group, and each could write a report about the others. What a
+report says of itself proves nothing then; where it comes from says a little more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from pillarbox.mail.authentication import spf
+from pillarbox.mail.authentication.spf import Lookup
+from pillarbox.receiving.reports.bounce_mail import BounceMail
+
+SECONDS: Final = 10.0
+
+
+async def is_vouched_for(mail: BounceMail, domain: str, lookup: Lookup) -> bool:
+    """Whether the report has the null sender and came from a host that may send mail of this domain by its
+    SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
+    if "@" in mail.sender or not mail.client:
+        return False
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await spf.check(mail.client, mail.helo, f"postmaster@{domain}", lookup)
+    except TimeoutError:
+        return False
+    return found.result == "pass"

@@ -1,0 +1,66 @@
+"""Who is asked: a session that has logged in is submission, any other one brings mail from outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable
+
+from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.handler import SessionHandler, Verdict
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.smtp import prometheus
+
+SUBMISSION, INBOUND, LOCAL = "submission", "inbound", "lmtp"
+
+
+class HandlerChoice:
+    """The desk of a door that takes both. Within a transaction nobody can log in, so its desk stays."""
+
+    def __init__(self, submission: SessionHandler, inbound: SessionHandler) -> None:
+        self._submission = submission
+        self._inbound = inbound
+
+    def _desk(self, session: Session) -> SessionHandler:
+        return self._inbound if session.user is None else self._submission
+
+    def mail(self, session: Session, mail: Mail) -> Verdict:
+        return self._desk(session).mail(session, mail)
+
+    def recipient(self, session: Session, path: Path) -> Verdict:
+        return self._desk(session).recipient(session, path)
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        return self._desk(session).message(session, content)
+
+    def login(self, session: Session, user: str, password: str) -> Verdict:
+        return self._submission.login(session, user, password)
+
+    def ended(self, session: Session) -> None:
+        self._desk(session).ended(session)
+
+
+class Counted:
+    """A desk whose answers to messages are counted."""
+
+    def __init__(self, way: str, desk: SessionHandler) -> None:
+        self._way = way
+        self._desk = desk
+        self.mail = desk.mail
+        self.recipient = desk.recipient
+        self.login = desk.login
+        self.ended = desk.ended
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        began = time.perf_counter()
+        verdict = self._desk.message(session, content)
+        if isinstance(verdict, Answer):
+            return self._count(verdict, began)
+        return self._later(verdict, began)
+
+    async def _later(self, verdict: Awaitable[Answer], began: float) -> Answer:
+        return self._count(await verdict, began)
+
+    def _count(self, said: Answer, began: float) -> Answer:
+        prometheus.MESSAGES.add(1, (self._way, str(said.code)))
+        prometheus.STORING.observe(time.perf_counter() - began, (self._way,))
+        return said

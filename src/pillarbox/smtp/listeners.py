@@ -1,0 +1,91 @@
+"""The SMTP doors of one process, from the first greeting to the last word."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from socket import socket
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names
+from pillarbox.kernel.security.certificates import Certificate
+from pillarbox.kernel.settings.kinds import SubmissionListener
+from pillarbox.mail.smtp.handler import SessionHandler
+from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED
+from pillarbox.smtp import prometheus
+from pillarbox.smtp.clients import Clients
+from pillarbox.smtp.handler_choice import INBOUND, LOCAL, SUBMISSION, Counted, HandlerChoice
+
+MOST_OCTETS = 52_428_800
+
+
+class SmtpListeners:
+    """Opens a listener for every SMTP door that this process was given, and ends them all.
+
+    `clients` guards the doors that others reach, `neighbours` the one of this machine (LMTP), which has
+    neither TLS nor logins.
+    """
+
+    def __init__(
+        self,
+        *,
+        doors: Mapping[str, int],
+        submission: SessionHandler,
+        inbound: SessionHandler | None,
+        local: SessionHandler,
+        manner: ListenerOptions,
+        asked: tuple[SubmissionListener, ...],
+        certificate: Certificate,
+        clients: Clients,
+        neighbours: Clients,
+        clock: Clock,
+    ) -> None:
+        self._doors = doors
+        self._certificate = certificate
+        self._clients = clients
+        self._neighbours = neighbours
+        self._clock = clock
+        self._tasks: list[asyncio.Task[None]] = []
+        submitted = Counted(SUBMISSION, submission)
+        both = submitted if inbound is None else HandlerChoice(submitted, Counted(INBOUND, inbound))
+        self._listeners: dict[str, Listener] = {}
+        if SMTP in doors:
+            self._add(SMTP, both, replace(manner, needs_login=inbound is None))
+        for name, door in zip(submission_names(asked), asked, strict=True):
+            if name in doors:
+                own = replace(manner, needs_login=True, implicit_tls=door.implicit_tls)
+                self._add(name, submitted, own)
+        if LMTP in doors:
+            own = replace(manner, lmtp=True, offers_login=False, most_octets=MOST_RECEIVED)
+            self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, neighbours)
+
+    def _add(self, name: str, desk: SessionHandler, manner: ListenerOptions) -> None:
+        self._listeners[name] = Listener(desk, manner, self._clients, self._certificate)
+
+    async def open(self) -> None:
+        """Return when connections are accepted."""
+        for name, listener in self._listeners.items():
+            await listener.open(socket(fileno=self._doors[name]))
+        self._tasks = [
+            asyncio.create_task(self._certificate.watch()),
+            asyncio.create_task(self._clients.keep_showing()),
+        ]
+        prometheus.SESSIONS.read = lambda: {(): self._clients.total + self._neighbours.total}
+        prometheus.CERTIFICATE.read = self._validity
+
+    def close(self) -> None:
+        """Accept nothing more; sessions in which nothing is under way end now."""
+        for listener in self._listeners.values():
+            listener.close()
+
+    async def stop(self, grace: float) -> None:
+        """Close; what is under way may end within `grace` seconds."""
+        await asyncio.gather(*[listener.stop(grace) for listener in self._listeners.values()])
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _validity(self) -> dict[tuple[str, ...], float]:
+        return {(): (self._certificate.expires_at - self._clock.now()).total_seconds()}

@@ -1,0 +1,202 @@
+"""Who goes next: bounded slots per webhook, served in turn over teams and, inside a team, over webhooks.
+
+A lane is what this process has in memory of one webhook. It begins with a few slots, gets one more with
+every answer up to ten, and one alone while its endpoint does not answer. Endpoints that do not answer, or
+have not answered yet, together never have more than half of all slots; and of that half a team gets another
+slot only while it has fewer than are left there: many new endpoints that hang keep no other team waiting.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint, Place
+
+MOST_SLOTS = 10
+FIRST_SLOTS = 2
+MOST_CLAIMED = 200
+AHEAD_SECONDS = 0.2
+"""A lane holds what it carries in this time, so that it need not wait for its next claim."""
+
+MEASURE_SECONDS = 0.5
+LANES_KEPT = 5000
+
+
+@dataclass(slots=True)
+class EndpointSlots:
+    """One webhook's deliveries in memory. `more`: the database may have more that are due."""
+
+    place: Place
+    endpoint: Endpoint
+    seen_at: float
+    slots: int = FIRST_SLOTS
+    running: int = 0
+    silent: bool = False
+    proven: bool = False
+    """Whether the endpoint has answered."""
+
+    more: bool = False
+    listed: bool = False
+    waiting: deque[Delivery] = field(default_factory=deque)
+    answered: int = 0
+    counted_from: float = 0.0
+    rate: float = 0.0
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nobody knows that the endpoint answers."""
+        return self.silent or not self.proven
+
+    @property
+    def window(self) -> int:
+        """How many deliveries may run or wait here."""
+        if self.silent:
+            return 1
+        return min(MOST_CLAIMED, self.slots * 2 + int(self.rate * AHEAD_SECONDS))
+
+    def note(self, answer: Answer, now: float) -> None:
+        """Learn from an attempt that ended."""
+        self.silent = answer.hung
+        self.proven = self.proven or not answer.hung
+        self.slots = 1 if answer.hung else min(MOST_SLOTS, self.slots + 1)
+        self.answered += 1
+        if now - self.counted_from >= MEASURE_SECONDS:
+            self.rate = self.answered / (now - self.counted_from) if self.counted_from else 0.0
+            self.answered, self.counted_from = 0, now
+
+
+class EndpointScheduler:
+    """Deliveries in memory, waiting and running. Not thread-safe; every call is of constant time."""
+
+    def __init__(self, most_running: int) -> None:
+        self._most_running = most_running
+        self._lanes: OrderedDict[Place, EndpointSlots] = OrderedDict()
+        self._teams: deque[UUID] = deque()
+        self._turns: dict[UUID, deque[EndpointSlots]] = {}
+        self._doubtful_of: Counter[UUID] = Counter()
+        self.running = 0
+        self.doubtful_running = 0
+
+    def wants(self, place: Place) -> int:
+        """How many deliveries of a webhook can be taken now; where that is none it is asked again as soon
+        as an attempt of it has ended."""
+        lane = self._lanes.get(place)
+        if lane is None:
+            return FIRST_SLOTS * 2
+        window, here = lane.window, lane.running + len(lane.waiting)
+        if here <= window // 2 and not (lane.silent and self._is_crowded(place[0])):
+            return window - here
+        lane.more = True
+        return 0
+
+    def load(self, place: Place) -> int:
+        """How much of a webhook is in memory; whoever has least is served first."""
+        lane = self._lanes.get(place)
+        return 0 if lane is None else lane.running + len(lane.waiting)
+
+    def lane(self, place: Place) -> EndpointSlots | None:
+        """What is known of a webhook."""
+        return self._lanes.get(place)
+
+    def add(
+        self, place: Place, endpoint: Endpoint, deliveries: Iterable[Delivery], now: float
+    ) -> EndpointSlots:
+        """Put deliveries at the end of their lane."""
+        lane = self._lanes.get(place)
+        if lane is None:
+            self._forget_one()
+            lane = self._lanes[place] = EndpointSlots(place, endpoint, now, counted_from=now)
+        self._lanes.move_to_end(place)
+        lane.endpoint, lane.seen_at = endpoint, now
+        lane.waiting.extend(deliveries)
+        self._list(lane)
+        return lane
+
+    def take(self) -> tuple[EndpointSlots, Delivery] | None:
+        """The next delivery that has a free slot, now counted as running; None when there is none."""
+        if self.running >= self._most_running:
+            return None
+        for _ in range(len(self._teams)):
+            team = self._teams.popleft()
+            lane = self._next(self._turns[team])
+            if self._turns[team]:
+                self._teams.append(team)
+            else:
+                del self._turns[team]
+            if lane is not None:
+                return self._start(lane)
+        return None
+
+    def finish(self, lane: EndpointSlots, answer: Answer | None, now: float) -> None:
+        """Free the slot of a delivery that `take` gave; None where nothing was tried."""
+        lane.running -= 1
+        self.running -= 1
+        was = lane.is_doubtful
+        self._count(lane, -was)
+        if answer is not None:
+            lane.note(answer, now)
+            self._count(lane, lane.running * (lane.is_doubtful - was))
+        self._list(lane)
+
+    def drain(self) -> list[Delivery]:
+        """Remove and return everything that waits."""
+        left = [delivery for lane in self._lanes.values() for delivery in lane.waiting]
+        for lane in self._lanes.values():
+            lane.waiting.clear()
+        return left
+
+    def _start(self, lane: EndpointSlots) -> tuple[EndpointSlots, Delivery]:
+        delivery = lane.waiting.popleft()
+        lane.running += 1
+        self.running += 1
+        self._count(lane, lane.is_doubtful)
+        self._list(lane)
+        return lane, delivery
+
+    def _next(self, turns: deque[EndpointSlots]) -> EndpointSlots | None:
+        """The first lane of these that may start something; those that may not leave, or stay behind."""
+        for _ in range(len(turns)):
+            lane = turns.popleft()
+            lane.listed = False
+            if not lane.waiting or lane.running >= lane.slots:
+                continue
+            if lane.is_doubtful and self._is_crowded(lane.place[0]):
+                lane.listed = True
+                turns.append(lane)
+                continue
+            return lane
+        return None
+
+    def _count(self, lane: EndpointSlots, change: int) -> None:
+        """So many more attempts at endpoints of which nobody knows that they answer."""
+        team = lane.place[0]
+        self.doubtful_running += change
+        self._doubtful_of[team] += change
+        if not self._doubtful_of[team]:
+            del self._doubtful_of[team]
+
+    def _is_crowded(self, team: UUID) -> bool:
+        """Whether endpoints that may not answer have their half, or the team its part of that."""
+        left = self._most_running // 2 - self.doubtful_running
+        return left <= 0 or self._doubtful_of[team] >= left
+
+    def _forget_one(self) -> None:
+        """What was learned of endpoints is kept of the latest ones."""
+        if len(self._lanes) < LANES_KEPT:
+            return
+        idle = next((p for p, lane in self._lanes.items() if not lane.running and not lane.waiting), None)
+        if idle is not None:
+            del self._lanes[idle]
+
+    def _list(self, lane: EndpointSlots) -> None:
+        if lane.listed or not lane.waiting or lane.running >= lane.slots:
+            return
+        lane.listed = True
+        team = lane.place[0]
+        if team not in self._turns:
+            self._turns[team] = deque()
+            self._teams.append(team)
+        self._turns[team].append(lane)

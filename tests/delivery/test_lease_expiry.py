@@ -1,0 +1,94 @@
+"""When a lease has really run out, whatever the wall clock says (DUR-03, DUR-09)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kit.clock import ManualClock
+from kit.sink import USUAL, Sink
+from kit.world import Team, world
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Expiry, Lease
+from pillarbox.delivery.queue.claims import RENEW_EVERY
+
+START = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
+LEASED = "SELECT leased_until FROM deliveries WHERE team_id = $1"
+
+
+def lease(number: int, seconds: float = 0) -> Lease:
+    return Lease(UUID(int=1), UUID(int=number), 0, START + timedelta(seconds=seconds))
+
+
+def test_a_lease_is_lost_when_it_looked_expired_for_longer_than_renewals_are_apart() -> None:
+    assert CONFIRM_SECONDS > RENEW_EVERY
+    expiry = Expiry()
+    assert expiry.lost([lease(1)], 100) == []
+    assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS - 1) == []
+    assert expiry.lost([lease(1), lease(2)], 100 + CONFIRM_SECONDS) == [lease(1)]
+
+
+def test_a_renewal_begins_the_time_anew() -> None:
+    expiry = Expiry()
+    expiry.lost([lease(1)], 100)
+    assert expiry.lost([lease(1, 10)], 100 + CONFIRM_SECONDS) == []
+    assert expiry.lost([lease(1, 10)], 100 + 2 * CONFIRM_SECONDS) == [lease(1, 10)]
+
+
+def test_what_no_longer_looks_expired_is_forgotten() -> None:
+    expiry = Expiry()
+    expiry.lost([lease(1)], 100)
+    assert expiry.lost([], 105) == []
+    assert expiry.lost([lease(1)], 100 + CONFIRM_SECONDS) == []
+
+
+class JumpingClock(ManualClock):
+    """A clock whose wall time can be set without any time passing."""
+
+    def jump(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+async def renewed(team: Team, before: datetime) -> datetime:
+    """The new end of the only lease."""
+    async with asyncio.timeout(10):
+        while (until := await team.db.value(LEASED)) == before:
+            await asyncio.sleep(0.005)
+    found: datetime = until
+    return found
+
+
+@pytest.mark.parametrize("jump", [3600, -3600])
+async def test_a_jump_of_the_clock_loses_and_doubles_nothing(
+    database_url: str, tmp_path: Path, jump: float
+) -> None:
+    """DUR-09: an hour ahead or back while a mail is on the wire; its neighbour leaves it alone."""
+    clock = JumpingClock()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    async with Sink() as sink:
+        gate = asyncio.Event()
+        sink.script("RCPT", (gate, USUAL))
+        route = f"relay:smtp://127.0.0.1:{sink.port}"
+        async with (
+            world(database_url, tmp_path / "one", route=route, clock=clock) as one,
+            world(database_url, tmp_path / "two", route=route, clock=clock, started=False) as two,
+        ):
+            team = await one.team()
+            await team.domain()
+            email = await team.send()
+            await sink.commands("RCPT")
+            until = await team.db.value(LEASED)
+            clock.jump(jump)
+            for _ in range(4):
+                assert await two.engine.look() == 0
+                clock.advance(RENEW_EVERY)
+                until = await renewed(team, until)
+            gate.set()
+            await one.engine.idle()
+            assert len(sink.received) == 1
+            last = (await team.events(email))[-1]
+            assert (last["event"], last["uncertain"]) == ("delivered", False)

@@ -1,0 +1,76 @@
+"""Messages wait a moment for others, so that one commit takes them all."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from kit.harbor import HELP, harbor, message
+from kit.postman import postman
+from kit.world import world
+from pillarbox.kernel.postgres.commit_window import CommitWindow
+
+LONG = 3600.0
+
+
+async def is_waiting(task: asyncio.Task[None]) -> bool:
+    """Whether it still waits when everything that could run has run."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return not task.done()
+
+
+async def test_who_is_alone_does_not_wait() -> None:
+    gathering = CommitWindow(LONG)
+    gathering.expect().gone()
+    task = asyncio.create_task(gathering.company())
+    assert not await is_waiting(task)
+
+
+async def test_those_who_are_there_go_together_with_the_last_that_is_expected() -> None:
+    gathering = CommitWindow(LONG)
+    second, third = gathering.expect(), gathering.expect()
+    waiting = [asyncio.create_task(gathering.company()) for _ in range(2)]
+    second.gone()
+    second.gone()  # says nothing new
+    assert all([await is_waiting(task) for task in waiting])
+    third.gone()
+    assert not any([await is_waiting(task) for task in waiting])
+
+
+async def test_nobody_waits_twice_for_the_same_one() -> None:
+    gathering = CommitWindow(0.001)
+    late = gathering.expect()
+    async with asyncio.timeout(10):
+        await gathering.company()
+    assert not await is_waiting(asyncio.create_task(gathering.company()))
+    other = gathering.expect()
+    late.gone()
+    assert gathering._expected == 1, "it was given up before, and the other is still to come"
+    other.gone()
+    assert not await is_waiting(asyncio.create_task(gathering.company()))
+
+
+async def test_one_who_is_cancelled_keeps_nobody() -> None:
+    gathering = CommitWindow(LONG)
+    last = gathering.expect()
+    first, second = (asyncio.create_task(gathering.company()) for _ in range(2))
+    assert await is_waiting(first)
+    first.cancel()
+    last.gone()
+    await second
+    await asyncio.gather(first, return_exceptions=True)
+    assert first.cancelled()
+
+
+async def test_however_a_transaction_ends_it_is_expected_no_longer(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+        await harbor(pillarbox)
+        gathering = pillarbox.app.house.receiving._gathering
+        assert (await post.deliver(message(), [HELP])).startswith("250")
+        for last in ("RSET", "EHLO quay.example", "QUIT"):
+            dialogue = await post.connect()
+            await dialogue.offer([HELP])
+            assert gathering._expected == 1, last
+            await dialogue.say(last)
+            assert gathering._expected == 0, last

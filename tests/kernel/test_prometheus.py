@@ -1,0 +1,286 @@
+"""What Prometheus is told (OPS-06): the right numbers, nothing personal, at next to no cost."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+import timeit
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from kit.client import door
+from kit.mailroom import clock_of, relayed, still
+from kit.world import Team, World
+from pillarbox.delivery import prometheus as delivery_figures
+from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
+from pillarbox.delivery.queries import Share
+from pillarbox.delivery.queue import pausing
+from pillarbox.delivery.queue.pausing import Scope
+from pillarbox.delivery.queue.queue_metrics import QueueMetrics
+from pillarbox.emails import prometheus as accept_figures
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.http.pipeline import REQUESTS
+from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histogram, MetricsFile, Numbers
+from pillarbox.kernel.observability.prometheus import MetricsFiles
+from pillarbox.kernel.postgres import group_commit, pool_metrics
+from pillarbox.kernel.storage.blobs import BlobFailed, Folder
+
+names = (f"pillarbox_test_{number}" for number in itertools.count())
+
+
+def told(folder: Path) -> str:
+    registry = CollectorRegistry()
+    registry.register(MetricsFiles(folder))
+    return generate_latest(registry).decode()
+
+
+def written(folder: Path, pid: int, *numbers: Numbers) -> None:
+    (folder / f"{pid}{SUFFIX}").write_bytes(msgspec.json.encode(list(numbers)))
+
+
+def requests(count: int) -> Numbers:
+    return Numbers("asked", "counter", "Asked.", ("route",), (), [(("GET /",), [count])])
+
+
+def test_the_numbers_of_all_processes_are_added_up(tmp_path: Path) -> None:
+    seconds = Numbers("took", "histogram", "Took.", (), (0.5, 1.0), [((), [3, 2, 1, 4.5])])
+    written(tmp_path, 1, requests(2), seconds)
+    written(tmp_path, 2, requests(3), seconds)
+    page = told(tmp_path).splitlines()
+    assert 'asked_total{route="GET /"} 5.0' in page
+    assert 'took_bucket{le="0.5"} 6.0' in page
+    assert 'took_bucket{le="1.0"} 10.0' in page
+    assert 'took_bucket{le="+Inf"} 12.0' in page
+    assert "took_count 12.0" in page
+    assert "took_sum 9.0" in page
+
+
+def test_a_dead_process_keeps_its_counts_and_loses_its_gauges_and_its_file(tmp_path: Path) -> None:
+    gauge = Numbers("held", "gauge", "Held.", (), (), [((), [7])])
+    written(tmp_path, 1, requests(2), gauge)
+    written(tmp_path, 2, requests(3), gauge)
+    sheets = MetricsFiles(tmp_path)
+    sheets.forget(1)
+    sheets.forget(1)
+    found = {(sample.name): sample.value for metric in sheets.collect() for sample in metric.samples}
+    assert found == {"asked_total": 5, "held": 7}
+    assert [path.name for path in tmp_path.iterdir()] == [f"2{SUFFIX}"]
+
+
+def test_a_sheet_that_is_half_there_is_left_out(tmp_path: Path) -> None:
+    written(tmp_path, 1, requests(2))
+    (tmp_path / f"2{SUFFIX}").write_bytes(b'[["asked"')
+    assert 'asked_total{route="GET /"} 2.0' in told(tmp_path)
+
+
+def test_what_a_process_counts_is_on_its_sheet(tmp_path: Path) -> None:
+    counter = Counter(next(names), "A counter.", ("kind",))
+    gauge = Gauge(next(names), "A gauge.")
+    histogram = Histogram(next(names), "A histogram.", (1, 2))
+    counter.add(2, ("a",))
+    counter.add(1, ("a",))
+    gauge.read = lambda: {(): 4}
+    for value in (0.5, 1, 1.5, 9):
+        histogram.observe(value)
+    MetricsFile(tmp_path, SystemClock()).write()
+    page = told(tmp_path)
+    assert re.search(r'pillarbox_test_\d+_total\{kind="a"\} 3\.0\n', page)
+    assert re.search(r"pillarbox_test_\d+ 4\.0\n", page)
+    assert re.search(r'pillarbox_test_\d+_bucket\{le="1\.0"\} 2\.0\n', page)
+    assert (counter.value(("a",)), histogram.count()) == (3, 4)
+
+
+def test_two_tallies_cannot_have_one_name() -> None:
+    name = next(names)
+    Counter(name, "One.")
+    with pytest.raises(ValueError, match=name):
+        Counter(name, "Two.")
+
+
+def test_counting_an_email_costs_a_few_microseconds() -> None:
+    """A request, its accept, its outcome and its share of two commits, each of one email at worst: 3 µs on a
+    quiet machine, where accepting it takes a hundred times as much."""
+    seconds = Histogram(next(names), "Requests.", REQUESTS._bounds, ("route", "status"))
+    counters = [Counter(next(names), "Counted.") for _ in range(2)]
+    outcome = Counter(next(names), "Outcomes.", ("outcome",))
+    delivered = ("delivered",)
+
+    def one_email() -> None:
+        seconds.observe(0.004, ("POST /emails", "2xx"))
+        for counter in counters:
+            counter.add(1)
+        outcome.add(1, delivered)
+
+    best = min(timeit.repeat(one_email, timer=time.thread_time, number=5000, repeat=20)) / 5000
+    assert best < 9e-6
+
+
+async def test_requests_are_counted_by_the_pattern_of_their_route(database_url: str) -> None:
+    """Never by path: ids and what a scanner tries would make a label each."""
+    async with door(database_url) as here:
+        team = await here.team()
+        before = {key: REQUESTS.count(key) for key in WATCHED}
+        async with here.client(team.token) as client:
+            await client.get("/api-keys")
+            await client.delete(f"/api-keys/{UUID(int=5)}")
+            await client.get("/wp-admin/../../etc/passwd")
+            await client.put("/api-keys")
+        assert {key: REQUESTS.count(key) - before[key] for key in WATCHED} == {
+            ("GET /api-keys", "2xx"): 1,
+            ("DELETE /api-keys/{api_key_id}", "4xx"): 1,
+            ("none", "4xx"): 2,
+        }
+
+
+WATCHED = (("GET /api-keys", "2xx"), ("DELETE /api-keys/{api_key_id}", "4xx"), ("none", "4xx"))
+
+
+def delivery_counts() -> dict[str, float]:
+    outcomes = {kind: delivery_figures.OUTCOMES.value((kind,)) for kind in OUTCOMES}
+    return {
+        **outcomes,
+        "emails": accept_figures.EMAILS.value(),
+        "recipients": accept_figures.RECIPIENTS.value(),
+        "accepts": group_commit.COMMIT_SECONDS.count(("accept",)),
+        "uncertain": delivery_figures.UNCERTAIN.value(),
+        "recovered": delivery_figures.LEASES_RECOVERED.value(),
+    }
+
+
+OUTCOMES = ("delivered", "bounced", "delivery_delayed", "failed", "suppressed")
+
+
+async def prepared(pillarbox: World) -> Team:
+    team = await pillarbox.team()
+    await team.domain()
+    return team
+
+
+async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> None:
+    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+        sink.script("RCPT", "550 5.7.1 no", "451 4.3.0 later", "250 2.1.5 ok")
+        team = await prepared(pillarbox)
+        before = delivery_counts()
+        for name in ("bounced", "delayed", "delivered"):
+            await team.send(to=[f"{name}@quay.example"])
+            await pillarbox.turn()
+        await team.send(to=["a@quay.example", "b@pier.example"])
+        clock_of(pillarbox).advance(0.001)
+        claims = pillarbox.app.house.claims
+        for pair in await claims.due():
+            await claims.claim([Share(pair, 10)])
+        clock_of(pillarbox).advance(31)
+        await pillarbox.turn()
+        clock_of(pillarbox).advance(CONFIRM_SECONDS)
+        await pillarbox.turn()
+        after = delivery_counts()
+        assert {name: after[name] - before[name] for name in before} == {
+            "delivered": 3,
+            "bounced": 1,
+            "delivery_delayed": 1,
+            "failed": 0,
+            "suppressed": 0,
+            "emails": 4,
+            "recipients": 5,
+            "accepts": 4,
+            "uncertain": 2,
+            "recovered": 2,
+        }
+
+
+async def test_nothing_personal_is_told(database_url: str, tmp_path: Path) -> None:
+    """No address, no team, no key, no id."""
+    async with relayed(database_url, tmp_path) as (pillarbox, _):
+        team = await prepared(pillarbox)
+        email = await team.send(to=["ada.lovelace@quay.example"], subject="Berth 99")
+        await pillarbox.turn()
+        await team.email(email)
+        await QueueMetrics(pillarbox.pool, pillarbox.clock).count()
+        house = pillarbox.app.house
+        pool_metrics.watch({"doors": house.pools.doors, "engine": house.pools.engine})
+        folder = tmp_path / "figures"
+        folder.mkdir()
+        MetricsFile(folder, pillarbox.clock).write()
+        page = told(folder)
+        assert 'route="GET /emails/{email_id}"' in page
+        assert 'pillarbox_pool_connections{pool="engine",state="most"}' in page
+        for secret in ("lovelace", "quay", "harbor", "Harbor", "Berth", email, str(team.id), team.token):
+            assert secret not in page
+
+
+async def filled(pillarbox: World, rows: int) -> Team:
+    """A team with that many due items, made by the database."""
+    team = await pillarbox.team()
+    await team.db.run(
+        "INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, released, created_at) "
+        "SELECT $1, gen_random_uuid(), 0, 'd' || n % 7 || '.example', $3::timestamptz, true, $3 "
+        "FROM generate_series(1, $2) AS n",
+        rows,
+        pillarbox.clock.now(),
+    )
+    return team
+
+
+async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_path: Path) -> None:
+    async with still(database_url, tmp_path) as pillarbox:
+        team = await filled(pillarbox, 70)
+        now = pillarbox.clock.now()
+        changes = {
+            "d1.example": ("due_at = $3", HELD),
+            "d2.example": ("due_at = $3", QUARANTINED),
+            "d3.example": ("due_at = $3::timestamptz + interval '1 hour'", now),
+            "d4.example": ("owner = gen_random_uuid(), leased_until = $3", now),
+        }
+        for destination, (change, value) in changes.items():
+            await team.db.run(
+                f"UPDATE deliveries SET {change} WHERE team_id = $1 AND destination = $2", destination, value
+            )
+        await pausing.pause(pillarbox.pool, Scope(team.id, "d5.example"), None, now)
+        clock_of(pillarbox).advance(90)
+        census = QueueMetrics(pillarbox.pool, pillarbox.clock)
+        await census.count()
+        assert census.items == {
+            "due": 20,
+            "waiting": 10,
+            "leased": 10,
+            "held": 10,
+            "paused": 10,
+            "quarantined": 10,
+        }
+        assert census.lag == 90
+        assert set(census.oldest.values()) == {90}
+
+
+async def test_a_long_queue_is_sampled(database_url: str, tmp_path: Path) -> None:
+    """The cost has a bound whatever waits; the figures are near enough."""
+    async with still(database_url, tmp_path) as pillarbox:
+        await filled(pillarbox, 20_000)
+        await pillarbox.pool.execute("ANALYZE deliveries")
+        census = QueueMetrics(pillarbox.pool, pillarbox.clock, most=1000, pages=100)
+        await census.count()
+        assert 15_000 < census.items["due"] < 25_000
+        assert census.items["waiting"] == 0
+
+
+async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
+    """OPS-02, DUR-11: after a failed sync nothing that this process stores can be promised to last."""
+
+    def broken(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    async with still(database_url, tmp_path) as pillarbox:
+        client = pillarbox.client(None)
+        assert (await client.get("/health")).status_code == 200
+        store = pillarbox.app.house.blobs
+        store._backend = Folder(tmp_path / "broken", sync=broken)
+        with pytest.raises(BlobFailed):
+            await store.put("attachments/x", b"x")
+        answer = await client.get("/health")
+        assert (answer.status_code, answer.json()["name"]) == (503, "service_unavailable")
+        assert answer.headers["retry-after"]

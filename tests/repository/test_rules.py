@@ -1,0 +1,280 @@
+"""The house's own lints: what no tool off the shelf checks."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from pillarbox.kernel.http.request import ONCE, REPEATABLE
+from pillarbox.kernel.settings.page import settings_page
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "pillarbox"
+
+BANNED_NAMES = {
+    "service",
+    "services_",
+    "manager",
+    "helper",
+    "helpers",
+    "utils",
+    "util",
+    "common",
+    "base",
+    "misc",
+}
+
+STATEMENT = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES|TRUNCATE|LOCK|COPY|CREATE|DROP|ALTER|SET|NOTIFY)\s",
+    re.I,
+)
+
+CROSS_TEAM: dict[str, str] = {
+    "delivery.TELL_OF_SITES": "how fast other people's servers may be served is no team's",
+    "delivery.HEAR_OF_SITES": "as above",
+    "delivery.LIVING_CARRIERS": "processes belong to the installation",
+    "delivery.LEAVE": "as above",
+    "delivery.FORGET_DESTINATIONS": "removes what no team's mail has reached for long",
+    "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
+    "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
+    "delivery.KEEP_POLICY": "as above",
+    "delivery.EXPIRED_POLICIES": "as above",
+    "domains.several_teams": "asks about the installation: is there more than one team",
+    "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
+    "emails.AT_WORK": "asks about a server process",
+    "emails.LOCK_KEYS": "the names that it locks begin with the team",
+}
+"""Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""
+
+GLOBAL_SLICES = {"directory", "teams", "oauth"}
+"""Slices whose small tables say which team a key, a name or a token means."""
+
+RANDOM_IN = {"app.py"}
+"""Handed out from there, for jitter; what must not be guessed comes from `secrets`."""
+
+REGISTRIES = ("py" + "pi.org", "files.python" + "hosted.org", "/opt/py" + "pi", "registry." + "npmjs")
+MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/v/")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL text of a `queries.py`."""
+
+    where: str
+    sql: str
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def named_nodes(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The top level of a module, piece by piece, each with the name it is known by."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, node
+            case _:
+                yield "", node
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+
+
+def statements_of(path: Path) -> Iterator[Statement]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = docstrings(tree)
+    for name, top in named_nodes(tree):
+        for node in ast.walk(top):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if id(node) not in skipped and STATEMENT.match(node.value):
+                yield Statement(f"{path.relative_to(SOURCE).parts[0]}.{name}", node.value)
+
+
+def statements() -> list[Statement]:
+    return [statement for path in sorted(SOURCE.rglob("*queries.py")) for statement in statements_of(path)]
+
+
+def test_every_statement_of_a_slice_names_the_team() -> None:
+    loose = [
+        statement.where
+        for statement in statements()
+        if not re.search(r"\bteam_id\b", statement.sql)
+        and statement.where not in CROSS_TEAM
+        and statement.where.split(".")[0] not in GLOBAL_SLICES
+    ]
+    assert loose == []
+
+
+def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
+    assert CROSS_TEAM.keys() <= {statement.where for statement in statements()}
+
+
+def test_no_statement_is_put_together_from_pieces() -> None:
+    pieced = []
+    for path in sorted(SOURCE.rglob("*queries.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr) and node.values:
+                first = node.values[0]
+                if isinstance(first, ast.Constant) and STATEMENT.match(str(first.value)):
+                    pieced.append(f"{path.parent.name}:{node.lineno}")
+    assert pieced == []
+
+
+LOST = re.compile(
+    r"asyncpg\.(\w*Connection\w*Error|CannotConnectNowError|AdminShutdownError|CrashShutdownError|\w*TimeoutError"
+    r"|InterfaceError|InternalClientError|QueryCanceledError)\b"
+)
+
+OWN_LISTS = {
+    "kernel/postgres/database.py": "the list that everybody uses",
+    "kernel/postgres/bounded_pool.py": "below it",
+    "kernel/process/supervisor.py": "a URL that cannot be used looks like a connection that is lost",
+}
+"""Modules that name exceptions of a lost connection, with the reason."""
+
+
+def test_how_a_connection_dies_is_known_in_one_place() -> None:
+    """`GONE`, `TROUBLE` and `RETRIED` of `kernel.postgres.database`; a list of one's own forgets some."""
+    own = {str(path.relative_to(SOURCE)) for path in modules() if LOST.search(path.read_text("utf-8"))}
+    assert own == OWN_LISTS.keys()
+
+
+def test_no_module_adds_to_the_ways_in_which_a_connection_dies() -> None:
+    """Whoever catches an OSError beside PostgreSQL's errors means `TROUBLE`."""
+    together = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Tuple):
+                caught = {ast.unparse(part) for part in node.elts}
+                if "asyncpg.PostgresError" in caught and caught & {"OSError", "TimeoutError", "*GONE"}:
+                    together.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert [where for where in together if where.split(":")[0] not in OWN_LISTS] == []
+
+
+async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
+    conn = await asyncpg.connect(database_url)
+    wrong = []
+    for statement in statements():
+        try:
+            await conn.prepare(statement.sql)
+        except asyncpg.PostgresError as error:
+            wrong.append(f"{statement.where}: {error}")
+    await conn.close()
+    assert wrong == []
+
+
+def test_module_names_say_what_is_in_them() -> None:
+    names = {path.stem for path in modules()} | {path.parent.name for path in modules()}
+    assert names & BANNED_NAMES == set()
+
+
+def test_every_header_that_is_read_may_be_repeated_or_not() -> None:
+    """Whoever reads a header of a request decides what two of them mean (`kernel.http.request`)."""
+    read = re.compile(r"""\.(?:raw_)?header\(\s*b?"([^"]+)"\s*\)""")
+    names = {name for path in modules() for name in read.findall(path.read_text(encoding="utf-8"))}
+    assert len(names) > 8
+    assert {name for name in names if name.encode() not in ONCE | REPEATABLE} == set()
+
+
+def test_randomness_is_handed_in() -> None:
+    users = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names) if any(name.name == "random" for name in names):
+                    users.add(str(path.relative_to(SOURCE)))
+                case ast.ImportFrom(module="random"):
+                    users.add(str(path.relative_to(SOURCE)))
+    assert users <= RANDOM_IN
+
+
+STANDARD_PARSERS = re.compile(
+    r"(?m)^\s*(?:import\s+(?:email|html\.parser|mailbox)\b|from\s+(?:email|html\.parser|mailbox)(?:\.\w+)*\s+import\b)"
+    r"|\bmessage_from_(?:bytes|string|file|binary_file)\b|\b(?:Bytes)?(?:Feed|Header)?Parser\(|\bHTMLParser\b"
+    r"|import_module\(\s*[\"'](?:email|mailbox)\b"
+)
+
+
+def test_mail_is_not_read_by_the_standard_library() -> None:
+    """TRAP-05, TRAP-06: its parsers take minutes for a message of a megabyte, and raise for others."""
+    users = [
+        str(path.relative_to(SOURCE))
+        for path in modules()
+        if STANDARD_PARSERS.search(path.read_text(encoding="utf-8").replace("LexborHTMLParser", ""))
+    ]
+    assert users == []
+    for line in (
+        "from email.parser import BytesHeaderParser",
+        "import email.policy",
+        "x = message_from_bytes(raw)",
+        "    from email import policy",
+        "from html.parser import HTMLParser",
+    ):
+        assert STANDARD_PARSERS.search(line), line
+
+
+def tracked_files() -> list[Path]:
+    """What git knows; without git, what a checkout would hold."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        folders = ("src", "tests", "bench", "docs", "script", "requirements", "deploy")
+        return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def names(text: bytes, forbidden: str) -> bool:
+    """Whether the text holds it: a path of a machine only where no other folder stands before it."""
+    before = rb"(?<![\w.])" if forbidden.startswith("/") else b""
+    return re.search(before + re.escape(forbidden.encode()), text) is not None
+
+
+@pytest.mark.parametrize("forbidden", [*REGISTRIES, *MACHINE_PATHS])
+def test_no_file_names_a_registry_or_a_machine(forbidden: str) -> None:
+    holders = [
+        str(path.relative_to(ROOT))
+        for path in tracked_files()
+        if not path.name.startswith("test_rules") and names(path.read_bytes(), forbidden)
+    ]
+    assert holders == []
+
+
+def test_the_page_of_settings_is_current() -> None:
+    assert (ROOT / "docs/guide/settings.md").read_text(encoding="utf-8") == settings_page(), "run script/docs"
+
+
+def test_pins_carry_hashes_and_no_address() -> None:
+    for name in ("runtime", "dev"):
+        pins = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
+        packages = re.findall(r"(?m)^[a-z0-9].*?==", pins)
+        assert packages
+        assert pins.count("--hash=sha256:") >= len(packages)
+        assert "://" not in pins
+
+
+def test_no_instant_is_taken_from_an_id() -> None:
+    """Ids may be ahead of the clock; what is due is reckoned from `Ids.now` or the clock itself."""
+    users = [str(path.relative_to(SOURCE)) for path in modules() if "stamp().at" in path.read_text("utf-8")]
+    assert users == []
