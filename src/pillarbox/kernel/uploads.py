@@ -1,4 +1,4 @@
-"""Memory for request bodies that come in pieces (design 6.5, docs/decisions/0032).
+"""Memory for request bodies that come in pieces (architecture 6.5, docs/decisions/0032).
 
 A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
 all of the process, its client's address, its team. A piece that finds no room waits, its socket unread. When
