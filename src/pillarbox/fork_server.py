@@ -5,7 +5,7 @@ socket, and each message on it asks for one worker and carries the descriptors t
 first.
 
 What a fork must not copy is not here: there is no event loop, no second thread, no connection, no log line
-and no random number before a worker is born (docs/decisions/0025-nursery.md). A worker belongs to the
+and no random number before a worker is born (docs/decisions/0025). A worker belongs to the
 supervisor and not to us, so nothing happens to it when we die.
 """
 

@@ -201,7 +201,7 @@ async def test_deleting_a_key(database_url: str) -> None:
 
 
 async def test_a_key_deleted_in_one_process_is_refused_in_another_within_a_second(database_url: str) -> None:
-    """Decision 33."""
+    """Contract decision 33."""
     async with door(database_url) as one, door(database_url) as two:
         team = await one.team()
         async with one.client(team.token) as first, two.client(team.token) as second:
@@ -247,7 +247,7 @@ async def test_suspending_is_reversible(database_url: str) -> None:
 
 
 async def test_pages_of_keys(database_url: str) -> None:
-    """Section 10 of the conventions and decision 5, on the first list there is."""
+    """Conventions section 10 and contract decision 5, on the first list there is."""
     async with door(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:

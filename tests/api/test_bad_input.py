@@ -1,4 +1,4 @@
-"""Bad input gets a clear answer in bounded time, writes nothing, and is never a 500 (design 6.6, TRAP-09)."""
+"""Bad input gets a clear answer in time, writes nothing, and is no 500 (architecture 6.6, TRAP-09)."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ async def test_the_connection_stays_usable_after_errors(database_url: str) -> No
 
 
 async def test_who_reads_nothing_of_an_answer_is_let_go(database_url: str) -> None:
-    """An answer of 30 MB waits in memory until it is read, but not for ever (design 6.5)."""
+    """An answer of 30 MB waits in memory until it is read, but not for ever (architecture 6.5)."""
     gone = asyncio.Event()
 
     class Hasty(Protocol):

@@ -1,4 +1,4 @@
-"""Another team's id answers as an unknown one, on every route, for ever (TEN-02, API-07, design 6.4).
+"""Another team's id answers as an unknown one, on every route, for ever (TEN-02, API-07, architecture 6.4).
 
 The matrix is made from the route table, so a new route joins by itself. What it needs to know about a
 route stands in the tables below; a route that lacks an entry fails with a message that says which.
@@ -92,7 +92,7 @@ async def test_references_in_bodies_are_looked_up_in_the_own_team(database_url: 
 
 
 async def test_lists_show_nothing_of_another_team(database_url: str, tmp_path: Path) -> None:
-    """Also with the other team's ids as cursors (decision 5: a cursor is only a position)."""
+    """Also with the other team's ids as cursors (contract decision 5: a cursor is only a position)."""
     async with still(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         made: Made = {}

@@ -293,7 +293,7 @@ async def test_a_receiving_only_domain_shows_who_owns_it(
 
 
 async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
-    """Decision 21 and docs/decisions/0010."""
+    """Contract decision 21 and docs/decisions/0010."""
     async with door(database_url) as api:
         team = await api.team()
         shop = workshop(api)

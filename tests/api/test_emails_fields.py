@@ -78,7 +78,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[int, str], str]] = [
     ({"tags": [{"name": "a", "value": "é"}]}, VALIDATION, "Invalid `tags[0].value` field. "),
     ({"tags": [{"name": "a", "value": "v\n"}]}, VALIDATION, "Invalid `tags[0].value` field. "),
     ({"tags": [{"name": "a", "value": 1}]}, VALIDATION, "Invalid `tags[0].value` field. "),
-    # References (decision 37, decision 3).
+    # References (contract decisions 3 and 37).
     ({"topic_id": "news"}, (422, "invalid_parameter"), "The `topic_id` must be a valid UUID."),
     ({"topic_id": UUID}, (404, "not_found"), "Topic not found"),
     ({"html": None, "template": {"id": "welcome"}}, (404, "not_found"), "Template not found"),

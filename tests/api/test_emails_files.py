@@ -89,7 +89,7 @@ async def test_a_path_is_fetched_after_the_answer_and_delivered(database_url: st
 async def test_a_path_that_cannot_be_had_fails_the_email_after_three_tries(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 28: addresses that are not public are never asked; the reason can be read."""
+    """Contract decision 28: addresses that are not public are never asked; the reason can be read."""
     async with file_server({"/file": DATA}) as (origin, asked), still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         port = origin.rpartition(":")[2]

@@ -160,7 +160,7 @@ async def test_bad_pages(database_url: str, tmp_path: Path) -> None:
             status, kind, message = error(await team.get(f"/emails?{name}=x"))
             assert (status, kind) == VALIDATION
             assert message.startswith(f"Invalid `{name}` parameter. ")
-            # Decision 5: a cursor is a position, whoever's row it once was.
+            # Contract decision 5: a cursor is a position, whoever's row it once was.
             assert (await team.get(f"/emails?{name}={uuid4()}")).status_code == 200
 
 
@@ -205,7 +205,7 @@ async def test_a_walk_neither_skips_nor_repeats_while_mail_comes_in(
 
 
 async def test_created_at_is_the_instant_of_the_id(database_url: str, tmp_path: Path) -> None:
-    """Design 2.3: list order is creation order."""
+    """Architecture 2.3: list order is creation order."""
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await asyncio.gather(*(team.send() for _ in range(20)))

@@ -94,7 +94,7 @@ async def test_what_lies_a_little_back_is_sent_now(database_url: str, tmp_path: 
 
 
 async def test_a_scheduled_email_leaves_within_two_seconds(database_url: str, tmp_path: Path) -> None:
-    """Decision 35, with the loops of the product and its clock."""
+    """Contract decision 35, with the loops of the product and its clock."""
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         due = pillarbox.clock.now() + timedelta(milliseconds=400)

@@ -91,7 +91,7 @@ async def test_the_state_of_the_domain_decides(
 async def test_capture_needs_no_domain_but_heeds_what_the_team_switched_off(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 21: on the route capture the domain need not be verified; all else is the same."""
+    """Contract decision 21: on the route capture the domain need not be verified; all else is the same."""
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         assert (await team.settled(await team.send()))["last_event"] == "delivered"

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on POST /emails and /emails/batch (conventions section 9, decision 26, API-05)."""
+"""`Idempotency-Key` of emails and batches (conventions section 9, contract decision 26, API-05)."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_two_processes_race_on_one_key(database_url: str, tmp_path: Path) 
 
 
 async def test_a_key_in_flight_elsewhere_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
-    """Decision 26: 409 at once, and the neighbours of the same commit are not held up."""
+    """Contract decision 26: 409 at once, and the neighbours of the same commit are not held up."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         async with pillarbox.pool.acquire() as conn, conn.transaction():

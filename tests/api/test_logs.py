@@ -247,7 +247,7 @@ SAME_COMMIT = """
 
 
 async def test_the_row_of_a_write_is_in_the_commit_of_the_write(database_url: str, tmp_path: Path) -> None:
-    """Decision 34, seen by the transaction that made both rows."""
+    """Contract decision 34, seen by the transaction that made both rows."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
 

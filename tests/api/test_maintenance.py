@@ -1,4 +1,4 @@
-"""Maintenance: everybody is put off, nothing is lost, and the queue goes on (conventions section 5, 503)."""
+"""Maintenance: everybody is put off, nothing is lost, and the queue goes on (conventions section 5: 503)."""
 
 from __future__ import annotations
 

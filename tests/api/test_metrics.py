@@ -316,7 +316,7 @@ async def test_the_past_that_is_not_kept_is_cut_off(database_url: str, tmp_path:
 async def test_an_answer_is_given_again_where_the_operator_wants_it(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Section 2, decision 19: byte for byte, for the team and the question alone."""
+    """Section 2, contract decision 19: byte for byte, for the team and the question alone."""
     async with still(database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="60") as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await team.domain()
@@ -330,7 +330,7 @@ async def test_an_answer_is_given_again_where_the_operator_wants_it(
 
 
 async def test_what_is_kept_is_bounded_whatever_is_asked(database_url: str, tmp_path: Path) -> None:
-    """Decision 19: the questions count too, and what does not matter in them is not kept."""
+    """Contract decision 19: the questions count too, and what does not matter in them is not kept."""
     async with still(database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="900") as pillarbox:
         team = await pillarbox.team()
         first = await team.http.get("/emails/metrics?metrics=sent&timezone=UTC")

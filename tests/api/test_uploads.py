@@ -99,47 +99,47 @@ def refusal(answer: bytes) -> str:
 
 async def test_callers_who_are_not_known_hold_nothing(database_url: str) -> None:
     """Heads alone, and stalled halves, without a key and with a wrong one."""
-    async with clients(database_url, SMALL) as door:
-        team = await door.api.team()
-        strangers = [await door.ask(token, None) for token in (None, "re_wrong") for _ in range(10)]
-        strangers += [await door.ask(None, None, b"x" * 192 * KIB) for _ in range(20)]
-        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
+    async with clients(database_url, SMALL) as callers:
+        team = await callers.api.team()
+        strangers = [await callers.ask(token, None) for token in (None, "re_wrong") for _ in range(10)]
+        strangers += [await callers.ask(None, None, b"x" * 192 * KIB) for _ in range(20)]
+        assert (await callers.mail(team.token)).startswith(b"HTTP/1.1 200 ")
         assert not any(stranger.reader.at_eof() for stranger in strangers)
 
 
 async def test_callers_who_are_not_known_are_not_heard_for_long(database_url: str) -> None:
     """The size comes before the key, so their bodies are counted; but not for the minute of the others."""
-    async with clients(database_url, UploadLimits(unknown_seconds=0.2)) as door:
-        silent = await door.ask(None, None, b"x" * 100)
+    async with clients(database_url, UploadLimits(unknown_seconds=0.2)) as callers:
+        silent = await callers.ask(None, None, b"x" * 100)
         answer = await silent.reader.readuntil(b"}")
         assert answer.startswith(b"HTTP/1.1 401 ")
         assert b"connection: close" in answer
         assert b'"name":"missing_api_key"' in answer
-        large = await door.ask("re_wrong", None, b"x" * 1001, "/probe/small")
+        large = await callers.ask("re_wrong", None, b"x" * 1001, "/probe/small")
         assert (await large.reader.readuntil(b"}")).startswith(b"HTTP/1.1 413 ")
-        whole = await door.ask(None, None, b"x", "/probe/small")
+        whole = await callers.ask(None, None, b"x", "/probe/small")
         await whole.send(b"0\r\n\r\n")
         assert (await whole.answer()).startswith(b"HTTP/1.1 401 ")
 
 
 async def test_what_is_only_announced_holds_nothing(database_url: str) -> None:
-    async with clients(database_url, SMALL) as door:
-        busy, other = await door.api.team("Busy"), await door.api.team()
+    async with clients(database_url, SMALL) as callers:
+        busy, other = await callers.api.team("Busy"), await callers.api.team()
         for _ in range(8):
-            await door.ask(busy.token, 50 * MIB, b"x" * KIB)
-            await door.ask(busy.token, None, b"x" * KIB)
-        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
-        assert (await door.mail(busy.token)).startswith(b"HTTP/1.1 200 ")
+            await callers.ask(busy.token, 50 * MIB, b"x" * KIB)
+            await callers.ask(busy.token, None, b"x" * KIB)
+        assert (await callers.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+        assert (await callers.mail(busy.token)).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_a_team_holds_its_share_and_no_more(database_url: str) -> None:
     """What has come of its bodies waits for its own memory, and others go on at once."""
     limits = UploadLimits(total=2 * MIB, of_address=2 * MIB, of_team=MIB, patience=60)
-    async with clients(database_url, limits) as door:
-        busy, other = await door.api.team("Busy"), await door.api.team()
+    async with clients(database_url, limits) as callers:
+        busy, other = await callers.api.team("Busy"), await callers.api.team()
         for _ in range(8):
-            await door.ask(busy.token, MIB, b"x" * 512 * KIB)
-        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+            await callers.ask(busy.token, MIB, b"x" * 512 * KIB)
+        assert (await callers.mail(other.token)).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_the_slowest_upload_goes_when_others_wait(
@@ -147,12 +147,12 @@ async def test_the_slowest_upload_goes_when_others_wait(
 ) -> None:
     """Two teams have filled more than half of the memory and stall: a third one waits for about a second."""
     begun = watched(monkeypatch, "begin")
-    async with clients(database_url, SMALL) as door:
-        teams = [await door.api.team(name) for name in ("One", "Two", "Three")]
-        stalled = [await door.ask(team.token, 360 * KIB, b"x" * 310 * KIB) for team in teams[:2]]
+    async with clients(database_url, SMALL) as callers:
+        teams = [await callers.api.team(name) for name in ("One", "Two", "Three")]
+        stalled = [await callers.ask(team.token, 360 * KIB, b"x" * 310 * KIB) for team in teams[:2]]
         for _ in stalled:
             await asyncio.wait_for(begun.get(), 5)
-        assert (await door.mail(teams[2].token)).startswith(b"HTTP/1.1 200 ")
+        assert (await callers.mail(teams[2].token)).startswith(b"HTTP/1.1 200 ")
         answers = [asyncio.ensure_future(client.reader.readuntil(b"}")) for client in stalled]
         done, rest = await asyncio.wait(answers, timeout=5, return_when=asyncio.FIRST_COMPLETED)
         assert "too slow" in refusal(done.pop().result())
@@ -160,18 +160,18 @@ async def test_the_slowest_upload_goes_when_others_wait(
         rest.pop().cancel()
 
 
-async def test_two_large_bodies_are_both_completed(database_url: str) -> None:
-    """Together they are too large: one waits halfway, the other goes on."""
+async def test_large_bodies_are_all_completed(database_url: str) -> None:
+    """Together they are too large, announced or not: some wait halfway, one goes on."""
     limits = UploadLimits(total=MIB, of_address=MIB, of_team=MIB, body_seconds=PATIENT)
-    async with clients(database_url, limits) as door:
-        team = await door.api.team()
+    async with clients(database_url, limits) as callers:
+        team = await callers.api.team()
         whole = b'{"a":"' + b"x" * (900 * KIB) + b'"}'
-        both = [await door.ask(team.token, len(whole), whole[: 400 * KIB]) for _ in range(2)]
-        both.append(await door.ask(team.token, None, whole[: 400 * KIB]))
-        await asyncio.gather(*[client.send(whole[400 * KIB :]) for client in both[:2]])
+        bodies = [await callers.ask(team.token, len(whole), whole[: 400 * KIB]) for _ in range(2)]
+        bodies.append(await callers.ask(team.token, None, whole[: 400 * KIB]))
+        await asyncio.gather(*[client.send(whole[400 * KIB :]) for client in bodies[:2]])
         rest = whole[400 * KIB :]
-        await both[2].send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
-        for client in both:
+        await bodies[2].send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
+        for client in bodies:
             assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
 
 
@@ -180,26 +180,26 @@ async def test_the_time_of_a_body_goes_on_while_it_waits(database_url: str) -> N
         limits = ConnectionLimits(body_seconds=0.6)
 
     limits = UploadLimits(total=768 * KIB, of_address=MIB, of_team=MIB)
-    async with clients(database_url, limits, Hasty) as door:
-        team = await door.api.team()
-        gate = door.api.services.use(probe_routes.Gate)
-        working = await door.ask(team.token, len(BODY), BODY, "/probe/slow")
+    async with clients(database_url, limits, Hasty) as callers:
+        team = await callers.api.team()
+        gate = callers.api.services.use(probe_routes.Gate)
+        working = await callers.ask(team.token, len(BODY), BODY, "/probe/slow")
         await asyncio.wait_for(gate.entered.wait(), 5)
-        waiting = await door.ask(team.token, MIB, BODY)
+        waiting = await callers.ask(team.token, MIB, BODY)
         assert (await waiting.answer()).startswith(b"HTTP/1.1 408 ")
         gate.open.set()
         assert (await working.answer()).startswith(b"HTTP/1.1 200 ")
-        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
+        assert (await callers.mail(team.token)).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_who_waits_too_long_for_room_is_told(database_url: str) -> None:
     limits = UploadLimits(total=768 * KIB, of_address=MIB, of_team=MIB, waiting_seconds=0.2)
-    async with clients(database_url, limits) as door:
-        team = await door.api.team()
-        gate = door.api.services.use(probe_routes.Gate)
-        working = await door.ask(team.token, len(BODY), BODY, "/probe/slow")
+    async with clients(database_url, limits) as callers:
+        team = await callers.api.team()
+        gate = callers.api.services.use(probe_routes.Gate)
+        working = await callers.ask(team.token, len(BODY), BODY, "/probe/slow")
         await asyncio.wait_for(gate.entered.wait(), 5)
-        waiting = await door.ask(team.token, len(BODY), BODY)
+        waiting = await callers.ask(team.token, len(BODY), BODY)
         assert "no memory" in refusal(await waiting.reader.readuntil(b"}"))
         gate.open.set()
         assert (await working.answer()).startswith(b"HTTP/1.1 200 ")
@@ -208,19 +208,19 @@ async def test_who_waits_too_long_for_room_is_told(database_url: str) -> None:
 async def test_so_many_uploads_at_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than that are refused; who leaves makes room."""
     begun, ended = watched(monkeypatch, "begin"), watched(monkeypatch, "end")
-    async with clients(database_url, UploadLimits(uploads_of_team=2, body_seconds=PATIENT)) as door:
-        team, other = await door.api.team(), await door.api.team("Other")
-        first, second = [await door.ask(team.token, MIB, BODY[: 512 * KIB]) for _ in range(2)]
+    async with clients(database_url, UploadLimits(uploads_of_team=2, body_seconds=PATIENT)) as callers:
+        team, other = await callers.api.team(), await callers.api.team("Other")
+        first, second = [await callers.ask(team.token, MIB, BODY[: 512 * KIB]) for _ in range(2)]
         for _ in (first, second):
             await asyncio.wait_for(begun.get(), 5)
-        assert "Too many uploads" in refusal(await door.mail(team.token))
-        assert (await door.mail(other.token)).startswith(b"HTTP/1.1 200 ")
+        assert "Too many uploads" in refusal(await callers.mail(team.token))
+        assert (await callers.mail(other.token)).startswith(b"HTTP/1.1 200 ")
         await asyncio.wait_for(ended.get(), 5)
-        small = await door.ask(team.token, 2, b"{}")
+        small = await callers.ask(team.token, 2, b"{}")
         assert (await small.answer()).startswith(b"HTTP/1.1 200 "), "what comes at once is no upload"
         first.writer.close()
         await asyncio.wait_for(ended.get(), 5)
-        assert (await door.mail(team.token)).startswith(b"HTTP/1.1 200 ")
+        assert (await callers.mail(team.token)).startswith(b"HTTP/1.1 200 ")
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, name: str) -> asyncio.Queue[None]:

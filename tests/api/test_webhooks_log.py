@@ -75,7 +75,7 @@ async def test_the_log_of_a_webhook(database_url: str, tmp_path: Path) -> None:
 async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_order(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 5: these lists take `before` too, and a malformed cursor is 422."""
+    """Contract decision 5: these lists take `before` too, and a malformed cursor is 422."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)

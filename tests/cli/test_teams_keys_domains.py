@@ -21,7 +21,7 @@ GOOD = (200, None)
 
 
 async def answered(pillarbox: World, token: str, wanted: tuple[int, str | None]) -> None:
-    """Return when the API answers this key with that status and name: within a second (decision 33)."""
+    """Return when the API answers this key so: within a second (contract decision 33)."""
     client = pillarbox.client(token)
     async with asyncio.timeout(1.0):
         while True:
@@ -175,7 +175,7 @@ def test_a_key_that_cannot_be_made(empty: Installation, arguments: list[str], sa
 async def test_a_trusted_domain_may_send_where_domains_must_be_verified(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 21: the operator vouches for a domain without DNS."""
+    """Contract decision 21: the operator vouches for a domain without DNS."""
     async with world(database_url, tmp_path, require_verified_domain="always") as pillarbox:
         here = Installation(database_url, tmp_path)
         token = (await asyncio.to_thread(made_team, here))["token"]

@@ -65,7 +65,7 @@ async def test_the_mail_arrives_signed_and_under_a_bounce_address(database_url: 
 async def test_a_full_mailbox_for_now_is_tried_again_after_a_minute(
     database_url: str, tmp_path: Path
 ) -> None:
-    """OUT-10 and 00-decisions 11: the same bytes and the same bounce address a minute later."""
+    """OUT-10 and contract decision 11: the same bytes and the same bounce address a minute later."""
     async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, team):
         sink.script("RCPT", "452 4.2.2 mailbox full")
         email = await team.send()
@@ -157,7 +157,7 @@ async def test_a_domain_that_does_not_exist_fails_without_a_server(database_url:
 
 
 async def test_dns_trouble_is_waited_for_and_ends_as_failed(database_url: str, tmp_path: Path) -> None:
-    """00-decisions 24: delayed before sent; the window ends without a server: failed, and it says why."""
+    """Contract decision 24: delayed before sent; a window that ends without a server: failed."""
     zone = Zone(ZONE)
     zone.fail("quay.example")
     async with Sink() as sink, direct(database_url, tmp_path, sink, zone=zone) as (pillarbox, team):

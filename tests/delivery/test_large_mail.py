@@ -1,4 +1,4 @@
-"""Mails with large attachments are sent without ever being in memory as a whole (design 6.5)."""
+"""Mails with large attachments are sent without ever being in memory as a whole (architecture 6.5)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
 
 
 async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, tmp_path: Path) -> None:
-    """Design 6.5: fifty mails of ten megabytes would be half a gigabyte; what does not fit stays free."""
+    """Architecture 6.5: fifty mails of ten megabytes are half a gigabyte; what does not fit stays free."""
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         for _ in range(5):

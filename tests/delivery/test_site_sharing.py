@@ -1,4 +1,4 @@
-"""Processes divide the slots of a receiving site and hear of its complaints (design 2.5, OUT-11, OUT-12)."""
+"""Processes divide the slots of a site and hear of its complaints (architecture 2.5, OUT-11, OUT-12)."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, 
 async def test_a_domain_that_is_trusted_stays_able_whatever_dns_says(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 21: the operator's word is not taken back by a check."""
+    """Contract decision 21: the operator's word is not taken back by a check."""
     async with checked(database_url, tmp_path) as at:
         made = await at.team.domain()
         assert (await at.team.http.post(f"/domains/{made}/verify")).status_code == 200

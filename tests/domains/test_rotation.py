@@ -1,4 +1,4 @@
-"""A domain's DKIM key is replaced without one mail that cannot be verified (DKIM-04, decision 29)."""
+"""A DKIM key is replaced without one mail that cannot be verified (DKIM-04, contract decision 29)."""
 
 from __future__ import annotations
 

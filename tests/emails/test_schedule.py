@@ -1,4 +1,4 @@
-"""`scheduled_at` and `expires_in` (emails.md 1.5 and 5.3; decision 36; API-09)."""
+"""`scheduled_at` and `expires_in` (emails.md 1.5 and 5.3; contract decision 36; API-09)."""
 
 from __future__ import annotations
 

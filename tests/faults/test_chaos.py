@@ -211,7 +211,7 @@ NOTHING = (0, timedelta(0))
 async def test_dead_and_slow_destinations_do_not_harm_a_good_one(
     database_url: str, tmp_path: Path, count: int, bad: tuple[str, ...]
 ) -> None:
-    """OUT-11, design 2.5: more mails than the engine holds wait for servers that are silent, gone or slow."""
+    """OUT-11, architecture 2.5: more mails than the engine holds wait for silent, lost or slow servers."""
     tempers = {f"{name}.example": BAD[name] for name in bad}
     async with among(database_url, tmp_path, {**tempers, "good.example": {}}, workers=1) as at:
         await at.courier.post_many(count, 1000, to_each(tempers))

@@ -88,5 +88,5 @@ async def test_what_dies_among_the_rows_of_events_loses_none_and_doubles_none(ya
 
 
 def told(email_id: UUID, kind: str, position: int | None) -> tuple[UUID, str, int | None]:
-    """`sent` is told of the email as a whole (decision 13)."""
+    """`sent` is told of the email as a whole (contract decision 13)."""
     return email_id, kind, None if kind == "email.sent" else position

@@ -1,4 +1,4 @@
-"""Blobs (design 2.7; DUR-01, DUR-11): the same promises from every backend."""
+"""Blobs (architecture 2.7; DUR-01, DUR-11): the same promises from every backend."""
 
 from __future__ import annotations
 

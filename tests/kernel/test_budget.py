@@ -1,4 +1,4 @@
-"""A bound on bytes that are held at once (design 6.5)."""
+"""A bound on bytes that are held at once (architecture 6.5)."""
 
 from __future__ import annotations
 

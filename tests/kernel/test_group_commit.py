@@ -82,7 +82,7 @@ async def test_an_exception_among_the_results_is_one_callers_own() -> None:
 
 
 async def test_waiting_weight_is_bounded_and_said() -> None:
-    """Design 6.5: backpressure is an answer, not memory."""
+    """Architecture 6.5: backpressure is an answer, not memory."""
     store = Store()
     store.gate = asyncio.Event()
     commits: GroupCommit[str, str] = GroupCommit(store.flush, weigh=len, most_waiting=10)

@@ -1,4 +1,4 @@
-"""WH-03, WH-07, WH-08: the one HTTP client for the outside (design 2.9)."""
+"""WH-03, WH-07, WH-08: the one HTTP client for the outside (architecture 2.9)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_redirects_are_followed_only_when_asked() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_followed_up_to_the_limit(status: int) -> None:
-    """Decision 28."""
+    """Contract decision 28."""
     hops = [answer(b"x" * 2000, f"Location: /{hop}", status=f"{status} Moved") for hop in range(5)]
     async with serving(*hops, answer(b"there")) as server, client() as outbound:
         url = f"http://127.0.0.1:{server.port}/"

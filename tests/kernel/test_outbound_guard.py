@@ -242,7 +242,7 @@ async def test_the_socket_checks_once_more_before_it_connects() -> None:
     ],
 )
 async def test_a_redirect_to_a_private_address_is_refused(location: str) -> None:
-    """WH-06; decision 28: each hop is checked."""
+    """WH-06; contract decision 28: each hop is checked."""
     async with (
         serving(lambda reader, writer: redirect(writer, location)) as server,
         client(PRIVATE) as outbound,

@@ -135,7 +135,6 @@ async def test_where_all_wait_for_each_other_whoever_holds_least_goes() -> None:
     first.grow(60)
     second.grow(30)
     assert pool.slowest(0.5) is None
-    assert pool.slowest(0.5) is None
     waiting(first)
     assert waiting(second) is pool.slowest(0.5)
 

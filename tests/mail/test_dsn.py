@@ -1,4 +1,4 @@
-"""Bounces (BNC-01, BNC-03, BNC-07, 00-decisions 23): 253 labelled reports, and forms beyond them."""
+"""Bounces (BNC-01, BNC-03, BNC-07, contract decision 23): 253 labelled reports, and forms beyond them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def suppresses(report: DeliveryReport | None) -> bool:
 
 @pytest.mark.parametrize("row", CASES)
 def test_a_labelled_report_is_read_right(row: dict[str, str]) -> None:
-    """BNC-01, BNC-03: hard or soft by decision 23; BNC-05, BNC-07: complaints and vacations are none."""
+    """BNC-01, BNC-03: hard or soft by contract decision 23; BNC-05, BNC-07: complaints and vacations."""
     message = parse((FOLDER / row["file"]).read_bytes())
     report = dsn.read(message)
     if row["reason"] in ("feedback", "vacation") or row["file"].removesuffix(".eml") in NO_REPORTS:

@@ -1,4 +1,4 @@
-"""Refusals behind gateways: what the quoted reply says decides (BNC-03, 00-decisions 23)."""
+"""Refusals behind gateways: what the quoted reply says decides (BNC-03, contract decision 23)."""
 
 # ruff: noqa: E501 - the tables hold whole answers
 

@@ -1,4 +1,4 @@
-"""What answers of real servers mean (OUT-06, BNC-03, 00-decisions 23): a table of over 200."""
+"""What answers of real servers mean (OUT-06, BNC-03, contract decision 23): a table of over 200."""
 
 # ruff: noqa: E501 - the tables hold whole answers
 
@@ -478,7 +478,7 @@ def test_bnc_03_policy_and_content_codes_never_suppress(code: str, text: str) ->
 
 @pytest.mark.parametrize("code", ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"])
 def test_decision_23_these_codes_are_permanent(code: str) -> None:
-    """BNC-03, 00-decisions 23."""
+    """BNC-03, contract decision 23."""
     assert classify(reply(f"550 {code} no"), Stage.RCPT).suppresses
 
 
@@ -507,7 +507,7 @@ def test_out_12_a_connection_that_was_lost_does_not_slow_the_site_down() -> None
 
 
 def test_own_rows_go_first() -> None:
-    """00-decisions 23: the table can be extended."""
+    """Contract decision 23: the table can be extended."""
     mine = Verdict(Outcome.DELAYED, BounceType.TRANSIENT, SubType.GENERAL, "Our partner is odd.")
     table = (Row(mine, codes="550", text=r"quarantine full"), *TABLE)
     assert classify(reply("550 5.1.1 Quarantine full"), Stage.RCPT, table) is mine

@@ -18,7 +18,7 @@ SIGNER = VerpSigner([OLD])
 
 @given(st.integers(0, 2**32 - 1), st.uuids(), st.integers(0, 2**16 - 1))
 def test_a_token_names_its_work_item(team: int, email: UUID, group: int) -> None:
-    """Decision 30: email and group, in at most 64 characters."""
+    """Contract decision 30: email and group, in at most 64 characters."""
     token = SIGNER.token(team, email, group)
     assert SIGNER.read(token) == Bounced(team, email, group)
     assert len(token) <= 64

@@ -56,7 +56,7 @@ async def level_sums(pool: asyncpg.Pool) -> dict[int, int]:
 
 
 async def test_writers_and_several_folders_at_once_lose_nothing(database_url: str, tmp_path: Path) -> None:
-    """Design decision 11: each event is in the increments or in every level of the rollups, never in both."""
+    """Architecture 2.11: each event is in the increments or in every level of the rollups, never in both."""
     async with room(database_url, tmp_path) as (pillarbox, team):
         writers = [asyncio.create_task(history(pillarbox, team, seed, 30)) for seed in range(4)]
 

@@ -163,7 +163,7 @@ async def test_a_bcc_shows_in_received_for_behind_it_the_hops_before(
 async def test_the_same_message_for_the_same_recipients_is_stored_once_in_a_day(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 27, INB-08."""
+    """Contract decision 27, INB-08."""
     clock = ManualClock()
     async with world(database_url, tmp_path, clock=clock) as pillarbox, postman(pillarbox) as post:
         team = await harbor(pillarbox)
@@ -394,7 +394,7 @@ async def test_rspamd_says_what_is_spam_where_there_is_one(
 
 
 async def test_a_large_message_is_a_blob_before_its_row_names_it(database_url: str, tmp_path: Path) -> None:
-    """Design 2.7: beyond 256 KiB; read, listed, downloaded and removed like any other."""
+    """Architecture 2.7: beyond 256 KiB; read, listed, downloaded and removed like any other."""
     clock = ManualClock()
     async with (
         still(database_url, tmp_path, clock, received_retention_days="30") as pillarbox,
@@ -459,7 +459,7 @@ async def purge(pillarbox: World) -> None:
 
 
 async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -> None:
-    """Design 6.5: what is under way is bounded; 451, and taken when there is room again."""
+    """Architecture 6.5: what is under way is bounded; 451, and taken when there is room again."""
     zone = Zone()
     async with world(database_url, tmp_path, zone=zone) as pillarbox:
         receiving = receiving_of(pillarbox, zone, rules=ReceivingRules(HOSTNAME, most_small=1000))

@@ -1,4 +1,4 @@
-"""Bounces that come back: whom they count for, and what follows (BNC-01 to BNC-08, decision 30)."""
+"""Bounces that come back: whom they count for, and what follows (BNC-01 to BNC-08, contract decision 30)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(
 async def test_only_bad_addresses_are_suppressed(
     database_url: str, tmp_path: Path, status: str, said: str, kind: str
 ) -> None:
-    """BNC-03, decision 23."""
+    """BNC-03, contract decision 23."""
     async with still(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         raw = bounce(about("ada@quay.example", status=status, said=said))
@@ -151,7 +151,7 @@ async def test_delays_and_successes_say_nothing_new_of_what_was_delivered(
 async def test_what_a_server_reports_before_we_know_its_answer_counts(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 12: a mail that was offered is `sent` before it bounces, whoever tells of it first."""
+    """Contract decision 12: an offered mail is `sent` before it bounces, whoever tells of it first."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bob@quay.example", "cid@quay.example"])
@@ -172,7 +172,7 @@ async def test_what_a_server_reports_before_we_know_its_answer_counts(
 
 
 async def test_a_bounce_counts_only_for_the_group_of_its_address(database_url: str, tmp_path: Path) -> None:
-    """Decision 30: who got the mail at one domain cannot bounce it for another."""
+    """Contract decision 30: who got the mail at one domain cannot bounce it for another."""
     async with still(database_url, tmp_path) as pillarbox:
         team, email = await delivered(
             pillarbox, to=["ada@quay.example", "bob@quay.example"], cc=["cid@pier.example"]
@@ -246,7 +246,7 @@ FORGED = {
 
 @pytest.mark.parametrize("form", FORGED)
 async def test_one_recipient_cannot_suppress_another(database_url: str, tmp_path: Path, form: str) -> None:
-    """Decision 21: all recipients of a group know its bounce address and can write what they like."""
+    """docs/decisions/0021: all recipients of a group know its bounce address and can write what they like."""
     raw, brought, bounces_somebody = FORGED[form]
     async with still(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox, to=["ada@quay.example", "bob@quay.example"])
@@ -259,7 +259,7 @@ async def test_one_recipient_cannot_suppress_another(database_url: str, tmp_path
 
 @pytest.mark.parametrize("record", ["", '"v=spf1 -all"', '"v=spf1 include:broken.example -all"'])
 async def test_who_may_send_for_a_domain_vouches_for_its_reports(record: str) -> None:
-    """Decision 21: SPF decides; where it says nothing, or cannot be asked, nobody vouches."""
+    """docs/decisions/0021: SPF decides; where it says nothing, or cannot be asked, nobody vouches."""
     zone = Zone('quay.example TXT "v=spf1 ip4:192.0.2.7 -all"')
     mail = BounceMail("b-x", "b-x@send.harbor.example", "", b"", EPOCH, "192.0.2.7", "mail.quay.example")
     assert await is_vouched_for(mail, "quay.example", zone)
@@ -430,7 +430,7 @@ async def test_every_labelled_report_is_recorded_as_it_is_read(
             right += (was == ["bounce"]) == (row["hard"] == "1")
     with capsys.disabled():
         print(f"\nreports through the whole path: {right} of {len(labels())} as labelled, {hard} suppressed")
-    # The other 25 are those where decision 23 classes a reason differently from the label.
+    # The other 25 are those where contract decision 23 classes a reason differently from the label.
     assert right >= 0.9 * len(labels())
 
 

@@ -79,7 +79,7 @@ async def test_whom_a_complaint_is_from(
 
 
 async def test_one_recipient_cannot_complain_another_onto_the_list(database_url: str, tmp_path: Path) -> None:
-    """Decision 21: the complaint is recorded, but and suppresses nobody whom it may not be from."""
+    """docs/decisions/0021: the complaint is recorded, but and suppresses nobody whom it may not be from."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bob@quay.example"])

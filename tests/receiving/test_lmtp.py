@@ -148,7 +148,7 @@ async def test_reports_and_teams_in_one_transaction(database_url: str, tmp_path:
 
 
 async def test_spf_is_not_asked_and_nobody_is_refused_for_it(database_url: str, tmp_path: Path) -> None:
-    """Decision 19: our neighbour's address says nothing about its client; DMARC goes by DKIM alone."""
+    """docs/decisions/0031: the peer's address says nothing about its client; DMARC goes by DKIM alone."""
     pair = dkim.generate_rsa_key()
     raw = message()
     signature = dkim.sign(

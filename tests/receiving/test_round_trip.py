@@ -1,4 +1,4 @@
-"""From the API to a mail server and back: its report comes in at our own door (BNC-02, decision 30)."""
+"""From the API to a mail server and back: its report comes in here (BNC-02, contract decision 30)."""
 
 from __future__ import annotations
 

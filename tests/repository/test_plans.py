@@ -1,4 +1,4 @@
-"""The engine's statements go from keys to rows, whenever they were planned (decisions 19 and 26)."""
+"""The engine's statements go from keys to rows (docs/decisions/0019 and docs/decisions/0026)."""
 
 from __future__ import annotations
 

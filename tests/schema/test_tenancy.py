@@ -1,4 +1,4 @@
-"""Teams are apart by the shape of the schema (design 2.2; TEN-01), and secrets lie there sealed (DKIM-05)."""
+"""The schema keeps teams apart (architecture 2.2; TEN-01), and its secrets are sealed (DKIM-05)."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def test_the_asynchronous_client(sdk: Server) -> None:
 
 
 def _until_refused(kind: type[Exception], call: Callable[[], object]) -> None:
-    """A deleted key is refused by every process, at the latest one second later (decision 33)."""
+    """A deleted key is refused by every process, at the latest one second later (contract decision 33)."""
     end = time.monotonic() + 1.0
     refusals = 0
     while refusals < 10:

@@ -167,7 +167,7 @@ old
     ],
 )
 def test_mail_programs_may_leave_out_subject_and_text(raw: bytes, subject: str, text: str | None) -> None:
-    """Decision 0020: RFC 5322 asks for neither."""
+    """docs/decisions/0020: RFC 5322 asks for neither."""
     outgoing = parse.outgoing(fields(raw), START, is_letter=True)
     assert (outgoing.subject, outgoing.text, outgoing.html) == (subject, text, None)
 

@@ -249,7 +249,7 @@ async def test_refusals_for_now_are_no_mistakes() -> None:
 
 
 async def test_what_a_desk_raises_is_trouble_and_the_session_goes_on() -> None:
-    """Design 6.6."""
+    """Architecture 6.6."""
     troubles: list[str] = []
 
     async def later() -> say.Answer:
@@ -290,7 +290,7 @@ async def test_who_says_all_and_closes_its_side_still_hears_the_answers() -> Non
 
 @on_each_loop
 async def test_a_client_that_does_not_read_is_not_written_to_without_end() -> None:
-    """Design 6.5: a stream of small questions makes large answers."""
+    """Architecture 6.5: a stream of small questions makes large answers."""
     async with door(most_commands=10_000_000) as found, found.dialog() as client:
         client.transport.pause_reading()
         question = b"EHLO x\r\n" * 8192

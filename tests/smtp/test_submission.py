@@ -126,7 +126,7 @@ async def test_keys_that_may_not_be_used(database_url: str, tmp_path: Path) -> N
                 queued_id(await client.send(letter(), to=TO))
                 made = "WHERE permission = 'sending_access'"
                 await team.world.pool.execute(f"{statement} {made}")
-                clock.advance(1)  # decision 33
+                clock.advance(1)  # contract decision 33
                 said = await client.send(letter(), to=TO)
                 assert (str(said), told(said)) == ("550 5.7.1", text)
                 async with dialog(doors.submission) as late:
@@ -313,7 +313,7 @@ def test_what_nobody_foresaw_is_for_later() -> None:
 
 
 async def test_a_message_that_went_round_is_refused(database_url: str, tmp_path: Path) -> None:
-    """SMTP-14, decision 35."""
+    """SMTP-14, contract decision 35."""
     hop = b"Received: from a.example by b.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         queued_id(await client.send(hop * 50 + letter(), to=TO))

@@ -239,7 +239,7 @@ async def test_out_18_a_transaction_has_a_budget() -> None:
 
 
 async def test_the_fence_stops_the_transfer_before_its_dot() -> None:
-    """Design 2.5: the server never sees the end of the mail."""
+    """Architecture 2.5: the server never sees the end of the mail."""
     async with Sink() as sink:
         connection = await opened(sink)
         done = await sent(connection, before_final_dot=lambda: False)
@@ -251,7 +251,7 @@ async def test_the_fence_stops_the_transfer_before_its_dot() -> None:
 
 
 async def test_the_fence_of_a_large_mail_is_asked_after_the_body_left() -> None:
-    """Design 2.5: not while most of the mail still waits for a slow server."""
+    """Architecture 2.5: not while most of the mail still waits for a slow server."""
     asked = []
     async with Sink() as sink:
         reading = asyncio.Event()

@@ -55,7 +55,7 @@ def test_events_lead_to_the_state_of_the_contract(kinds: list[Kind], state: Kind
 
 
 def test_a_delay_before_the_first_server_counts_sent_later_but_does_not_show_it() -> None:
-    """00-decisions 12 and 24: `sent` is late bookkeeping behind a delay that came first."""
+    """Contract decisions 12 and 24: `sent` is late bookkeeping behind a delay that came first."""
     fate, counts, shown = walked([Kind.DELIVERY_DELAYED, Kind.SENT])
     assert fate.state is Kind.DELIVERY_DELAYED
     assert counts == ["delivery_delayed", "sent"]

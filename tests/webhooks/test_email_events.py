@@ -1,4 +1,4 @@
-"""The bodies of `email.*` events, key by key (webhooks.md section 7.1; decisions 12, 13)."""
+"""The bodies of `email.*` events, key by key (webhooks.md section 7.1; contract decisions 12, 13)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_what_is_not_there_is_left_out(database_url: str, tmp_path: Path) 
 async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Decision 13: an email to three addresses is sent once and delivered three times."""
+    """Contract decision 13: an email to three addresses is sent once and delivered three times."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)

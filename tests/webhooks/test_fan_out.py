@@ -1,4 +1,4 @@
-"""What a team's webhooks cost is that team's: bounded portions, in a lane of its own (design 2.5, 2.6)."""
+"""A team's webhooks cost only that team: bounded portions in a lane of its own (architecture 2.5, 2.6)."""
 
 from __future__ import annotations
 

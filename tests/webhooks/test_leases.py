@@ -1,4 +1,4 @@
-"""Leases: a dead or frozen process loses its deliveries, and no two work on one endpoint (design 2.5)."""
+"""Leases: a dead or frozen process loses its deliveries; no two work on one endpoint (architecture 2.5)."""
 
 from __future__ import annotations
 

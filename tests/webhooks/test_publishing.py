@@ -1,4 +1,4 @@
-"""What webhooks are told of, in which transaction, and whom it costs what (WH-02, DUR-02; design 2.4)."""
+"""What webhooks are told of, in which transaction, and what it costs (WH-02, DUR-02; architecture 2.4)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ KEY = b64decode(SECRET.removeprefix("whsec_"))
 EVENT = "msg_2pillarboxTestVector0001"
 BODY = b'{"type":"domain.updated","created_at":"2026-09-29T12:00:00.000Z","data":{}}'
 VECTOR = "v1,60d+WFiHGYtEHonOVkj6z66HQqORIhIg0AYasRnkMHU="
-"""Two letters of the contract's print of it are exchanged (decision 18)."""
+"""The example of webhooks.md section 3."""
 
 
 def test_the_vector_of_the_contract() -> None:

@@ -1,4 +1,4 @@
-"""Work leases: a dead or frozen process loses its items, and nothing is sent by two (design 2.5)."""
+"""Work leases: a dead or frozen process loses its items, and nothing is sent by two (architecture 2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that grows has an end (DUR-15, design 6.8)."""
+"""Everything that grows has an end (DUR-15, architecture 6.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may look at captured mail (design section 5).
+"""Who may look at captured mail (docs/guide/settings.md).
 
 Three walls: the connection comes from this machine; the Host header is a name of this machine, so no
 page of the web can reach in through a name that it made point here (DNS rebinding); and the caller has

@@ -26,7 +26,7 @@ from pillarbox.mail.message.address import Mailbox
 log = get("capture")
 
 INLINE = 256 * 1024
-"""Larger mails go to the blob store (design 2.7)."""
+"""Larger mails go to the blob store (architecture 2.7)."""
 
 TRIM_EVERY = 3.0
 DROPPED_AT_ONCE = 500

@@ -1,4 +1,4 @@
-"""The engine: takes items that this process leased, carries them, settles them (design 2.5)."""
+"""The engine: takes items that this process leased, carries them, settles them (architecture 2.5)."""
 
 from __future__ import annotations
 

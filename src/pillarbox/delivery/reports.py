@@ -72,7 +72,7 @@ class Settlement:
 
 
 def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], float]) -> Settlement:
-    """Turn a report into rows (emails.md section 6; 00-decisions 12, 23, 24)."""
+    """Turn a report into rows (emails.md section 6; contract decisions 12, 23, 24)."""
     entries: list[Entry] = []
     causes: list[Cause] = []
     reached = item.reached or report.offered
@@ -140,7 +140,7 @@ def _entry(item: Item, position: int, kind: Kind, at: datetime, detail: Detail) 
 
 
 def _given_up(detail: Detail, *, reached: bool) -> tuple[Kind, Detail]:
-    """The window is over: what the recipient ends as (00-decisions 24, emails.md section 6)."""
+    """The window is over: what the recipient ends as (contract decision 24, emails.md section 6)."""
     if detail.reason == "tls_required":
         return Kind.FAILED, detail
     if reached:

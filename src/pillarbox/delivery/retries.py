@@ -1,4 +1,4 @@
-"""When an item is tried again (00-decisions 11)."""
+"""When an item is tried again (contract decision 11)."""
 
 from __future__ import annotations
 

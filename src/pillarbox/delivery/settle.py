@@ -1,4 +1,4 @@
-"""Settling: outcomes of many items in one transaction (design 2.5).
+"""Settling: outcomes of many items in one transaction (architecture 2.5).
 
 A settlement is never given up: while the database is away it waits and is tried again, for the other
 side has the mail and only this process knows.

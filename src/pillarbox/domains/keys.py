@@ -1,4 +1,4 @@
-"""DKIM keys in rotation (decision 29; DKIM-04).
+"""DKIM keys in rotation (contract decision 29; DKIM-04).
 
     waiting ──► signing ──► retiring ──► gone
 

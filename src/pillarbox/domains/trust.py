@@ -1,4 +1,4 @@
-"""The operator vouches for a domain without DNS (decision 21; docs/decisions/0010-trusted-domains.md)."""
+"""The operator vouches for a domain without DNS (contract decision 21; docs/decisions/0010)."""
 
 from __future__ import annotations
 

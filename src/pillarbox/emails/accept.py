@@ -1,4 +1,4 @@
-"""The one door for outgoing mail (design 2.8).
+"""The one door for outgoing mail (architecture 2.8).
 
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
 emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and

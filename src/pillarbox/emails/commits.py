@@ -1,4 +1,4 @@
-"""One commit for many acceptances (design 2.6): keys claimed, quotas spent, emails and log rows written.
+"""One commit for many acceptances (architecture 2.6): keys, quotas, emails and log rows.
 
 All that is written goes in one statement, which is a transaction of its own unless something has to be known
 before it (idempotency keys, quotas) or follows from it (events of scheduled emails that a webhook wants).
@@ -210,7 +210,7 @@ class Commits:
         """Reserve the idempotency keys of the batch; answers those that are taken.
 
         The advisory lock is tried, never waited for: a key in flight elsewhere must not hold up the
-        other callers of this commit (00-decisions 26).
+        other callers of this commit (contract decision 26).
         """
         keyed = [(index, a, a.idempotency) for index, a in enumerate(batch) if a.idempotency is not None]
         if not keyed:
@@ -258,7 +258,7 @@ class Commits:
     # What became of it -----------------------------------------------------------------------------
 
     async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins | None:
-        """The connection was lost while this was committed: look whether it was (design 2.6).
+        """The connection was lost while this was committed: look whether it was (architecture 2.6).
 
         Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not tell. What is
         found to be committed stays so, even where the database goes away once more: then it is not known

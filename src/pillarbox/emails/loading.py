@@ -1,4 +1,4 @@
-"""Emails as the engine needs them when it claims work, judged once more at hand-over (design 2.5).
+"""Emails as the engine needs them when it claims work, judged once more at hand-over (architecture 2.5).
 
 The engine is lower in the house than this slice: `app.py` hands it `EmailLoader.load`.
 """

@@ -73,7 +73,7 @@ def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoin
         scheduled_at = None  # `now`, or less than a minute ago: sent like any other mail
     topic_id = _topic(body.get("topic_id"))
     if sender is None or subject is None:
-        # Only a template could fill them in, and there is none yet (decision 37).
+        # Only a template could fill them in, and there is none yet (contract decision 37).
         raise NotFound("Template")
     return Outgoing(
         sender_text=sender_text,

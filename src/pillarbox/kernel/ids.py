@@ -1,7 +1,7 @@
 """Time-ordered ids.
 
 An id and the `created_at` beside it come from one clock reading, so the order of ids is the order of
-creation and a cursor is a position (design 2.3). Layout of RFC 9562 section 5.7: 48 bits of
+creation and a cursor is a position (architecture 2.3). Layout of RFC 9562 section 5.7: 48 bits of
 milliseconds, then twelve bits that hold the microseconds inside that millisecond, then random bits.
 
 Where the clock is set back by a little, ids run ahead of it until it has caught up, and their order holds.

@@ -1,4 +1,4 @@
-"""Writing the log of requests (decision 34).
+"""Writing the log of requests (contract decision 34).
 
 Rows of writes are written where the write is. Rows of requests that wrote nothing are committed together, by
 whoever comes while the commit before is under way. Rows of reads wait in memory for a moment; when too many

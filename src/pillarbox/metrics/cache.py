@@ -1,4 +1,4 @@
-"""Answers that may be given again for a while, where the operator wants it (metrics.md 2, decision 19).
+"""Answers that may be given again for a while, if the operator wants it (contract decision 19).
 
 The key is the team and the question as it was understood, but for the present: a hit is the stored body,
 byte for byte, with the dates that it was made for.

@@ -1,4 +1,4 @@
-"""Which rollups make up a stretch of time (design decision 11).
+"""Which rollups make up a stretch of time (architecture 2.11).
 
 Rollups exist for quarter hours, hours and UTC days. A stretch is covered by as few of them as possible:
 the inside by days, the edges by hours and quarters, which are added, or taken away from a whole day where

@@ -1,4 +1,4 @@
-"""Answering a question from rollups, and its odd edges from the timeline (design decision 11).
+"""Answering a question from rollups, and its odd edges from the timeline (architecture 2.11).
 
 The range is cut at quarter hours. What lies between is a sum of rollups and of increments that are not folded
 yet; what is left at an edge, less than a quarter hour, comes from the timeline. Where the quarter hour has

@@ -1,8 +1,8 @@
 """A message on its way in: read, judged, stored with its event, and only then the sender hears 250.
 
-The transaction is shared with other messages that come at the same time (design 2.6). Where anything fails
-nothing is stored and the sender is told to try again; a message that was stored although its sender never
-heard so is recognised when it comes again (decision 27).
+The transaction is shared with other messages that come at the same time (architecture 2.6). Where anything
+fails nothing is stored and the sender is told to try again; a message that was stored although its sender
+never heard so is recognised when it comes again (contract decision 27).
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def _is_light(raw: bytes) -> bool:
 
 
 def _fingerprint(raw: bytes, arrival: Arrival) -> bytes:
-    """What makes two messages the same (decision 27); the Message-ID is part of the message."""
+    """What makes two messages the same (contract decision 27); the Message-ID is part of the message."""
     digest = sha256(raw)
     for address in sorted({recipient.address for recipient in arrival.recipients}):
         digest.update(b"\0" + address.encode("utf-8", "replace"))

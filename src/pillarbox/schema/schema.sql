@@ -2,7 +2,7 @@
 --
 -- Tenant tables: PRIMARY KEY starts with team_id, and so does every unique and foreign key, so a row
 -- cannot point into another team and the schema can be distributed by team_id.
--- Hot tables carry no foreign keys to other tables (design 2.6).
+-- Hot tables carry no foreign keys to other tables (architecture 2.6).
 -- Columns of type `json` hold the text that the wire shows and are never searched.
 
 -- Who exists -----------------------------------------------------------------------------------------

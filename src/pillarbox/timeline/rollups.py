@@ -1,4 +1,4 @@
-"""Folding increments into rollups, and thinning the finest of them out (design decision 11).
+"""Folding increments into rollups, and thinning the finest of them out (architecture 2.11).
 
 `record` appends increments: small rows, one for each ten seconds, domain and broadcast of a batch. Folding
 takes them away and adds them to the rollups of ten seconds, of the quarter hour, the hour and the UTC day, in

@@ -1,4 +1,4 @@
-"""Claiming due work and keeping the leases of what is claimed (design 2.5)."""
+"""Claiming due work and keeping the leases of what is claimed (architecture 2.5)."""
 
 from __future__ import annotations
 

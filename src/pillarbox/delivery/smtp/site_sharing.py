@@ -1,5 +1,5 @@
 """What this process and the others that deliver owe each other: they divide the slots of each receiving site
-among them, and what a site complains of to one of them slows down all (design 2.5, OUT-11, OUT-12).
+among them, and what a site complains of to one of them slows down all (architecture 2.5, OUT-11, OUT-12).
 
 Each process lives by its own pace; only complaints are told, by a row of each site, and read once a second.
 So a site that is out of reach is tried by the process that found it so, and by the others a little later,

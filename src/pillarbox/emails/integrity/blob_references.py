@@ -1,4 +1,4 @@
-"""Blobs and the rows that name them: both ways (DUR-14; design 6.8).
+"""Blobs and the rows that name them: both ways (DUR-14; architecture 6.8).
 
 A row that names a blob which is not there is a gap. A blob that no row names is what a crash between
 writing it and the commit leaves behind: it is counted, and once it is older than a day (far longer than

@@ -1,6 +1,6 @@
 """`Idempotency-Key`: header, fingerprint, what runs in this process, and answers already given.
 
-The key is a row of the same transaction as the effects it answers for (decision 26). This module looks
+The key is a row of the transaction of the effects it answers for (contract decision 26). This module looks
 rows up; whoever makes the effects writes them.
 """
 

@@ -259,7 +259,9 @@ class Api:
         if more:
             team = None if request.caller is None else request.caller.team_id
             request.upload = self._uploads.begin(request.client, team, size, route.limit)
-            request.raw = await self._uploads.read(request.upload, exchange, part, route.limit)
+            request.raw = whole = bytearray(part)
+            del part
+            await self._uploads.read(request.upload, exchange, whole, route.limit)
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None

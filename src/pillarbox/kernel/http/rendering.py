@@ -27,7 +27,7 @@ _PLAIN = b"".join(
 
 
 class ErrorBody(msgspec.Struct):
-    """The body of every error, in this order (decision 1)."""
+    """The body of every error, in this order (contract decision 1)."""
 
     status: int = msgspec.field(name="statusCode")
     message: str

@@ -83,7 +83,7 @@ class Schemas:
         for kind, schema_of in _PLAIN:
             if isinstance(info, kind):
                 return schema_of(info)
-        raise TypeError(f"{info} says nothing about its values; name a `shape` in its Meta")
+        raise TypeError(f"{info} says nothing about its values; use `shown_as` or `extra_json_schema`")
 
     def _with_meta(self, info: inspect.Metadata, use: Use) -> Schema:
         extra = info.extra or {}

@@ -1,4 +1,4 @@
-"""Memory for request bodies that come in pieces (design 6.5, docs/decisions/0032).
+"""Memory for request bodies that come in pieces (architecture 6.5, docs/decisions/0032).
 
 A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
 all of the process, its client's address, its team. A piece that finds no room waits, its socket unread. When
@@ -96,19 +96,19 @@ class Uploads:
         if self._waiting:
             self._serve_waiting()
 
-    async def read(self, upload: Upload, exchange: RequestCycle, first: bytes, limit: int) -> bytearray:
-        """The whole body, which begins with `first`; 413 when it is larger than the limit."""
-        whole, more = bytearray(first), True
+    async def read(self, upload: Upload, exchange: RequestCycle, body: bytearray, limit: int) -> None:
+        """Put the rest of a body behind what has come of it; 413 when it is larger than the limit."""
+        more = True
         try:
             async with asyncio.timeout(None) as upload.timer:
-                await self._room(upload, exchange, len(whole))
+                await self._room(upload, exchange, len(body))
                 while more:
                     part, more = await next_part(exchange.receive)
-                    whole += part
-                    within(whole, limit)
+                    body += part
+                    within(body, limit)
                     upload.came(len(part), _now())
-                    if len(whole) > upload.held:
-                        await self._room(upload, exchange, len(whole))
+                    if len(body) > upload.held:
+                        await self._room(upload, exchange, len(body))
         except TimeoutError:
             raise UploadRefused(upload.refusal or "") from None
         finally:
@@ -116,7 +116,6 @@ class Uploads:
         upload.complete()
         if self._waiting:
             self._serve_waiting()
-        return whole
 
     async def _room(self, upload: Upload, exchange: RequestCycle, size: int) -> None:
         """Return when so many bytes of the body may be held."""

@@ -1,4 +1,4 @@
-"""The one HTTP client for the outside (design 2.9; WH-06, WH-07, WH-08).
+"""The one HTTP client for the outside (architecture 2.9; WH-06, WH-07, WH-08).
 
 Webhooks, remote attachments, client metadata documents and logos are fetched here and nowhere else. A
 host is looked up once; every address that comes back is checked, and the connection goes to one of

@@ -1,4 +1,4 @@
-"""Several statements as one: what a commit writes to many tables costs one round trip (design 2.6).
+"""Several statements as one: what a commit writes to many tables costs one round trip (architecture 2.6).
 
 A round trip costs more, here and in PostgreSQL, than most of the rows that it carries. Rows travel as JSON,
 one document for each table: it is written in C, is one parameter instead of an array for each column, and

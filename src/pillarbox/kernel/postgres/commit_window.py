@@ -1,5 +1,5 @@
 """A moment in which messages wait for those that are about to come, so that one commit takes them all
-(design 2.6).
+(architecture 2.6).
 
 A commit costs nearly the same for one message as for ten. Whoever is alone does not wait, nobody waits once
 there is nobody left to wait for, nor longer than `AT_MOST`, and for one who was waited for in vain nobody

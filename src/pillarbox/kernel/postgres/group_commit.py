@@ -1,4 +1,4 @@
-"""Group commit: callers that arrive while a commit is in flight share the next one (design 2.6).
+"""Group commit: callers that arrive while a commit is in flight share the next one (architecture 2.6).
 
 There is no timer unless one is asked for: the flush in flight is the window. Each caller gets its own
 answer after the commit

@@ -1,4 +1,4 @@
-"""Telling other processes that there is work (design 2.5): coalesced NOTIFY after the commit, never in it.
+"""Telling other processes of work (architecture 2.5): coalesced NOTIFY after the commit, never in it.
 
 A lost notification costs a second: every engine looks at its queue that often anyway.
 """

@@ -1,4 +1,4 @@
-"""How long the database may keep one request waiting (design 6.5).
+"""How long the database may keep one request waiting (architecture 6.5).
 
 A request has a few seconds for all its database work together: waiting for a connection, statements and the
 commit that it shares with others. Time that it spends elsewhere (reading its body, DNS, the blob store) does

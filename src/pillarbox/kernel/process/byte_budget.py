@@ -1,4 +1,4 @@
-"""A bound on bytes that are held at once (design 6.5): whoever wants more waits its turn."""
+"""A bound on bytes that are held at once (architecture 6.5): whoever wants more waits its turn."""
 
 from __future__ import annotations
 

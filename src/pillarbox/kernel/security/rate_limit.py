@@ -1,4 +1,4 @@
-"""Fixed windows that all processes of one host share (conventions section 7, decision 20).
+"""Fixed windows that all processes of one host share (conventions section 7, contract decision 20).
 
 The counters live in the memory (`kernel/process/shared_memory.py`) whose descriptor the processes inherit.
 A key hashes to a bucket of `WAYS` slots; a bucket is read and written under a byte-range lock of its own,

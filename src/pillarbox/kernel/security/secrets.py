@@ -1,4 +1,4 @@
-"""Secrets at rest and new secrets (design 2.12; SEC-01, SEC-04, SEC-08).
+"""Secrets at rest and new secrets (architecture 2.12; SEC-01, SEC-04, SEC-08).
 
 The key ring is text: `id:base64key[,id:base64key…]`, each key 32 bytes. The first key seals; every key
 opens. To rotate, put a new key in front, seal again what `is_current` calls old, and drop the last key.

@@ -111,7 +111,7 @@ class Settings:
 
     @property
     def verified_domain_required(self) -> bool:
-        """The setting `require_verified_domain` with `auto` decided (decision 21)."""
+        """The setting `require_verified_domain` with `auto` decided (contract decision 21)."""
         if self.require_verified_domain == "auto":
             return self.route.kind is not RouteKind.CAPTURE
         return self.require_verified_domain == "always"

@@ -1,4 +1,4 @@
-"""Large bytes outside the database: attachments and raw mail (design 2.7; DUR-01, DUR-11).
+"""Large bytes outside the database: attachments and raw mail (architecture 2.7; DUR-01, DUR-11).
 
 When `put` returns, the blob survives a power cut; the row that names it is committed after that. So a
 crash leaves at worst a blob without a row, which the collector finds with `list` and deletes.

@@ -11,7 +11,7 @@ No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code
 patterns (which must match the whole text); its `extra` may hold `empty` (True: "" is a value of a
 required text), `problem` (the wire name of a violation instead of `validation_error`) and `reason` (the
 sentence of a violation). A UUID names another resource: a malformed one is 422 `invalid_parameter`
-(decision 3).
+(contract decision 3).
 
 Bodies that are too free for a struct are read by hand with `text`, `choice` and `reference`.
 """

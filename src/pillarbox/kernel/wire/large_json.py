@@ -38,8 +38,6 @@ _UTF8_CONTINUED = range(0x80, 0xC0)
 _decode = msgspec.json.Decoder().decode
 _decode_text = msgspec.json.Decoder(str).decode
 _decode_numbers = msgspec.json.Decoder(list[int]).decode
-
-
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
@@ -60,8 +58,6 @@ def decode(data: bytes | bytearray) -> Any:
     reader = _Reader(data)
     try:
         body = _decode(reader.skeleton())
-    except RecursionError:
-        raise
     except (msgspec.DecodeError, UnicodeError, ValueError):
         raise NotJson from None
     return reader.filled(body)

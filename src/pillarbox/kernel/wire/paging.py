@@ -1,4 +1,4 @@
-"""Lists and cursors (conventions section 10, decision 5).
+"""Lists and cursors (conventions section 10, contract decision 5).
 
 The order is by id, newest first, and a cursor is a position: the row need not exist. A statement takes
 three arguments from the page, `*page.args`, and is written as two branches of which only one can find

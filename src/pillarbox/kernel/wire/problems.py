@@ -137,7 +137,7 @@ class RateLimited(Problem):
 
 
 class Overloaded(Problem):
-    """This process holds as much as it may; nothing was stored (design section 6.5)."""
+    """This process holds as much as it may; nothing was stored (architecture 6.5)."""
 
     status, name = 503, "service_unavailable"
 

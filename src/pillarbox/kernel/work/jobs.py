@@ -1,4 +1,4 @@
-"""Background jobs: rows with leases, run in three beats (design 2.5, style rule 7).
+"""Background jobs: rows with leases, run in three beats (architecture 2.5, style rule 7).
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle

@@ -5,7 +5,7 @@ with one exception: texts that name a cause which has nothing to do with the add
 sender, a rate) go before the enhanced code, because many servers put 5.1.1 or 5.2.1 on those as well.
 
 Permanent means that the address is bad, and a Permanent bounce suppresses it for the whole team
-(00-decisions 23). So a row may say Permanent only where the answer leaves no doubt; every other refusal
+(contract decision 23). So a row may say Permanent only where the answer leaves no doubt; every other refusal
 is Undetermined, or Transient where a later mail can succeed.
 
 Texts are compared in lower case, after everything that looks like an address was taken out: a mailbox

@@ -1,4 +1,4 @@
-"""Bounce addresses that say which work item they belong to (VERP; OUT-15, BNC-02, decision 30).
+"""Bounce addresses that say which work item they belong to (VERP; OUT-15, BNC-02, contract decision 30).
 
 The local part is `b-` and 56 characters of lower-case base32 (RFC 4648, 6): 35 bytes, so there are no
 spare bits and each token has one spelling. It fits in 64 characters and survives servers that change

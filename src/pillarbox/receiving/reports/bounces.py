@@ -1,6 +1,6 @@
 """Bounces: what a delivery report makes of the recipients of the mail that it came back for.
 
-A report counts for recipients of the group that its address names, and for nobody else (00-decisions 30).
+A report counts only for recipients of the group that its address names (contract decision 30).
 Only `failed` bounces; a bad address is suppressed (23), which the table of answers decides, not this file.
 `delayed`, `delivered`, `relayed` and `expanded` say something only while we do not know more ourselves: the
 state machine of the timeline forbids the rest, and with it every repetition.
@@ -74,7 +74,7 @@ def _weightiest(report: DeliveryReport, recipients: Sequence[SentTo]) -> list[tu
 
 
 def _entries(recipient: SentTo, said: RecipientReport, report: DeliveryReport, at: datetime) -> list[Entry]:
-    """The event; before it `sent`, for what a server reports of it has been offered (00-decisions 12)."""
+    """The event; before it `sent`, for the server was offered the mail (contract decision 12)."""
     key = (recipient.team_id, recipient.email_id, recipient.position)
     host = said.remote_host or report.reporting_host
     kind = KINDS[said.verdict.outcome]

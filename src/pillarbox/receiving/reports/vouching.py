@@ -1,4 +1,4 @@
-"""Whether a report about several recipients may suppress one of them (decision 21).
+"""Whether a report about several recipients may suppress one of them (docs/decisions/0021).
 
 Each of them has the bounce address of the group, and each could write a report about the others. What a
 report says of itself proves nothing then; where it comes from says a little more.

@@ -1,4 +1,4 @@
-"""Settling: the ends of many attempts in one transaction (design 2.5).
+"""Settling: the ends of many attempts in one transaction (architecture 2.5).
 
 A settlement is not given up while the database is away: it waits and is tried again. One that the database
 refuses again and again, for a reason nobody foresaw, is given up at last; its delivery is made once more.
