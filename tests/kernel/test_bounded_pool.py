@@ -14,7 +14,7 @@ from kit.cut import Wire, wire_to
 from pillarbox.kernel.postgres import bounded_pool
 from pillarbox.kernel.postgres.bounded_pool import BoundedPool, close_within
 from pillarbox.kernel.postgres.database import GONE, open_pool, transaction
-from pillarbox.kernel.postgres.time_limit import STEP, TimeLimit
+from pillarbox.kernel.postgres.time_limit import STEP, TimeLimit, renew
 
 LIMIT = 0.3
 SLACK = 2.0
@@ -141,3 +141,12 @@ async def test_a_connection_that_died_beside_the_pool_is_replaced(database_url: 
         async with pool.acquire() as conn:
             conn.terminate()
         assert await pool.fetchval("SELECT 1") == 1
+
+
+async def test_an_answer_in_parts_has_the_time_anew_for_each(database_url: str) -> None:
+    """Though it has kept its connection all the time."""
+    async with pool_of(database_url) as pool:
+        with TimeLimit(LIMIT):
+            async with pool.acquire() as conn:
+                renew()
+                await conn.execute("SELECT pg_sleep($1::float8)", LIMIT + 2 * STEP)

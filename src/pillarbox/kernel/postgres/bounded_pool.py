@@ -101,10 +101,13 @@ class Stateless(asyncpg.Connection):
 
 
 class _Taken(NamedTuple):
-    """Since when a request has a connection, and how much time it had left then."""
+    """Since when a request has a connection, and its limit, with the time that it had left then."""
 
     since: float
     limit: TimeLimit
+
+    def spent(self) -> float:
+        return time.monotonic() - max(self.since, self.limit.renewed)
 
 
 class BoundedPool(asyncpg.Pool):
@@ -164,7 +167,7 @@ class BoundedPool(asyncpg.Pool):
         """
         taken = self._taken.pop(connection, None)
         if taken is not None:
-            taken.limit.left -= time.monotonic() - taken.since
+            taken.limit.left -= taken.spent()
         conn = connection._con
         if conn is None:
             return
@@ -179,9 +182,8 @@ class BoundedPool(asyncpg.Pool):
             await connection._holder.release(None)
 
     def _end_overdue(self) -> bool:
-        now = time.monotonic()
-        for connection, (since, limit) in tuple(self._taken.items()):
-            if now - since > limit.left and connection._con is not None:
+        for connection, taken in tuple(self._taken.items()):
+            if taken.spent() > taken.limit.left and connection._con is not None:
                 connection._con.abandon()
         return bool(self._taken)
 

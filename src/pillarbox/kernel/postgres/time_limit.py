@@ -35,12 +35,14 @@ sets is no business of the others."""
 
 
 class TimeLimit:
-    """The seconds that are left; `with TimeLimit():` holds everything inside to it."""
+    """The seconds that are left; `with TimeLimit():` holds everything inside to it. What began before it was
+    `renewed` counts from then on only."""
 
-    __slots__ = ("_token", "left")
+    __slots__ = ("_token", "left", "renewed")
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.left = seconds
+        self.renewed = 0.0
         self._token: Token[TimeLimit | None] | None = None
 
     def __enter__(self) -> TimeLimit:
@@ -68,7 +70,7 @@ def renew() -> None:
     """Give the caller all its time again: an answer that is sent in parts has it for each of them."""
     limit = current()
     if limit is not None:
-        limit.left = SECONDS
+        limit.left, limit.renewed = SECONDS, time.monotonic()
 
 
 @asynccontextmanager
