@@ -4,7 +4,7 @@ Started by the supervisor as `python -m pillarbox.nursery DESCRIPTOR FACTORY`; t
 each message on it asks for one worker and carries the descriptors that it gets, its channel first.
 
 What a fork must not copy is not here: there is no event loop, no second thread, no connection, no log line
-and no random number before a worker is born (docs/decisions/0025-nursery.md). A worker belongs to the
+and no random number before a worker is born (docs/decisions/0025-fork-server.md). A worker belongs to the
 supervisor and not to us, so nothing happens to it when we die.
 """
 
