@@ -22,9 +22,8 @@ Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 Source = asyncpg.Pool | Connection
 
 LOCK_TIMEOUT_MS = 3500
-"""For one wait. A row may need two of them (the place in its queue, then the row), and both have to end before
-the time limit of a request (`time_limit.SECONDS`): a lock that is not had is a 409, not a database that is gone."""
-
+"""For one wait. A row may need two of them, for the place in its queue and for the row itself. Both end
+before the time limit of a request (`time_limit.SECONDS`), so the answer is 409 and not 503."""
 SILENCE_MS = 30_000
 """How long a process may be silent inside a transaction: one that froze must not hold its locks for ever.
 PostgreSQL sees to it between two statements, `kernel.postgres.stuck_sessions` inside of one."""
