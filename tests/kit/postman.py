@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from kit.world import Team, World
-from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.session import SessionHandler
 from pillarbox.receiving.receive import Receiving
 from pillarbox.smtp.inbound import InboundHandler
 

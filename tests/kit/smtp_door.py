@@ -25,9 +25,9 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
-from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session, SessionHandler
 
 PATIENCE = 10.0
 HURRIED = SessionTimeouts(greeting=0.0, slow=0.0, look_every=0.01)

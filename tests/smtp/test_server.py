@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.smtp_door import HURRIED, Notebook, Said, dialog, door, on_each_loop
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.handler import SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 
 NEEDS_ENHANCED = re.compile(r"([245])\.\d{1,3}\.\d{1,3} [\x20-\x7e]+")
 

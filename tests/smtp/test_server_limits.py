@@ -20,7 +20,7 @@ from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, tr
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.mail.smtp.answers import OK, Answer
-from pillarbox.mail.smtp.handler import SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.smtp.clients import MINUTE, SHOW_EVERY, SHOWN_SECONDS, Allowance, Clients, client_of
 
 SHORT = SessionTimeouts(greeting=0.0, command=0.15, text=0.15, look_every=0.01)

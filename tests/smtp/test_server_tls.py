@@ -19,7 +19,7 @@ from kit.clock import ManualClock
 from kit.smtp_door import Anyone, Dialog, Notebook, door, on_each_loop, trusting
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
-from pillarbox.mail.smtp.handler import SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 
 LOGIN = {"offers_login": True, "needs_login": True}
 ANN = Notebook(users={"ann": "secret"})

@@ -17,7 +17,8 @@ from pillarbox.delivery.queue import email_work
 from pillarbox.emails.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.network.outbound import FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.fair_turns import Turns

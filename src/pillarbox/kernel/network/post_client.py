@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from pillarbox.kernel.network.fetch_result import Fetched, FetchError
 from pillarbox.kernel.network.http_connection import Answer, HttpConnection, NoAnswer
-from pillarbox.kernel.network.outbound import Fetched, FetchError, Outbound
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import WebAddress
 
 MOST_ADDRESSES = 4

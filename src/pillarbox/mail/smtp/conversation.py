@@ -7,12 +7,12 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import ListenerContext, Verdict
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.intake import Intake
 from pillarbox.mail.smtp.lines import CRLF, Lines
 
@@ -26,6 +26,46 @@ MOST_ANSWERS = 64
 """Answers that are gathered before they are written."""
 
 SLOW_FROM, CLOSE_FROM = 10, 20
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimeouts:
+    """How many seconds a session waits for what (RFC 5321 4.5.3.2.7; standards, section 0)."""
+
+    greeting: float = 0.001
+    """Whoever speaks before it does not wait for answers (SMTP-03)."""
+    handshake: float = 30.0
+    command: float = 300.0
+    text: float = 180.0
+    """For the next piece of a message's text …"""
+    message: float = 1800.0
+    """… and for all of it; …"""
+    free: float = 60.0
+    """… after so long …"""
+    octets_per_second: float = 500.0
+    """… it must have come at this rate."""
+    slow: float = 1.0
+    """Before the answer to one who makes many mistakes."""
+    last_word: float = 20.0
+    """Until a client has taken the last answer."""
+    look_every: float = 1.0
+
+
+class ConnectionContext(Protocol):
+    """What a connection needs of its listener."""
+
+    hostname: str
+    patience: SessionTimeouts
+    stopping: bool
+
+    def greet_later(self, session: Conversation) -> None:
+        """Have the session greeted when its client has been silent for as long as it has to."""
+
+    def admit(self, session: Conversation) -> bool:
+        """Take the session in, or refuse it."""
+
+    def left(self, session: Conversation) -> None:
+        """The connection is gone."""
 
 
 class Conversation(asyncio.Protocol, ABC):
@@ -55,7 +95,7 @@ class Conversation(asyncio.Protocol, ABC):
     SPEAKS: ClassVar[str] = "ESMTP"
     """The protocol that the greeting names."""
 
-    def __init__(self, house: ListenerContext) -> None:
+    def __init__(self, house: ConnectionContext) -> None:
         self._house = house
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None

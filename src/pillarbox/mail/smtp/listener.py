@@ -9,13 +9,12 @@ from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from socket import socket
-from typing import Any
+from typing import Any, Protocol
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.conversation import Conversation
-from pillarbox.mail.smtp.handler import ClientLimits, CurrentCertificate, SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import Conversation, SessionTimeouts
 from pillarbox.mail.smtp.lmtp import LmtpSession
-from pillarbox.mail.smtp.session import Session
+from pillarbox.mail.smtp.session import Session, SessionHandler
 
 BACKLOG = 1024
 NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
@@ -46,6 +45,29 @@ class ListenerOptions:
     patience: SessionTimeouts = PATIENT
     most_commands: int = MOST_COMMANDS
     lmtp: bool = False
+
+
+class ClientLimits(Protocol):
+    """Who counts the clients."""
+
+    def admit(self, peer: str) -> bool:
+        """Take one more session from this address, or refuse it."""
+
+    def left(self, peer: str) -> None:
+        """A session that was admitted is over."""
+
+    def may_login(self, peer: str) -> bool:
+        """False while this address has failed too often."""
+
+    def login_failed(self, peer: str) -> None:
+        """One more failure of this address."""
+
+
+class CurrentCertificate(Protocol):
+    """A certificate that may be renewed while sessions run; `context` is the one for the next handshake."""
+
+    @property
+    def context(self) -> ssl.SSLContext: ...
 
 
 class Listener:

@@ -10,20 +10,65 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp import commands, login
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.commands import NULL, Mail, Path
-from pillarbox.mail.smtp.conversation import Conversation, tls_of
-from pillarbox.mail.smtp.handler import ListenerContext, SessionHandler, Verdict
+from pillarbox.mail.smtp.conversation import ConnectionContext, Conversation, tls_of
 from pillarbox.mail.smtp.intake import Content, Intake
 
 LONGEST_LINE = 512
 LONGEST_EXTENDED_LINE = 2048
 MOST_TOO_LONG = 3
 MOST_LOGIN_FAILURES = 3
+
+
+class SessionHandler(Protocol):
+    """Who decides. Every method may answer at once or later; what it raises becomes 451 4.3.0."""
+
+    def mail(self, session: Session, mail: Mail) -> Verdict:
+        """A sender was named."""
+
+    def recipient(self, session: Session, path: Path) -> Verdict:
+        """A recipient was named; with a yes the desk has put one thing, what it needs, into
+        `session.recipients`."""
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        """The text is complete. A yes says that it is stored for good. The session closes the content.
+
+        By LMTP each recipient hears this answer, or one of its own where the desk gives `each` of them one.
+        """
+
+    def login(self, session: Session, user: str, password: str) -> Verdict:
+        """Credentials were given; with a yes the desk has set `session.user`. 535 counts as a failure."""
+
+    def ended(self, session: Session) -> None:
+        """The transaction is over, however it ended."""
+
+
+class ListenerContext(ConnectionContext, Protocol):
+    """What a session needs of its listener."""
+
+    desk: SessionHandler
+    most_octets: int
+    most_commands: int
+    folder: str | None
+    offers_login: bool
+    login_needs_tls: bool
+    needs_login: bool
+    normalize: bool
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """For the next handshake; None where there is no certificate."""
+
+    def may_login(self, session: Session) -> bool:
+        """False while its address has failed too often."""
+
+    def login_failed(self, session: Session) -> None:
+        """One more failure of its address."""
 
 
 class Session(Conversation):
@@ -46,6 +91,7 @@ class Session(Conversation):
     HELLO_FIRST: ClassVar[Answer] = say.HELLO_FIRST
     NO_RECIPIENTS: ClassVar[Answer] = say.NO_RECIPIENTS
     COMMANDS: ClassVar[dict[bytes, Callable[[Any, bytes], None]]]
+    _house: ListenerContext
 
     def __init__(self, house: ListenerContext) -> None:
         super().__init__(house)
