@@ -34,7 +34,7 @@ LANE = JobLimit(
     running=16,
     batch=8,
     pause=0.25,
-    turns=Turns(patience=10.0, gap=timedelta(seconds=30), tries=len(GAPS)),
+    turns=Turns(slot_timeout=10.0, gap=timedelta(seconds=30), tries=len(GAPS)),
 )
 """Emails whose files one process fetches at once; each may have 30 MB of them in memory."""
 

@@ -2,14 +2,14 @@
 
 Webhooks, remote attachments, client metadata documents and logos are fetched here and nowhere else. A
 host is looked up once; every address that comes back is checked, and the connection goes to one of
-those addresses, so a name that changes its mind between check and connection gains nothing. TLS still
+those addresses, so a name that changes its address between check and connection gains nothing. TLS still
 verifies the name. The socket itself checks once more where it is about to connect.
 
 Nothing is taken from the environment (proxies, netrc), no cookies are kept, a fetch reuses no connection
 (`kernel.network.post_client` does, after the same checks), and redirects are followed only where the caller
 says so, each hop checked like the first. Bodies are counted while they arrive and never decompressed.
 
-A failure is a `FetchError`. Its message names the class of failure and nothing that was found out.
+A failure is a `FetchError`. Its message names the kind of failure and no detail of the network.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Outbound:
         allow: Sequence[Network] = (),
         *,
         tls: ssl.SSLContext | None = None,
-        reach: AddressPolicy | None = None,
+        policy: AddressPolicy | None = None,
     ) -> None:
         self._resolver = resolver or SystemAddresses()
-        self._reach = reach or AddressPolicy(allow)
+        self._policy = policy or AddressPolicy(allow)
         self.tls: ssl.SSLContext | bool = tls or True
         self._judged: dict[tuple[str, int], float] = {}
         self._session: Session | None = None
@@ -142,7 +142,7 @@ class Outbound:
         now = asyncio.get_running_loop().time()
         if self._judged.get((address, port), 0.0) > now:
             return True
-        if not self._reach.permits_text(address, port):
+        if not self._policy.permits_text(address, port):
             return False
         if len(self._judged) >= JUDGED_KEPT:
             self._judged.clear()
@@ -190,9 +190,9 @@ class Outbound:
         return self._session
 
     def open_socket(self, info: Any) -> socket.socket:
-        """A socket for an address that was checked: the last wall, should a way past the others exist."""
+        """A socket for an address that was checked: the last check, in case the others can be bypassed."""
         family, kind, protocol, _, address = info
-        if not self._reach.permits_text(address[0], address[1]):
+        if not self._policy.permits_text(address[0], address[1]):
             raise PermissionError("refused")
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)

@@ -1,6 +1,5 @@
-"""The HTTP library behind `kernel.network.outbound`, in a module of its own: it is loaded when something is
-fetched, because loading it takes as long as a sixth of the rest of the program and most processes fetch
-nothing.
+"""The HTTP library behind `kernel.network.outbound`, in a module of its own: it is loaded at the
+first fetch, because loading it takes a sixth of the start time and most processes fetch nothing.
 """
 
 from __future__ import annotations
@@ -132,14 +131,14 @@ async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -
     if announced > most and not cut and response.method != "HEAD":
         raise FetchError("too_large")
     parts: list[bytes] = []
-    room = most
+    remaining = most
     async for chunk in response.content.iter_any():
-        parts.append(chunk[:room])
-        if len(chunk) > room:
+        parts.append(chunk[:remaining])
+        if len(chunk) > remaining:
             if not cut:
                 raise FetchError("too_large")
             return b"".join(parts), True
-        room -= len(chunk)
+        remaining -= len(chunk)
     return b"".join(parts), False
 
 
