@@ -107,8 +107,10 @@ def signatures_per_second() -> float:
     Cores of a virtual machine may be two threads of one real core, so one core alone would say too much.
     """
     command = [sys.executable, "-P", "-c", SIGNING, str(os.cpu_count() or 1), str(SIGNATURES)]
-    told = openssl_cpu.told(os.environ)
-    return float(subprocess.run(command, capture_output=True, check=True, env={**os.environ, **told}).stdout)
+    variables = openssl_cpu.variables(os.environ)
+    return float(
+        subprocess.run(command, capture_output=True, check=True, env={**os.environ, **variables}).stdout
+    )
 
 
 def _said(command: list[str]) -> str:

@@ -87,8 +87,7 @@ from pillarbox.kernel.http.health import DatabaseProbe
 from pillarbox.kernel.http.idempotency import IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.openapi import ApiDocument
-from pillarbox.kernel.http.pipeline import Api, HttpSettings
-from pillarbox.kernel.http.quota_headers import Meter
+from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
 from pillarbox.kernel.http.routing import Route, RouteTable, collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.address_policy import AddressPolicy
@@ -98,10 +97,9 @@ from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.observability.request_log import Journal
-from pillarbox.kernel.postgres.bounded_pool import close_within
+from pillarbox.kernel.postgres.bounded_pool import close_within, watch_pools
 from pillarbox.kernel.postgres.database import ENGINE, open_pool
 from pillarbox.kernel.postgres.notify import Listener, Notifier
-from pillarbox.kernel.postgres.pool_metrics import watch
 from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.security.authentication import Credentials
@@ -312,7 +310,7 @@ class Parts:
             seams.clock,
             runtime.process_id,
             self._handlers(checking),
-            lanes=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
+            limits=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -350,7 +348,7 @@ class Parts:
         rules, process = endpoint_rules(self.settings), self.runtime.process_id
         private = self.settings.allow_private
         reach = AddressPolicy(private, ports=rules.permits_port)
-        posts = PostClient(Outbound(DnsAddresses(seams.resolver), private, reach=reach))
+        posts = PostClient(Outbound(DnsAddresses(seams.resolver), private, policy=reach))
         return Dispatcher(
             clock=seams.clock,
             ids=self.ids,
@@ -485,13 +483,13 @@ class Parts:
     def _smtp_doors(self) -> SmtpListeners | None:
         """The listeners of the SMTP doors, where this process has any."""
         settings, runtime = self.settings, self.runtime
-        if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.doors.keys():
+        if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.listeners.keys():
             return None
         sessions = ceil(settings.smtp_sessions / runtime.count)
         allowance = Allowance(sessions, settings.smtp_client_sessions, settings.smtp_client_rate)
         parts = (self.receiving, self.addresses, self.return_path.take, self.clock)
         return SmtpListeners(
-            doors=runtime.doors,
+            doors=runtime.listeners,
             submission=self.submission,
             inbound=InboundHandler(*parts, is_closed=self._is_closed),
             local=LmtpHandler(*parts, is_closed=self._is_closed),
@@ -667,14 +665,14 @@ class App:
 
     def _counting(self) -> list[asyncio.Task[None]]:
         """Figures are written only where somebody asks for them; one process counts what is in the queue."""
-        house, folder = self.house, self.house.runtime.figures
+        house, folder = self.house, self.house.runtime.metrics_folder
         if folder is None:
             return []
         engine, dispatcher = house.engine, house.dispatcher
         if dispatcher is not None:
             webhook_figures.watch(dispatcher)
         prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
-        watch({"doors": house.pools.doors, "engine": house.pools.engine})
+        watch_pools({"doors": house.pools.doors, "engine": house.pools.engine})
         kept = [MetricsFile(folder, house.clock).keep()]
         if house.runtime.index == 0:
             kept.append(QueueMetrics(house.pool, house.clock).keep())

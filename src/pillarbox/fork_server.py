@@ -1,12 +1,12 @@
-"""The nursery: has loaded the program once, and forks a worker process whenever the supervisor asks.
+"""The fork server: loads the program once and forks a worker process whenever the supervisor requests one.
 
 Started by the supervisor as `python -m pillarbox.fork_server DESCRIPTOR FACTORY`; the descriptor is a
-socket, and each message on it asks for one worker and carries the descriptors that it gets, its channel
+socket, and each message on it requests one worker and carries the descriptors that it gets, its channel
 first.
 
-What a fork must not copy is not here: there is no event loop, no second thread, no connection, no log line
-and no random number before a worker is born (docs/decisions/0025). A worker belongs to the
-supervisor and not to us, so nothing happens to it when we die.
+This process holds nothing that a fork must not copy: it has no event loop, no second thread, no connection,
+and before the fork it writes no log line and draws no random number (docs/decisions/0025). A worker is a
+child of the supervisor, so it keeps running when the fork server dies.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ MOMENT = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One worker as the supervisor wants it."""
+    """A request for one worker."""
 
     channel: socket.socket
     shared_memory: int
-    doors: dict[str, int]
+    listeners: dict[str, int]
     fault: str
 
     def release(self) -> None:
-        """Hold nothing of it any more: a door that nobody serves must not look open."""
+        """Close all descriptors of the request: a listener that no process serves must not look open."""
         self.channel.close()
-        for descriptor in (self.shared_memory, *self.doors.values()):
+        for descriptor in (self.shared_memory, *self.listeners.values()):
             os.close(descriptor)
 
 
 def main() -> int:
-    """Serve the supervisor, or be one of the workers; the exit status."""
+    """Serve the supervisor, or in the forked process run the worker; the exit status."""
     supervisor = os.getppid()
     die_with_parent(signal.SIGKILL)
     os.umask(0o077)
-    asking, factory = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    requests, factory = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     load(factory)
-    while (request := next_request(asking)) is not None:
-        if is_newborn(supervisor):
-            asking.close()
+    while (request := next_request(requests)) is not None:
+        if forked_worker(supervisor):
+            requests.close()
             rename(NAME, WORKER_NAME)
             request.channel.sendall(b"%d\n" % os.getpid())
             return worker.run(
-                request.channel, factory, request.shared_memory, request.doors, fault=request.fault
+                request.channel, factory, request.shared_memory, request.listeners, fault=request.fault
             )
         request.release()
     return 0
 
 
 def load(factory: str) -> None:
-    """Have everything in memory that a worker needs, in pages that the workers share."""
-    # Nothing that loading leaves behind is garbage; the worker turns the collector on again.
+    """Load everything that a worker needs, into pages that the workers share."""
+    # Loading leaves no garbage behind; the worker turns the collector on again.
     gc.disable()
     with contextlib.suppress(Exception):
         worker.factory_of(factory)  # if it cannot be loaded, the worker says so
@@ -74,24 +74,24 @@ def load(factory: str) -> None:
     gc.freeze()
 
 
-def next_request(asking: socket.socket) -> Request | None:
-    """The next one; None when the supervisor wants no more."""
+def next_request(requests: socket.socket) -> Request | None:
+    """The next request; None when the supervisor has closed the channel."""
     text, descriptors, _, _ = socket.recv_fds(
-        asking, LONGEST_REQUEST, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        requests, LONGEST_REQUEST, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
     )
     if not text:
         return None
     content = json.loads(text)
-    channel, shared_memory, *doors = descriptors
+    channel, shared_memory, *listeners = descriptors
     return Request(
         channel=socket.socket(fileno=channel),
         shared_memory=shared_memory,
-        doors=dict(zip(content["doors"], doors, strict=True)),
+        listeners=dict(zip(content["listeners"], listeners, strict=True)),
         fault=content["fault"],
     )
 
 
-def is_newborn(supervisor: int) -> bool:
+def forked_worker(supervisor: int) -> bool:
     """Fork: False here, True in the new process, which is a child of the supervisor.
 
     There are two forks with an exit between them: an orphan is given to the nearest ancestor that takes

@@ -21,7 +21,7 @@ MIB = 1024 * KIB
 BODY = b'{"a":"' + b"x" * (600 * KIB) + b'"}'
 """It needs several reads, so it is a body that comes in pieces."""
 
-SMALL = UploadLimits(total=MIB, of_address=MIB, of_team=MIB * 3 // 4, patience=0.1)
+SMALL = UploadLimits(total=MIB, of_address=MIB, of_team=MIB * 3 // 4, wait_timeout=0.1)
 
 
 PATIENT = 1e9
@@ -134,7 +134,7 @@ async def test_what_is_only_announced_holds_nothing(database_url: str) -> None:
 
 async def test_a_team_holds_its_share_and_no_more(database_url: str) -> None:
     """What has come of its bodies waits for its own memory, and others go on at once."""
-    limits = UploadLimits(total=2 * MIB, of_address=2 * MIB, of_team=MIB, patience=60)
+    limits = UploadLimits(total=2 * MIB, of_address=2 * MIB, of_team=MIB, wait_timeout=60)
     async with clients(database_url, limits) as callers:
         busy, other = await callers.api.team("Busy"), await callers.api.team()
         for _ in range(8):

@@ -100,7 +100,7 @@ def test_workers_get_the_faults_and_nothing_else_of_the_environment(
     hand_over = HandOver(settings_of({"data": str(tmp_path)}), "", {}, 0, "", None)
     assert [name for name in environment() if name.startswith("PILLARBOX_")] == []
     first = json.loads(hand_over.request(replaces=False))
-    assert first == {"doors": [], "fault": "delivery.claimed=kill@2,timeline.events=delay:0.5%3"}
+    assert first == {"listeners": [], "fault": "delivery.claimed=kill@2,timeline.events=delay:0.5%3"}
     assert json.loads(hand_over.request(replaces=True))["fault"] == "timeline.events=delay:0.5%3"
     monkeypatch.setenv(faults.VARIABLE, "delivery.claimed=kill@2")
     assert json.loads(hand_over.request(replaces=True))["fault"] == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pillarbox.kernel.security.openssl_cpu import VARIABLE, WITHOUT_ADX, told
+from pillarbox.kernel.security.openssl_cpu import VARIABLE, WITHOUT_ADX, variables
 from pillarbox.mail.authentication import dkim
 
 ZEN_3 = "fpu adx bmi1 avx2 bmi2 sha_ni vaes vpclmulqdq"
@@ -39,12 +39,12 @@ def test_only_processors_that_were_measured_are_told(
     said = f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: {flags}\nbugs\t\t:\n"
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"{said}\nprocessor\t: 1\nvendor_id\t: Other\nflags\t\t: none\n")
-    assert told({}, cpuinfo) == ({VARIABLE: WITHOUT_ADX} if helps else {})
-    assert told({VARIABLE: ""}, cpuinfo) == {}, "who has set the variable knows better"
+    assert variables({}, cpuinfo) == ({VARIABLE: WITHOUT_ADX} if helps else {})
+    assert variables({VARIABLE: ""}, cpuinfo) == {}, "who has set the variable knows better"
 
 
 def test_other_systems_are_told_nothing(tmp_path: Path) -> None:
-    assert told({}, tmp_path / "missing") == {}
+    assert variables({}, tmp_path / "missing") == {}
 
 
 def test_signatures_are_the_same_either_way() -> None:

@@ -221,7 +221,7 @@ async def test_the_socket_checks_once_more_before_it_connects() -> None:
     """WH-06: should an address get past the first check, it gets no further."""
     verdicts = iter([False, True])
     reach = AddressPolicy(own=lambda address: next(verdicts))
-    async with client(Zone(hook_example=["8.8.8.8"]), reach=reach) as outbound:
+    async with client(Zone(hook_example=["8.8.8.8"]), policy=reach) as outbound:
         assert await failure(outbound, "http://hook.example/") == "connect"
 
 

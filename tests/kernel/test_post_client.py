@@ -11,7 +11,8 @@ import uvloop
 
 from kit.http_outside import LOOPBACK
 from kit.receiver import Answer, Arrival, Receiver, receiver, status
-from pillarbox.kernel.network.outbound import Fetched, FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient, PostLimits
 from pillarbox.kernel.network.web_address import parse_url
 

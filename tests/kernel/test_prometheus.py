@@ -28,7 +28,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.pipeline import REQUESTS
 from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histogram, MetricsFile, Numbers
 from pillarbox.kernel.observability.prometheus import MetricsFiles
-from pillarbox.kernel.postgres import group_commit, pool_metrics
+from pillarbox.kernel.postgres import bounded_pool, group_commit
 from pillarbox.kernel.storage.blobs import BlobFailed, Folder
 
 names = (f"pillarbox_test_{number}" for number in itertools.count())
@@ -203,7 +203,7 @@ async def test_nothing_personal_is_told(database_url: str, tmp_path: Path) -> No
         await team.email(email)
         await QueueMetrics(pillarbox.pool, pillarbox.clock).count()
         house = pillarbox.app.house
-        pool_metrics.watch({"doors": house.pools.doors, "engine": house.pools.engine})
+        bounded_pool.watch_pools({"doors": house.pools.doors, "engine": house.pools.engine})
         folder = tmp_path / "figures"
         folder.mkdir()
         MetricsFile(folder, pillarbox.clock).write()

@@ -11,7 +11,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from pillarbox.kernel.network.outbound import FAILURES, Fetched, FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import FAILURES, Fetched, FetchError
+from pillarbox.kernel.network.outbound import Outbound
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 LOOPBACK = [ip_network("127.0.0.1/32")]

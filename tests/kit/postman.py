@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from kit.world import Team, World
-from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.session import SessionHandler
 from pillarbox.receiving.receive import Receiving
 from pillarbox.smtp.inbound import InboundHandler
 
@@ -93,7 +94,7 @@ class Post:
     """The door, and one connection to it that is kept."""
 
     port: int
-    desk: SessionHandler
+    handler: SessionHandler
     _open: list[Dialogue] = field(default_factory=list)
     _own: Dialogue | None = None
 
@@ -123,13 +124,15 @@ class Post:
 async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
     """The inbound door of a world, with its own part that receives or another one."""
     house = pillarbox.app.house
-    desk = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
-    manner = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
-    listener = Listener(desk, manner, Anybody())
+    handler = InboundHandler(
+        receiving or house.receiving, house.addresses, house.return_path.take, house.clock
+    )
+    options = ListenerOptions(HOSTNAME, 52_428_800, timeouts=AT_ONCE)
+    listener = Listener(handler, options, Anybody())
     door = socket.socket()
     door.bind(("127.0.0.1", 0))
     await listener.open(door)
-    post = Post(door.getsockname()[1], desk)
+    post = Post(door.getsockname()[1], handler)
     try:
         yield post
     finally:

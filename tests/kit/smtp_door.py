@@ -25,11 +25,11 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
-from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session, SessionHandler
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 HURRIED = SessionTimeouts(greeting=0.0, slow=0.0, look_every=0.01)
 LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
 ENHANCED = re.compile(r"(\d)\.\d{1,3}\.\d{1,3} ")
@@ -165,7 +165,7 @@ class Dialog(asyncio.Protocol):
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def hear(self, seconds: float = PATIENCE) -> Said:
+    async def hear(self, seconds: float = TIMEOUT) -> Said:
         """The next reply."""
         await self._until(lambda: self._next < len(self.heard) or self.is_over, seconds)
         assert self._next < len(self.heard), "the connection ended without a reply"
@@ -175,7 +175,7 @@ class Dialog(asyncio.Protocol):
     async def hear_all(self, count: int) -> list[Said]:
         return [await self.hear() for _ in range(count)]
 
-    async def over(self, seconds: float = PATIENCE) -> list[Said]:
+    async def over(self, seconds: float = TIMEOUT) -> list[Said]:
         """Wait for the end of the connection; the replies that nobody has asked for."""
         await self._until(lambda: self.is_over, seconds)
         left = self.heard[self._next :]
@@ -232,7 +232,7 @@ class Door:
 
     async def empty(self) -> None:
         """Return when all sessions are over."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while self.listener.sessions:
                 await asyncio.sleep(0.005)
 
@@ -261,15 +261,15 @@ def bound() -> socket.socket:
 
 @asynccontextmanager
 async def door(
-    desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **manner: Any
+    handler: SessionHandler | None = None, *, tls: File | None = None, limits: Any = None, **options: Any
 ) -> AsyncIterator[Door]:
     """A door with this desk; with `tls` it has a certificate of its own in that folder."""
     certificate = None
     if tls is not None:
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
-    given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **manner}
-    listener = Listener(desk or Notebook(), ListenerOptions(**given), guard or Anyone(), certificate)
+    given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "timeouts": HURRIED, **options}
+    listener = Listener(handler or Notebook(), ListenerOptions(**given), limits or Anyone(), certificate)
     at = bound()
     port = at.getsockname()[1]
     await listener.open(at)

@@ -20,15 +20,15 @@ def keep(names: list[str]) -> None:
 
 
 async def hosts(
-    zone: Zone, domain: str = "example.test", reach: HostPolicy = PUBLIC
+    zone: Zone, domain: str = "example.test", policy: HostPolicy = PUBLIC
 ) -> list[tuple[str, ...]]:
-    found = await hosts_for(domain, zone, shuffle=keep, reach=reach)
+    found = await hosts_for(domain, zone, shuffle=keep, policy=policy)
     assert isinstance(found, Hosts), found
     return [(host.name, *host.addresses) for host in found.hosts]
 
 
-async def refused(zone: Zone, domain: str = "example.test", reach: HostPolicy = PUBLIC) -> NoHosts:
-    found = await hosts_for(domain, zone, shuffle=keep, reach=reach)
+async def refused(zone: Zone, domain: str = "example.test", policy: HostPolicy = PUBLIC) -> NoHosts:
+    found = await hosts_for(domain, zone, shuffle=keep, policy=policy)
     assert isinstance(found, NoHosts), found
     return found
 
@@ -60,7 +60,7 @@ async def test_out_01_equal_preferences_are_shuffled_and_only_those() -> None:
     orders = set()
     dice = random.Random(7)
     for _ in range(100):
-        found = await hosts_for("example.test", zone, shuffle=dice.shuffle, reach=HostPolicy())
+        found = await hosts_for("example.test", zone, shuffle=dice.shuffle, policy=HostPolicy())
         assert isinstance(found, Hosts)
         names = [host.name for host in found.hosts]
         orders.add(tuple(names))
@@ -163,12 +163,12 @@ async def test_out_04_addresses_that_are_not_public_are_not_reached(address: str
     """OUT-04."""
     kind = "AAAA" if ":" in address else "A"
     zone = Zone(f"example.test MX 10 a.test\na.test {kind} {address}")
-    failure = await refused(zone, reach=HostPolicy(ipv6=True))
+    failure = await refused(zone, policy=HostPolicy(ipv6=True))
     assert failure.reply.enhanced == "5.4.4"
     assert not classify(failure.reply, Stage.ROUTE).suppresses
     zone.add("example.test", "MX", "20 b.test")
     zone.add("b.test", "A", "8.8.1.1")
-    assert await hosts(zone, reach=HostPolicy(ipv6=True)) == [("b.test", "8.8.1.1")]
+    assert await hosts(zone, policy=HostPolicy(ipv6=True)) == [("b.test", "8.8.1.1")]
 
 
 async def test_out_04_the_operator_may_allow_networks() -> None:
@@ -176,15 +176,15 @@ async def test_out_04_the_operator_may_allow_networks() -> None:
     zone = Zone(
         "example.test MX 10 a.test\na.test A 127.0.0.2\na.test A 10.0.0.1\na.test AAAA ::ffff:127.0.0.3"
     )
-    reach = HostPolicy(allowed=(ipaddress.ip_network("127.0.0.0/8"),), ipv6=True)
-    assert await hosts(zone, reach=reach) == [("a.test", "127.0.0.2", "::ffff:127.0.0.3")]
+    policy = HostPolicy(allowed=(ipaddress.ip_network("127.0.0.0/8"),), ipv6=True)
+    assert await hosts(zone, policy=policy) == [("a.test", "127.0.0.2", "::ffff:127.0.0.3")]
 
 
 async def test_out_04_our_own_address_is_a_loop() -> None:
     """OUT-04: 5.4.6, also inside an allowed network and in its mapped form."""
     zone = Zone("example.test MX 10 a.test\na.test A 8.8.1.1\na.test AAAA ::ffff:8.8.1.1")
-    reach = HostPolicy(allowed=(ipaddress.ip_network("8.8.0.0/16"),), own={"8.8.1.1"}, ipv6=True)
-    failure = await refused(zone, reach=reach)
+    policy = HostPolicy(allowed=(ipaddress.ip_network("8.8.0.0/16"),), own={"8.8.1.1"}, ipv6=True)
+    failure = await refused(zone, policy=policy)
     assert (failure.reply.enhanced, failure.temporary) == ("5.4.6", False)
 
 
@@ -199,18 +199,18 @@ async def test_out_04_as_a_backup_we_send_to_better_hosts_only() -> None:
         b.test A 8.8.2.1
         c.test A 8.8.3.1
     """)
-    reach = HostPolicy(own={"us.harbor.test"})
-    assert await hosts(zone, reach=reach) == [("a.test", "8.8.1.1")]
+    policy = HostPolicy(own={"us.harbor.test"})
+    assert await hosts(zone, policy=policy) == [("a.test", "8.8.1.1")]
     zone.remove("example.test", "MX")
     zone.add("example.test", "MX", "10 us.harbor.test", "20 c.test")
-    assert (await refused(zone, reach=reach)).reply.enhanced == "5.4.6"
+    assert (await refused(zone, policy=policy)).reply.enhanced == "5.4.6"
 
 
 async def test_out_20_ipv6_is_off_unless_asked_for() -> None:
     """OUT-20: IPv4 first."""
     zone = Zone("example.test MX 10 a.test\na.test A 8.8.1.1\na.test AAAA 2606:4700::1")
     assert await hosts(zone) == [("a.test", "8.8.1.1")]
-    assert await hosts(zone, reach=HostPolicy(ipv6=True)) == [("a.test", "8.8.1.1", "2606:4700::1")]
+    assert await hosts(zone, policy=HostPolicy(ipv6=True)) == [("a.test", "8.8.1.1", "2606:4700::1")]
 
 
 async def test_at_most_five_addresses_are_tried() -> None:

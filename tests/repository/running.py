@@ -102,7 +102,7 @@ class Running:
     def workers(self) -> list[int]:
         return [pid for pid in self.children() if b"pillarbox.worker" in command_of(pid)]
 
-    def nursery(self) -> int:
+    def fork_server(self) -> int:
         (found,) = [pid for pid in self.children() if b"pillarbox.fork_server" in command_of(pid)]
         return found
 

@@ -21,7 +21,7 @@ class SmallApp:
 
     def __init__(self, settings: Settings, runtime: Runtime) -> None:
         self._folder = settings.data
-        self._sheet = MetricsFile(runtime.figures, SystemClock()) if runtime.figures else None
+        self._sheet = MetricsFile(runtime.metrics_folder, SystemClock()) if runtime.metrics_folder else None
 
     async def asgi(self, scope: Scope, receive: Receive, send: Send) -> None:
         REQUESTS.add()

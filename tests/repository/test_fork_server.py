@@ -1,4 +1,4 @@
-"""The nursery: workers are forked from a process that holds nothing a fork must not copy (OPS-03)."""
+"""The fork server: workers are forked from a process that holds nothing a fork must not copy (OPS-03)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ os.write(1, random_bytes(16).hex().encode() + b"\\n")
 """
 
 
-def told(program: str) -> list[str]:
+def output_of(program: str) -> list[str]:
     environment = {**os.environ, "PYTHONPATH": str(TESTS.parent / "src")}
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], env=environment, capture_output=True, text=True, check=True
@@ -54,34 +54,34 @@ def dead_children(running: Running) -> list[int]:
 
 
 def test_the_loaded_program_has_one_thread_and_no_loop_socket_or_random_bytes() -> None:
-    assert told(HOLDS) == ["1", "0", "0"]
+    assert output_of(HOLDS) == ["1", "0", "0"]
 
 
 def test_random_bytes_are_not_carried_over_a_fork() -> None:
-    assert len(set(told(RANDOM))) == 3
+    assert len(set(output_of(RANDOM))) == 3
 
 
 def test_workers_are_children_of_the_supervisor_under_their_own_name_and_session(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
         running.ready()
-        assert children_of(running.nursery()) == []
+        assert children_of(running.fork_server()) == []
         assert len(running.workers()) == 2
         for worker in running.workers():
             assert os.getsid(worker) == worker
             assert b"pillarbox.fork_server" not in command_of(worker)
-            assert len(command_of(worker)) == len(command_of(running.nursery()))
+            assert len(command_of(worker)) == len(command_of(running.fork_server()))
 
 
-def test_a_killed_nursery_is_replaced_and_no_worker_notices(tmp_path: Path) -> None:
+def test_a_killed_fork_server_is_replaced_and_no_worker_notices(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
         running.ready()
-        nursery, workers = running.nursery(), running.workers()
-        os.kill(nursery, signal.SIGKILL)
-        running.log.wait_for("nursery.died")
+        fork_server, workers = running.fork_server(), running.workers()
+        os.kill(fork_server, signal.SIGKILL)
+        running.log.wait_for("fork_server.died")
         assert running.workers() == workers
         os.kill(workers[0], signal.SIGKILL)
         running.log.wait_for("worker.ready", count=3)
-        assert running.nursery() != nursery
+        assert running.fork_server() != fork_server
         assert workers[1] in running.workers()
         assert len(running.workers()) == 2
         family = Watched(running.family())
@@ -90,21 +90,21 @@ def test_a_killed_nursery_is_replaced_and_no_worker_notices(tmp_path: Path) -> N
         assert family.all_ended()
 
 
-def test_without_a_nursery_workers_still_end_with_their_supervisor(tmp_path: Path) -> None:
+def test_without_a_fork_server_workers_still_end_with_their_supervisor(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
         running.ready()
-        os.kill(running.nursery(), signal.SIGKILL)
-        running.log.wait_for("nursery.died")
+        os.kill(running.fork_server(), signal.SIGKILL)
+        running.log.wait_for("fork_server.died")
         family = Watched(running.family())
         running.send(signal.SIGKILL)
         assert running.exit_status() == -signal.SIGKILL
         assert family.all_ended()
 
 
-def test_a_frozen_nursery_does_not_delay_the_stop(tmp_path: Path) -> None:
+def test_a_frozen_fork_server_does_not_delay_the_stop(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
         running.ready()
-        os.kill(running.nursery(), signal.SIGSTOP)
+        os.kill(running.fork_server(), signal.SIGSTOP)
         os.kill(running.workers()[0], signal.SIGKILL)
         running.log.wait_for("worker.died")
         running.send(signal.SIGTERM)

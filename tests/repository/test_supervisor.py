@@ -204,7 +204,7 @@ def test_an_unreachable_database_is_one_sentence(tmp_path: Path, database_url: s
 def test_a_named_database_is_used_and_no_other_is_started(tmp_path: Path, database_url: str) -> None:
     with supervisor(tmp_path / "data", "--database-url", database_url) as running:
         running.ready()
-        assert sorted(running.children()) == sorted([running.nursery(), *running.workers()])
+        assert sorted(running.children()) == sorted([running.fork_server(), *running.workers()])
         assert not (tmp_path / "data/postgres").exists()
 
 
@@ -213,7 +213,7 @@ def test_secrets_are_neither_arguments_nor_environment(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
         running.ready()
         ring = (tmp_path / "data/secret.key").read_text().strip()
-        for pid in [running.nursery(), *running.workers()]:
+        for pid in [running.fork_server(), *running.workers()]:
             seen = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
             assert ring.encode() not in seen
             assert b"PILLARBOX_" not in seen

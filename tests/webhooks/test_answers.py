@@ -41,7 +41,7 @@ async def poster(
     zone: Zone | None = None, limits: PostLimits = SHORT, rules: EndpointRules = RULES, **options: object
 ) -> AsyncIterator[Poster]:
     reach = AddressPolicy(rules.allow_private, ports=rules.permits_port)
-    outbound = Outbound(zone or Zone(), reach=reach, **options)  # type: ignore[arg-type]
+    outbound = Outbound(zone or Zone(), policy=reach, **options)  # type: ignore[arg-type]
     made = Poster(PostClient(outbound, limits), rules)
     try:
         yield made

@@ -52,7 +52,7 @@ async def another(url: str, folder: Path, clock: ManualClock | None = None) -> A
     """One more process on the same database, driven by hand."""
     async with world(url, folder, clock=clock, started=False, **WEBHOOKS) as pillarbox:
         process = pillarbox.app.house.runtime.process_id
-        await process_table.enroll(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
+        await process_table.record_process(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
         try:
             yield pillarbox
         finally:

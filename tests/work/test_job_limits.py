@@ -66,7 +66,7 @@ async def test_a_crowd_leaves_room_for_other_kinds(database_url: str) -> None:
         for _ in range(30):
             await add(pool, "mass", clock.now() - timedelta(hours=1))
         rare = await add(pool, "rare", clock.now())
-        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, lanes=(MASS,))
+        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, limits=(MASS,))
         assert await jobs.look() == 1 + MASS.batch
         assert await jobs.look() == MASS.batch
         assert await jobs.look() == 0, "as many run as may"
@@ -83,7 +83,7 @@ async def test_what_was_asked_for_just_now_does_not_stand_behind_the_crowd(datab
         for number in range(30):
             await add(pool, "mass", clock.now() - timedelta(hours=2) + timedelta(minutes=number))
         latest = await add(pool, "mass", clock.now())
-        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, lanes=(MASS,))
+        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, limits=(MASS,))
         assert await jobs.look() == MASS.batch
         assert await jobs.look() == MASS.batch
         await asyncio.sleep(0)
@@ -98,7 +98,7 @@ async def test_a_crowd_is_worked_off_without_being_woken(database_url: str) -> N
     async with pool_of(database_url) as pool:
         for _ in range(40):
             await add(pool, "mass", clock.now())
-        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, lanes=(MASS,))
+        jobs = Jobs(pool, clock, UUID(int=5), recorder.handlers, limits=(MASS,))
         await jobs.start()
         async with asyncio.timeout(20):
             while await pool.fetchval("SELECT count(*) FROM jobs"):

@@ -22,7 +22,7 @@ from pillarbox.kernel.work.fair_turns import Candidate, Held, Turns, chosen, ove
 from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Jobs
 
 SLOTS = 16
-TURNS = Turns(patience=10.0, gap=timedelta(seconds=30), tries=2)
+TURNS = Turns(slot_timeout=10.0, gap=timedelta(seconds=30), tries=2)
 LANE = JobLimit(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
 TEAMS = [UUID(int=number) for number in range(1, 9)]
 
@@ -80,7 +80,7 @@ async def test_a_team_whose_jobs_hang_keeps_no_other_waiting(database_url: str) 
     try:
         for team, count in ((0, 100), (1, 1), (2, 1)):
             await add(pool, clock, TEAMS[team], count)
-        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, lanes=(LANE,))
+        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(LANE,))
         assert await jobs.look() == 3
         await asyncio.sleep(0)
         assert sorted(begun) == TEAMS[:3]
@@ -106,14 +106,14 @@ async def test_what_is_cut_off_makes_room_and_is_tried_again(database_url: str) 
 
     pool = await open_pool(database_url, most=3)
     try:
-        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, lanes=(LANE,))
+        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(LANE,))
         for team, count in ((0, 2), (1, 1), (2, 1), (3, 1)):
             await add(pool, clock, TEAMS[team], count)
             await jobs.look()
         await asyncio.sleep(0)
         assert begun == [TEAMS[0], TEAMS[0], TEAMS[1], TEAMS[2]], "all slots"
         assert await jobs.look() == 0
-        clock.advance(TURNS.patience)
+        clock.advance(TURNS.slot_timeout)
         assert await jobs.look() == 0, "one is cut off"
         while await pool.fetchval("SELECT count(*) FROM jobs WHERE owner IS NULL") < 2:
             await asyncio.sleep(0.005)

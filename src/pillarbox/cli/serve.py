@@ -1,6 +1,6 @@
 """`pillarbox serve`: its options are the table of settings.
 
-The nursery runs already when the options are read, because loading the program takes longest
+The fork server runs already when the options are read, because loading the program takes longest
 (`pillarbox.cli.main`).
 """
 
@@ -24,7 +24,7 @@ def command(context: typer.Context, **flags: str | None) -> None:
     settings = read_settings(flags)
     from pillarbox.kernel.process.supervisor import serve
 
-    raise typer.Exit(serve(settings, first_team, nursery=context.obj))
+    raise typer.Exit(serve(settings, first_team, fork_server=context.obj))
 
 
 async def first_team(conn: Connection, settings: Settings) -> str | None:

@@ -17,7 +17,8 @@ from pillarbox.delivery.queue import email_work
 from pillarbox.emails.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.network.outbound import FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.fair_turns import Turns
@@ -33,7 +34,7 @@ LANE = JobLimit(
     running=16,
     batch=8,
     pause=0.25,
-    turns=Turns(patience=10.0, gap=timedelta(seconds=30), tries=len(GAPS)),
+    turns=Turns(slot_timeout=10.0, gap=timedelta(seconds=30), tries=len(GAPS)),
 )
 """Emails whose files one process fetches at once; each may have 30 MB of them in memory."""
 

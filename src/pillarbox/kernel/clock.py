@@ -1,6 +1,6 @@
 """Time as a value that is handed in.
 
-Nothing below the doors asks the operating system for the time: it asks the clock it was given, so a
+Only the entry points ask the operating system for the time. All other code asks the clock it receives, so a
 test can run three days of retries in milliseconds.
 """
 

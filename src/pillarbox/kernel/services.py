@@ -1,7 +1,7 @@
 """What `app.py` built, looked up by type.
 
-The kernel must not know a slice, and a slice must not build its own engine: the application puts one
-instance of each part in here, and a door asks for the part it needs.
+The kernel must not import a slice, and a slice must not build its own engine: the application registers one
+instance of each part, and a route asks for the part it needs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Services:
-    """One instance per type; asking for a part that was not built is a programming error."""
+    """One instance per type; a missing part is a programming error."""
 
     def __init__(self, *parts: object) -> None:
         self._parts: dict[type[Any], object] = {}

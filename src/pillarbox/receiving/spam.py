@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from pillarbox.kernel.network.outbound import FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.mail.authentication.dmarc import Dmarc
 from pillarbox.receiving.arrival import Arrival

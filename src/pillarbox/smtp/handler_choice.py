@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable
 
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import SessionHandler, Verdict
-from pillarbox.mail.smtp.session import Content, Mail, Path, Session
+from pillarbox.mail.smtp.answers import Answer, Verdict
+from pillarbox.mail.smtp.session import Content, Mail, Path, Session, SessionHandler
 from pillarbox.smtp import prometheus
 
 SUBMISSION, INBOUND, LOCAL = "submission", "inbound", "lmtp"

@@ -12,9 +12,8 @@ from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.mail.message.address import LONGEST_LOCAL, wire_local
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.commands import Mail, Path
-from pillarbox.mail.smtp.handler import Verdict
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.mail.smtp.session import Session
 from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam, Place, Refused

@@ -11,8 +11,8 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names
 from pillarbox.kernel.security.certificates import Certificate
 from pillarbox.kernel.settings.kinds import SubmissionListener
-from pillarbox.mail.smtp.handler import SessionHandler
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.mail.smtp.session import SessionHandler
 from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED
 from pillarbox.smtp import prometheus
 from pillarbox.smtp.clients import Clients

@@ -9,8 +9,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import Verdict
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.mail.smtp.session import Session
 from pillarbox.receiving.addresses import ForBounces, Place, Refused

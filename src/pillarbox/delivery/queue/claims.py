@@ -18,7 +18,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
-from pillarbox.kernel.process.process_table import boot_id, enroll, started
+from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -178,7 +178,7 @@ class Claims:
 
     async def enroll(self, roles: str) -> None:
         """Say that this process lives."""
-        await enroll(self._pool, self._owner, roles, self._clock.now())
+        await record_process(self._pool, self._owner, roles, self._clock.now())
 
     async def leave(self) -> None:
         """Take this process out of the register, so that the others divide its slots among them; not while it

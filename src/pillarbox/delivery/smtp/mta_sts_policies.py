@@ -23,7 +23,8 @@ from pillarbox.delivery.smtp import mta_sts_queries
 from pillarbox.delivery.smtp.mta_sts_queries import Kept
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.dns import Resolver
-from pillarbox.kernel.network.outbound import Fetched, FetchError, Outbound
+from pillarbox.kernel.network.fetch_result import Fetched, FetchError
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.work.periodic import Periodic

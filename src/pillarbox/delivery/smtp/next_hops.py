@@ -60,7 +60,7 @@ class DirectHops:
         return Site(self.sites.get(destination, destination), DESTINATION)
 
     async def hosts(self, destination: str) -> Hosts | NoHosts:
-        found = await hosts_for(destination, self.lookup, shuffle=self.shuffle, reach=self.reach)
+        found = await hosts_for(destination, self.lookup, shuffle=self.shuffle, policy=self.reach)
         if isinstance(found, Hosts):
             self._learn(destination, found)
         return found

@@ -4,7 +4,8 @@ A write is a system call that wakes the client, and most answers are small: join
 tenth of the time of a small POST. Nearly all answers declare their length; the pieces of one that does not
 are chunked (RFC 9112, 7.1), or end with the connection where the client speaks HTTP/1.0 (6.3).
 
-An application that offers `serve` is given the cycle itself (`exchange.Exchange`) instead of ASGI's messages.
+An application that offers `serve` gets the cycle itself (`request_cycle.RequestCycle`) instead of ASGI's
+messages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`GET /health` (conventions section 13): is this process ready for mail (OPS-02)?
 
 Ready means that what is accepted now would last: the database answers, there is room on the disk, and the
-blob store has never failed to make a blob durable. Migrations and the key ring are seen to before the door
+blob store has never failed to make a blob durable. Migrations and the key ring are checked before the server
 opens. While it is not ready mail that is here already still goes out; whether the process lives at all, the
 supervisor watches.
 

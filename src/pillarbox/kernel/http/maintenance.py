@@ -83,5 +83,5 @@ async def begin(source: Source, retry_after: int = RETRY_AFTER) -> None:
 
 
 async def end(source: Source) -> None:
-    """Open the doors again."""
+    """Accept requests and sessions again."""
     await source.execute(END)

@@ -1,4 +1,4 @@
-"""The door: one ASGI application that takes a request through the contract's stages, in its order.
+"""The HTTP pipeline: one ASGI application that takes a request through the contract's stages, in its order.
 
 route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
 path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 import asyncpg
 
@@ -36,7 +36,6 @@ from pillarbox.kernel.http.idempotency import (
     same,
 )
 from pillarbox.kernel.http.maintenance import Maintenance
-from pillarbox.kernel.http.quota_headers import Meter
 from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem_reply
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
@@ -89,9 +88,17 @@ REQUESTS = Histogram(
 STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
+class Meter(Protocol):
+    """Reports how much of its quotas a team has used (conventions section 8)."""
+
+    async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
+        """The headers for a metered caller, as of some time after `since`; none where they are unknown."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """What the operator decides about the door."""
+    """The settings of the HTTP server."""
 
     rate_limit: int = 10
     trusted_proxies: tuple[Network, ...] = ()
@@ -147,17 +154,17 @@ class Api:
         if scope["type"] == "http":
             await self.serve(Messages(scope, receive, send))
 
-    async def serve(self, exchange: RequestCycle) -> None:
+    async def serve(self, cycle: RequestCycle) -> None:
         """Take one request from our own protocol and answer it."""
         with TimeLimit():
-            await self._serve(exchange)
+            await self._serve(cycle)
 
-    async def _serve(self, exchange: RequestCycle) -> None:
+    async def _serve(self, cycle: RequestCycle) -> None:
         started = time.perf_counter()
-        request = Request(exchange.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
-        request.exchange = exchange
+        request = Request(cycle.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
+        request.cycle = cycle
         try:
-            reply = await self._answer(request, exchange)
+            reply = await self._answer(request, cycle)
             reply.encode()
         except ClientGone:
             return
@@ -176,13 +183,13 @@ class Api:
             time.perf_counter() - started, (request.pattern, STATUS_CLASSES[(reply.status or 0) // 100])
         )
         lines = plain_lines(request, reply)
-        if lines is None or not exchange.respond(reply.status or 0, lines, reply.body):
+        if lines is None or not cycle.respond(reply.status or 0, lines, reply.body):
             try:
-                await _deliver(request, reply, exchange.receive, exchange.send)
+                await _deliver(request, reply, cycle.receive, cycle.send)
             except ClientGone:
                 return
 
-    async def _answer(self, request: Request, exchange: RequestCycle) -> Reply:
+    async def _answer(self, request: Request, cycle: RequestCycle) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
         if request.method == "OPTIONS":
             return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
@@ -194,14 +201,12 @@ class Api:
         if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
             raise Forbidden("A `User-Agent` header is required.")
         if route.needs is not Access.PUBLIC:
-            await self._identify(request, route, size, exchange)
+            await self._identify(request, route, size, cycle)
         if size or (size is None and route.needs is Access.PUBLIC):
-            await self._read(request, route, size, exchange)
+            await self._read(request, route, size, cycle)
         return await self._effect(request, route, values)
 
-    async def _identify(
-        self, request: Request, route: Route, size: int | None, exchange: RequestCycle
-    ) -> None:
+    async def _identify(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         """Authentication, permission and rate limit.
 
         A body of unknown size is measured as well: 413 comes before them. What somebody unknown sends is
@@ -214,10 +219,10 @@ class Api:
         except Problem as failure:
             if size is None:
                 seconds = self._settings.uploads.unknown_seconds
-                await count_unknown(exchange.receive, route.limit, seconds, failure)
+                await count_unknown(cycle.receive, route.limit, seconds, failure)
             raise
         if size is None:
-            await self._read(request, route, size, exchange)
+            await self._read(request, route, size, cycle)
         self._credentials.used(caller)
         request.rate = self._rate(caller)
         if not caller.may(route.needs):
@@ -240,28 +245,26 @@ class Api:
         limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
         return self._windows.take(caller.team_id.bytes, limit) if limit else None
 
-    async def _read(self, request: Request, route: Route, size: int | None, exchange: RequestCycle) -> None:
+    async def _read(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         if route.takes_body:
-            whole = exchange.whole_body()
+            whole = cycle.whole_body()
             if whole is None:
-                await self._receive(request, route, size, exchange)
+                await self._receive(request, route, size, cycle)
             else:
                 request.raw = within(whole, route.limit)
         elif size is None:
-            await count_body(exchange.receive, route.limit)
+            await count_body(cycle.receive, route.limit)
 
-    async def _receive(
-        self, request: Request, route: Route, size: int | None, exchange: RequestCycle
-    ) -> None:
+    async def _receive(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         """A body that had not come yet. Most come in one piece; the others are counted."""
-        part, more = await next_part(exchange.receive)
+        part, more = await next_part(cycle.receive)
         request.raw = within(part, route.limit)
         if more:
             team = None if request.caller is None else request.caller.team_id
             request.upload = self._uploads.begin(request.client, team, size, route.limit)
             request.raw = whole = bytearray(part)
             del part
-            await self._uploads.read(request.upload, exchange, whole, route.limit)
+            await self._uploads.read(request.upload, cycle, whole, route.limit)
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
@@ -300,20 +303,20 @@ class Api:
     async def _in_transaction(self, request: Request, route: Route) -> Reply:
         """The handler with its commit. A deadlock undid everything, so the request is run again."""
         for tries_left in reversed(range(DEADLOCK_TRIES)):
-            is_told = False
+            is_committing = False
             try:
                 async with transaction(self._pool) as conn:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
                     reply.encode()
                     if request.asked is not None:
                         await self._journal.keep(conn, [answered_by(request.asked, reply)])
-                    is_told = request.method not in READS
+                    is_committing = request.method not in READS
             except asyncpg.DeadlockDetectedError:
                 if not tries_left:
                     raise
             except GONE as gone:
-                if is_told:
-                    # It went away while it was told to commit.
+                if is_committing:
+                    # The database went away during the commit.
                     raise OutcomeUnknown from gone
                 raise
             else:

@@ -85,7 +85,7 @@ class Request:
         "at",
         "body",
         "caller",
-        "exchange",
+        "cycle",
         "id",
         "idempotency",
         "method",
@@ -117,7 +117,7 @@ class Request:
         self.caller: Caller | None = None
         self.asked: Asked | None = None
         self.idempotency: Idempotency | None = None
-        self.exchange: RequestCycle | None = None
+        self.cycle: RequestCycle | None = None
         self.rate: Taken | None = None
         self.upload: Upload | None = None
         self._trusted = trusted
@@ -130,7 +130,7 @@ class Request:
 
     def is_client_gone(self) -> bool:
         """Whether the client has closed its connection, so that nobody will read the answer."""
-        return self.exchange is not None and self.exchange.is_gone
+        return self.cycle is not None and self.cycle.is_gone
 
     def json(self) -> Any:
         """The parsed body; `{}` when there was none."""

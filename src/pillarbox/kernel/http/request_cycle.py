@@ -1,4 +1,4 @@
-"""What the pipeline needs of a connection: one request, and the way back to whoever sent it."""
+"""What the pipeline needs of a connection: one request, and how to answer it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class RequestCycle(Protocol):
-    """ASGI's scope and messages, and beside them the short way for what is most frequent: a body that has
-    come whole, and an answer without anything special in its head."""
+    """ASGI's scope and messages, and shortcuts for the most frequent case: a body that has arrived whole, and
+    an answer with a plain head."""
 
     @property
     def scope(self) -> Any: ...

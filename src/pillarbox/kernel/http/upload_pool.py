@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 
 PACE_SECONDS = 0.5
-"""A pace is that of about the last half second."""
+"""A rate is measured over about the last half second."""
 
 STALLED_SECONDS = 1.0
 """Whoever sends nothing for so long has stalled; nobody is judged earlier."""
@@ -42,7 +42,7 @@ class Upload:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it finds no room."""
+        """Whether it waits for space."""
         return self.turn is not None and not self.turn.done()
 
     def blocker(self, held: int) -> Pool | None:
@@ -82,7 +82,7 @@ class Upload:
         self._pace_at = now
 
     def seconds_left(self, now: float) -> float:
-        """How long the rest takes at the pace of late."""
+        """How long the rest takes at the recent rate."""
         if now - self._pace_at > STALLED_SECONDS:
             return math.inf
         return (self.claim(self.held) - self.held) / max(self._pace_of(now), 1.0)
@@ -94,7 +94,7 @@ class Upload:
         return now + self.seconds_left(now) > self.due
 
     def waits(self, turn: asyncio.Future[None], now: float) -> None:
-        """Begin to wait for room."""
+        """Begin to wait for space."""
         self.turn, self._waits_since = turn, now
 
     def goes_on(self, now: float) -> None:
@@ -103,7 +103,7 @@ class Upload:
         self.turn, self._judged_from = None, now + STALLED_SECONDS
 
     def waited(self, now: float) -> float:
-        """For how long it found no room, all in all."""
+        """For how long it has waited for space in total."""
         return self._waited + (now - self._waits_since if self.turn is not None else 0.0)
 
     def refuse(self, why: str) -> None:

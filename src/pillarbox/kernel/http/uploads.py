@@ -1,10 +1,10 @@
 """Memory for request bodies that come in pieces (architecture 6.5, docs/decisions/0032).
 
 A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
-all of the process, its client's address, its team. A piece that finds no room waits, its socket unread. When
-it has waited for `patience`, the slowest upload of that pool is refused, if at its pace it would not be
-complete in time. What is complete keeps its room until the request is answered. A body that comes in one
-piece is not counted.
+that of the process, of its client's address and of its team. A piece for which a pool has no space waits, and
+its socket is not read. When it has waited for `wait_timeout`, the slowest upload of that pool is refused,
+unless at its current rate it will complete in time. A complete body keeps its space until the request is
+answered. A body that comes in one piece is not counted.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ LOOK_SECONDS = 0.25
 class UploadLimits:
     """What bodies that come in pieces may hold in one process, in bytes, and how many may be on their way.
 
-    A body that is larger than a pool has it alone. A slow one goes when somebody has waited for `patience`;
-    whoever has waited for `waiting_seconds` gives up. `unknown_seconds` is how long one reads a body of
-    somebody unknown.
+    A body that is larger than a pool has it alone. A slow one is refused when another has waited for
+    `wait_timeout`; one that has waited for `waiting_seconds` is refused itself. `unknown_seconds` is how
+    long the body of an unauthenticated client is read.
     """
 
     total: int = 64 * MIB
@@ -45,7 +45,7 @@ class UploadLimits:
     uploads: int = 512
     uploads_of_address: int = 384
     uploads_of_team: int = 256
-    patience: float = 0.5
+    wait_timeout: float = 0.5
     waiting_seconds: float = 30.0
     body_seconds: float = 60.0
     unknown_seconds: float = 10.0
@@ -96,19 +96,19 @@ class Uploads:
         if self._waiting:
             self._serve_waiting()
 
-    async def read(self, upload: Upload, exchange: RequestCycle, body: bytearray, limit: int) -> None:
+    async def read(self, upload: Upload, cycle: RequestCycle, body: bytearray, limit: int) -> None:
         """Put the rest of a body behind what has come of it; 413 when it is larger than the limit."""
         more = True
         try:
             async with asyncio.timeout(None) as upload.timer:
-                await self._room(upload, exchange, len(body))
+                await self._wait_for_space(upload, cycle, len(body))
                 while more:
-                    part, more = await next_part(exchange.receive)
+                    part, more = await next_part(cycle.receive)
                     body += part
                     within(body, limit)
                     upload.came(len(part), _now())
                     if len(body) > upload.held:
-                        await self._room(upload, exchange, len(body))
+                        await self._wait_for_space(upload, cycle, len(body))
         except TimeoutError:
             raise UploadRefused(upload.refusal or "") from None
         finally:
@@ -117,7 +117,7 @@ class Uploads:
         if self._waiting:
             self._serve_waiting()
 
-    async def _room(self, upload: Upload, exchange: RequestCycle, size: int) -> None:
+    async def _wait_for_space(self, upload: Upload, cycle: RequestCycle, size: int) -> None:
         """Return when so many bytes of the body may be held."""
         upload.wanted = min(-(-size // STEP) * STEP, upload.most)
         if upload.blocker(upload.wanted) is None:
@@ -125,10 +125,10 @@ class Uploads:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         upload.waits(turn, _now())
-        self._waiting[upload] = exchange
+        self._waiting[upload] = cycle
         self._look_later()
         try:
-            self._serve(upload, exchange, _now())
+            self._serve(upload, cycle, _now())
             await turn
         finally:
             del self._waiting[upload]
@@ -137,10 +137,10 @@ class Uploads:
     def _serve_waiting(self) -> None:
         """Grant what is possible now, in the order of coming, and make room for those who waited enough."""
         now = _now()
-        for upload, exchange in list(self._waiting.items()):
-            self._serve(upload, exchange, now)
+        for upload, cycle in list(self._waiting.items()):
+            self._serve(upload, cycle, now)
 
-    def _serve(self, upload: Upload, exchange: RequestCycle, now: float) -> None:
+    def _serve(self, upload: Upload, cycle: RequestCycle, now: float) -> None:
         turn = upload.turn
         if turn is None or turn.done():
             return
@@ -148,11 +148,11 @@ class Uploads:
         if blocker is None:
             upload.grow(upload.wanted)
             turn.set_result(None)
-        elif exchange.is_gone:
+        elif cycle.is_gone:
             turn.set_exception(ClientGone())
         elif waited >= self._limits.waiting_seconds:
             upload.refuse("There was no memory for the upload. Try again later.")
-        elif waited >= self._limits.patience:
+        elif waited >= self._limits.wait_timeout:
             _makes_room(blocker, now)
 
     def _look_later(self) -> None:

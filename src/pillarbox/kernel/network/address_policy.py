@@ -1,6 +1,6 @@
 """Which addresses this machine may talk to on somebody's behalf (WH-06).
 
-A URL comes from a user, so it must not open doors that are open to us alone: the machine itself, its
+A URL comes from a user, so it must not reach what only this machine can reach: the machine itself, its
 network, the cloud's metadata service. Everything that is not plain public unicast is refused, unless the
 operator's list (`--allow-private`) names it; a named network may be reached on every port.
 """

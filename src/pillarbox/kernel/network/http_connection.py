@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection to a server: a request goes out, its answer comes in, then the next one.
 
-The answer is read by httptools (the parser of Node.js, which serves our own doors too), as leniently as
+The answer is read by httptools (the parser of Node.js, which parses our own requests too), as leniently as
 clients usually do: a bare line feed or a blank in a header is nobody's failure. Header names and values are
 not kept. What counts is where the answer ends (RFC 9112, 6.3): an interim answer is none, and what a server
 sends behind its answer is not read and ends the connection, so it is never taken for the next answer. A body
@@ -41,10 +41,10 @@ class NoAnswer(Exception):  # noqa: N818 - it is what became of the request
 
 @dataclass(slots=True)
 class _Incoming:
-    """What has come of an answer. `room` is what may still come of its body; `is_framed` where its head says
-    how long the body is; `ended` once it is complete, or never will be."""
+    """What has arrived of an answer. `remaining` is how much of its body may still come; `is_framed` where
+    its head says how long the body is; `ended` once it is complete, or never will be."""
 
-    room: int
+    remaining: int
     received: int = 0
     status: int = 0
     parts: list[bytes] = field(default_factory=list)
@@ -144,10 +144,10 @@ class HttpConnection(asyncio.Protocol):
         come = self._in
         if come.ended:
             return
-        come.parts.append(body[: come.room])
-        if len(body) > come.room:
+        come.parts.append(body[: come.remaining])
+        if len(body) > come.remaining:
             self._finish(cut=True)
-        come.room -= len(body)
+        come.remaining -= len(body)
 
     def on_message_complete(self) -> None:
         come = self._in

@@ -11,7 +11,7 @@ HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 
 
 class ListenError(Exception):
-    """A door cannot be opened; the message is one sentence for the operator."""
+    """A listener cannot be opened; the message is one sentence for the operator."""
 
 
 def bind(name: str, at: HostPort) -> socket.socket:
@@ -19,31 +19,31 @@ def bind(name: str, at: HostPort) -> socket.socket:
     try:
         found = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        door = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise ListenError(f"The address {at} ({name}) cannot be used: {error.strerror}.") from None
     try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        door.bind(address)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
     except OSError as error:
-        door.close()
+        listener.close()
         raise ListenError(f"Cannot listen on {at} ({name}): {error.strerror}.") from None
-    return door
+    return listener
 
 
-def bound_at(door: socket.socket, asked: HostPort) -> HostPort:
+def bound_at(listener: socket.socket, asked: HostPort) -> HostPort:
     """The address asked for, with the port that the system chose."""
-    return HostPort(asked.host, door.getsockname()[1])
+    return HostPort(asked.host, listener.getsockname()[1])
 
 
-def submission_names(doors: Sequence[SubmissionListener]) -> list[str]:
-    """A name for each submission door: `submission`, with implicit TLS `submissions` as in RFC 8314; from
+def submission_names(listeners: Sequence[SubmissionListener]) -> list[str]:
+    """A name for each submission listener: `submission`, with implicit TLS `submissions` as in RFC 8314; from
     the second of a kind on with a number."""
     names: list[str] = []
-    for door in doors:
-        kind = "submissions" if door.implicit_tls else "submission"
+    for listener in listeners:
+        kind = "submissions" if listener.implicit_tls else "submission"
         number = sum(name.partition("-")[0] == kind for name in names) + 1
         names.append(kind if number == 1 else f"{kind}-{number}")
     return names

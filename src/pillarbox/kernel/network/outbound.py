@@ -2,14 +2,14 @@
 
 Webhooks, remote attachments, client metadata documents and logos are fetched here and nowhere else. A
 host is looked up once; every address that comes back is checked, and the connection goes to one of
-those addresses, so a name that changes its mind between check and connection gains nothing. TLS still
+those addresses, so a name that changes its address between check and connection gains nothing. TLS still
 verifies the name. The socket itself checks once more where it is about to connect.
 
 Nothing is taken from the environment (proxies, netrc), no cookies are kept, a fetch reuses no connection
 (`kernel.network.post_client` does, after the same checks), and redirects are followed only where the caller
 says so, each hop checked like the first. Bodies are counted while they arrive and never decompressed.
 
-A failure is a `FetchError`. Its message names the class of failure and nothing that was found out.
+A failure is a `FetchError`. Its message names the kind of failure and no detail of the network.
 """
 
 from __future__ import annotations
@@ -18,56 +18,25 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pillarbox.kernel.network import dns
 from pillarbox.kernel.network.address_policy import AddressPolicy, Network
+from pillarbox.kernel.network.fetch_result import REDIRECTS, Fetched, FetchError, FetchLimits
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 
 if TYPE_CHECKING:
     from pillarbox.kernel.network.outbound_session import Session
 
 USER_AGENT = "Pillarbox"
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 JUDGED_SECONDS = 1.0
 """The rules are fixed; which addresses are this machine's own changes seldom. The socket asks again."""
 
 JUDGED_KEPT = 10_000
-
-FAILURES = {
-    "url": "The URL is not a valid http or https URL.",
-    "refused": "The URL leads to an address that must not be reached.",
-    "dns": "The host name could not be resolved.",
-    "connect": "No connection could be made.",
-    "tls": "The TLS handshake failed.",
-    "timeout": "The server did not answer in time.",
-    "protocol": "The server did not give a complete HTTP answer.",
-    "too_large": "The answer is too large.",
-    "redirects": "The server redirected too often.",
-}
-
-
-class FetchError(Exception):
-    """The fetch failed; `kind` is a key of FAILURES, the text is fit for the user's eyes."""
-
-    def __init__(self, kind: str, message: str | None = None) -> None:
-        super().__init__(message or FAILURES[kind])
-        self.kind = kind
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """An answer of any status. Header names are in lower case, repeated ones joined by a comma."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    cut: bool = False
 
 
 class Addresses(Protocol):
@@ -110,10 +79,10 @@ class Outbound:
         allow: Sequence[Network] = (),
         *,
         tls: ssl.SSLContext | None = None,
-        reach: AddressPolicy | None = None,
+        policy: AddressPolicy | None = None,
     ) -> None:
         self._resolver = resolver or SystemAddresses()
-        self._reach = reach or AddressPolicy(allow)
+        self._policy = policy or AddressPolicy(allow)
         self.tls: ssl.SSLContext | bool = tls or True
         self._judged: dict[tuple[str, int], float] = {}
         self._session: Session | None = None
@@ -138,7 +107,7 @@ class Outbound:
         """
         if redirects and method not in SAFE_METHODS:
             raise ValueError("only GET and HEAD may follow redirects")
-        limits = Limits(connect_timeout, max_bytes, cut, redirects > 0)
+        limits = FetchLimits(connect_timeout, max_bytes, cut, redirects > 0)
         try:
             async with asyncio.timeout(total_timeout):
                 return await self._follow(method, parse_url(url), headers or {}, body, limits, redirects)
@@ -173,7 +142,7 @@ class Outbound:
         now = asyncio.get_running_loop().time()
         if self._judged.get((address, port), 0.0) > now:
             return True
-        if not self._reach.permits_text(address, port):
+        if not self._policy.permits_text(address, port):
             return False
         if len(self._judged) >= JUDGED_KEPT:
             self._judged.clear()
@@ -186,7 +155,7 @@ class Outbound:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: Limits,
+        limits: FetchLimits,
         redirects: int,
     ) -> Fetched:
         for _ in range(redirects + 1):
@@ -204,7 +173,7 @@ class Outbound:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: Limits,
+        limits: FetchLimits,
     ) -> Fetched:
         if target.address is not None:
             await self.permitted(target)
@@ -217,27 +186,17 @@ class Outbound:
             await asyncio.to_thread(import_module, f"{__package__}.outbound_session")
             from pillarbox.kernel.network.outbound_session import Session
 
-            self._session = self._session or Session(self)
+            self._session = self._session or Session(self.permitted, self.open_socket, self.tls)
         return self._session
 
     def open_socket(self, info: Any) -> socket.socket:
-        """A socket for an address that was checked: the last wall, should a way past the others exist."""
+        """A socket for an address that was checked: the last check, in case the others can be bypassed."""
         family, kind, protocol, _, address = info
-        if not self._reach.permits_text(address[0], address[1]):
+        if not self._policy.permits_text(address[0], address[1]):
             raise PermissionError("refused")
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one fetch may take."""
-
-    connect: float
-    most_bytes: int
-    cut: bool
-    redirected: bool
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:

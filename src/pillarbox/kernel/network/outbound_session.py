@@ -1,19 +1,19 @@
-"""The HTTP library behind `kernel.network.outbound`, in a module of its own: it is loaded when something is
-fetched, because loading it takes as long as a sixth of the rest of the program and most processes fetch
-nothing.
+"""The HTTP library behind `kernel.network.outbound`, in a module of its own: it is loaded at the
+first fetch, because loading it takes a sixth of the start time and most processes fetch nothing.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 
-from pillarbox.kernel.network.outbound import REDIRECTS, Fetched, FetchError, Limits, Outbound
+from pillarbox.kernel.network.fetch_result import REDIRECTS, Fetched, FetchError, FetchLimits
 from pillarbox.kernel.network.web_address import WebAddress
 
 FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
@@ -29,20 +29,28 @@ FAILURE_OF: tuple[tuple[type[BaseException], str], ...] = (
 )
 """The first row that matches names the failure."""
 
+Permitted = Callable[[WebAddress], Awaitable[Sequence[str]]]
+"""The addresses of a host, when all of them may be reached; FetchError or OSError otherwise."""
+
 NAMED = tuple(row[0] for row in FAILURE_OF)
 
 
 class Session:
     """Requests of one `Outbound`, each over a connection of its own."""
 
-    def __init__(self, outbound: Outbound) -> None:
-        self._tls = outbound.tls
+    def __init__(
+        self,
+        permitted: Permitted,
+        open_socket: Callable[[Any], socket.socket],
+        tls: ssl.SSLContext | bool,
+    ) -> None:
+        self._tls = tls
         connector = aiohttp.TCPConnector(
-            resolver=_CheckedResolver(outbound),
+            resolver=_CheckedResolver(permitted),
             use_dns_cache=False,
             force_close=True,
             limit=0,
-            socket_factory=outbound.open_socket,
+            socket_factory=open_socket,
         )
         self._client = aiohttp.ClientSession(
             connector=connector,
@@ -58,7 +66,7 @@ class Session:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: Limits,
+        limits: FetchLimits,
     ) -> Fetched:
         """The answer to one request; FetchError where there is none, or its body is too large."""
         try:
@@ -72,7 +80,7 @@ class Session:
         target: WebAddress,
         headers: Mapping[str, str],
         body: bytes | None,
-        limits: Limits,
+        limits: FetchLimits,
     ) -> Fetched:
         response = await self._client.request(
             method,
@@ -98,14 +106,14 @@ class Session:
 class _CheckedResolver(AbstractResolver):
     """Hands the connector only addresses that may be reached: all of a host's, or none."""
 
-    def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
+    def __init__(self, permitted: Permitted) -> None:
+        self._permitted = permitted
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         target = WebAddress("http", host, port, "/", "", None)
-        return [_resolved(host, address, port) for address in await self._outbound.permitted(target)]
+        return [_resolved(host, address, port) for address in await self._permitted(target)]
 
     async def close(self) -> None:
         return None
@@ -123,14 +131,14 @@ async def read_body(response: aiohttp.ClientResponse, most: int, *, cut: bool) -
     if announced > most and not cut and response.method != "HEAD":
         raise FetchError("too_large")
     parts: list[bytes] = []
-    room = most
+    remaining = most
     async for chunk in response.content.iter_any():
-        parts.append(chunk[:room])
-        if len(chunk) > room:
+        parts.append(chunk[:remaining])
+        if len(chunk) > remaining:
             if not cut:
                 raise FetchError("too_large")
             return b"".join(parts), True
-        room -= len(chunk)
+        remaining -= len(chunk)
     return b"".join(parts), False
 
 

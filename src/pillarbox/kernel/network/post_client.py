@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from pillarbox.kernel.network.fetch_result import Fetched, FetchError
 from pillarbox.kernel.network.http_connection import Answer, HttpConnection, NoAnswer
-from pillarbox.kernel.network.outbound import Fetched, FetchError, Outbound
+from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.web_address import WebAddress
 
 MOST_ADDRESSES = 4
@@ -100,19 +101,19 @@ class PostClient:
 
     async def _at_first(self, addresses: Sequence[str], target: WebAddress, request: bytes) -> Answer:
         """The answer of the first address with which a connection can be had."""
-        patience = self._limits.connect / len(addresses)
+        connect_timeout = self._limits.connect / len(addresses)
         name = target.host if target.scheme == "https" else None
         *others, last = [_Place(address, target.port, name) for address in addresses]
         for place in others:
             try:
-                return await self._at(place, request, patience)
+                return await self._at(place, request, connect_timeout)
             except ssl.SSLError:
                 raise
             except OSError:
                 continue
-        return await self._at(last, request, patience)
+        return await self._at(last, request, connect_timeout)
 
-    async def _at(self, place: _Place, request: bytes, patience: float) -> Answer:
+    async def _at(self, place: _Place, request: bytes, connect_timeout: float) -> Answer:
         """The answer at an address; raises NoAnswer, or OSError where there is no connection to it."""
         kept = self._take(place)
         if kept is not None:
@@ -121,7 +122,7 @@ class PostClient:
             except NoAnswer as failure:
                 if not failure.headless:
                     raise
-        return await self._asked(await self._open(place, patience), place, request)
+        return await self._asked(await self._open(place, connect_timeout), place, request)
 
     async def _asked(self, connection: HttpConnection, place: _Place, request: bytes) -> Answer:
         answer = await connection.ask(request)
@@ -129,13 +130,13 @@ class PostClient:
             self._keep(connection, place)
         return answer
 
-    async def _open(self, place: _Place, patience: float) -> HttpConnection:
+    async def _open(self, place: _Place, connect_timeout: float) -> HttpConnection:
         loop = asyncio.get_running_loop()
         family = socket.AF_INET6 if ":" in place.address else socket.AF_INET
         at = (place.address, place.port)
         opened = self._outbound.open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", at))
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(connect_timeout):
                 await loop.sock_connect(opened, at)
                 _, connection = await loop.create_connection(
                     lambda: HttpConnection(self._limits.most_bytes),

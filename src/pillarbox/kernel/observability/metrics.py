@@ -4,7 +4,7 @@ Counting costs some hundred nanoseconds, because nothing is shared while it happ
 numbers to a file of this process; the supervisor adds up the files of its workers and answers Prometheus
 (`kernel.observability.prometheus`). A process that is killed takes at most its last second of counts with it.
 
-Tallies are module constants where the thing that they count happens. They carry no personal data and no
+A metric is a module constant beside the code that it counts. They carry no personal data and no
 team, and their labels have few values: the pattern of a route, never a path.
 
 Not thread-safe: count from the event loop's thread.
@@ -22,7 +22,7 @@ import msgspec
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 
-log = get("figures")
+log = get("metrics")
 
 Labels = tuple[str, ...]
 
@@ -37,7 +37,7 @@ SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 
 
 class Numbers(msgspec.Struct, array_like=True):
-    """One tally as it is written: `values` are a number for each set of labels, for a histogram the counts
+    """One metric as it is written: `values` are a number for each set of labels, for a histogram the counts
     between its bounds and behind the last one, and the sum."""
 
     name: str
@@ -123,16 +123,16 @@ class Histogram:
         )
 
 
-Tally = Counter | Gauge | Histogram
+Metric = Counter | Gauge | Histogram
 
-_registered: dict[str, Tally] = {}
+_registered: dict[str, Metric] = {}
 _encode = msgspec.json.Encoder().encode
 
 
-def _register(name: str, tally: Tally) -> None:
+def _register(name: str, metric: Metric) -> None:
     if name in _registered:
-        raise ValueError(f"two tallies are named {name}")
-    _registered[name] = tally
+        raise ValueError(f"two metrics are named {name}")
+    _registered[name] = metric
 
 
 class MetricsFile:
@@ -144,8 +144,8 @@ class MetricsFile:
         self._draft = folder / f"{os.getpid()}.draft"
 
     def write(self) -> None:
-        """Write down all numbers as they are now. Needs no sync: a sheet does not outlive its supervisor."""
-        self._draft.write_bytes(_encode([tally.numbers() for tally in _registered.values()]))
+        """Write down all numbers as they are now. Needs no sync: the file does not outlive the supervisor."""
+        self._draft.write_bytes(_encode([metric.numbers() for metric in _registered.values()]))
         self._draft.replace(self._path)
 
     async def keep(self) -> None:
@@ -154,5 +154,5 @@ class MetricsFile:
             try:
                 self.write()
             except OSError as trouble:
-                log.warning("figures.not_written", trouble=trouble.strerror)
+                log.warning("metrics.not_written", trouble=trouble.strerror)
             await self._clock.sleep(WRITE_EVERY)

@@ -1,6 +1,6 @@
-"""The Prometheus door: the figures of all workers of this supervisor, added up when somebody asks.
+"""The Prometheus endpoint: the metrics of all workers of this supervisor, added up at each request.
 
-Each worker writes its tallies to a file (`kernel.observability.metrics`). The counters and histograms of a
+Each worker writes its metrics to a file (`kernel.observability.metrics`). The counters and histograms of a
 process that is gone are kept in memory and its file is removed, so restarts neither lose counts nor leave
 files behind.
 """
@@ -27,15 +27,15 @@ _decode = msgspec.json.Decoder(list[Numbers]).decode
 
 
 class PrometheusServer:
-    """An HTTP door that answers `/metrics`; `at` is where it listens."""
+    """An HTTP server for `/metrics`; `at` is where it listens."""
 
     def __init__(self, at: HostPort, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         self.folder = folder
-        self._sheets = MetricsFiles(folder)
+        self._files = MetricsFiles(folder)
         registry = CollectorRegistry()
-        registry.register(self._sheets)
+        registry.register(self._files)
         try:
             self._server, self._thread = start_http_server(at.port, at.host, registry)
         except OSError as error:
@@ -43,8 +43,8 @@ class PrometheusServer:
         self.at = HostPort(at.host, self._server.server_port)
 
     def forget(self, pid: int) -> None:
-        """The process is gone: its gauges count no more, its counters still do."""
-        self._sheets.forget(pid)
+        """The process has ended: drop its gauges, keep its counters."""
+        self._files.forget(pid)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -53,7 +53,8 @@ class PrometheusServer:
 
 
 class MetricsFiles(Collector):
-    """Adds up what the workers wrote. Asked from the door's threads, told of deaths by the supervisor."""
+    """Adds up the files of the workers. `collect` runs on the server's threads, `forget` on the
+    supervisor's."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -69,7 +70,7 @@ class MetricsFiles(Collector):
             path.with_suffix(".draft").unlink(missing_ok=True)
 
     def collect(self) -> Iterator[Metric]:
-        """Every figure once."""
+        """Every metric once."""
         total: dict[str, Numbers] = {}
         with self._lock:
             _add(total, self._gone.values())

@@ -1,4 +1,4 @@
-"""What the door tells the log of requests (contract decision 34), known by its protocol alone.
+"""What the HTTP pipeline records in the request log (contract decision 34), as a Protocol.
 
 The row of a write is committed with the write: in the route's transaction, or where a handler commits by
 itself, by `recorded`. What a write leaves that failed is committed before the answer, in a transaction of

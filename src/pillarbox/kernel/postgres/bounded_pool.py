@@ -13,15 +13,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 from asyncpg import connect_utils
 from asyncpg.exceptions._base import DataError as WrongValue
 
+from pillarbox.kernel.observability.metrics import Gauge, Labels
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.time_limit import Sweep, TimeLimit, TooManyWaiting
+
+CONNECTIONS = Gauge(
+    "pillarbox_pool_connections",
+    "Database connections by pool: busy, idle, and how many there may be (most).",
+    ("pool", "state"),
+)
 
 MOST_WAITING: Final = 256
 """Requests that wait for a connection of one pool; the next one is refused at once."""
@@ -195,3 +202,18 @@ async def close_within(pool: asyncpg.Pool, seconds: float) -> None:
             await pool.close()
     except TimeoutError:
         pool.terminate()
+
+
+def watch_pools(pools: Mapping[str, asyncpg.Pool]) -> None:
+    """Report the connections of these pools to Prometheus, under these names."""
+
+    def read() -> dict[Labels, float]:
+        found: dict[Labels, float] = {}
+        for name, pool in pools.items():
+            idle = pool.get_idle_size()
+            found[name, "idle"] = idle
+            found[name, "busy"] = pool.get_size() - idle
+            found[name, "most"] = pool.get_max_size()
+        return found
+
+    CONNECTIONS.read = read

@@ -5,7 +5,7 @@ one document for each table: it is written in C, is one parameter instead of an 
 `json_to_recordset` reads it as fast as arrays are read.
 
     STORE = "INSERT INTO things (team_id, id, at) SELECT k.* FROM json_to_recordset($1::text::json) AS k (…)"
-    rows = await together(conn, [Statement(STORE, (rows_json(things),))], Statement(ASK, (teams,)))
+    rows = await combined(conn, [Statement(STORE, (rows_json(things),))], Statement(ASK, (teams,)))
 """
 
 from __future__ import annotations

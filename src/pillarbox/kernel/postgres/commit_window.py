@@ -1,9 +1,8 @@
-"""A moment in which messages wait for those that are about to come, so that one commit takes them all
+"""A short window in which messages wait for announced ones, so that one commit takes them all
 (architecture 2.6).
 
-A commit costs nearly the same for one message as for ten. Whoever is alone does not wait, nobody waits once
-there is nobody left to wait for, nor longer than `AT_MOST`, and for one who was waited for in vain nobody
-waits a second time.
+A commit costs nearly the same for one message as for ten. A message waits only while others are expected, and
+no longer than `AT_MOST`. A message that did not come within the window is not waited for again.
 """
 
 from __future__ import annotations
@@ -12,27 +11,27 @@ import asyncio
 from typing import Final
 
 AT_MOST: Final = 0.006
-"""Seconds: enough for a sender near by to say the rest of what it has to say, and little beside a commit."""
+"""Seconds: enough for a near sender to finish its message, and little compared with a commit."""
 
 
 class Expected:
-    """A message that has been announced. It is expected until `gone`, which may be said again and again."""
+    """A message that has been announced. It is expected until `gone`, which may be called repeatedly."""
 
-    __slots__ = ("_gathering", "_turn")
+    __slots__ = ("_turn", "_window")
 
-    def __init__(self, gathering: CommitWindow, turn: int) -> None:
-        self._gathering: CommitWindow | None = gathering
+    def __init__(self, window: CommitWindow, turn: int) -> None:
+        self._window: CommitWindow | None = window
         self._turn = turn
 
     def gone(self) -> None:
-        """It is there, or it will not come."""
-        if self._gathering is not None:
-            self._gathering.one_less(self._turn)
-            self._gathering = None
+        """It has arrived, or it will not come."""
+        if self._window is not None:
+            self._window.one_less(self._turn)
+            self._window = None
 
 
 class CommitWindow:
-    """Who is waiting, and how many are expected."""
+    """The messages that wait, and how many are expected."""
 
     __slots__ = ("_at_most", "_expected", "_timer", "_turn", "_waiting")
 
@@ -49,7 +48,8 @@ class CommitWindow:
         return Expected(self, self._turn)
 
     async def company(self) -> None:
-        """Return when nobody is expected any more, or when the first of those who wait has waited enough."""
+        """Return when no message is expected any more, or when the oldest waiting one has waited
+        `at_most`."""
         if not self._expected:
             self._go()
             return
@@ -61,7 +61,7 @@ class CommitWindow:
         await released
 
     def one_less(self, turn: int) -> None:
-        """One who was expected since this turn is not any more."""
+        """A message that was expected since this turn no longer is."""
         if turn == self._turn:
             self._expected -= 1
             if not self._expected:

@@ -1,9 +1,8 @@
 """Group commit: callers that arrive while a commit is in flight share the next one (architecture 2.6).
 
-There is no timer unless one is asked for: the flush in flight is the window. Each caller gets its own
-answer after the commit
-that holds its row. When a flush fails for a reason that one item may have caused, the batch is cut in
-half and both halves are tried, so one bad row never fails its neighbours.
+There is no timer unless `linger` is set: callers gather while a flush is in flight. Each caller gets its own
+answer after the commit that holds its row. When a flush fails for a reason that one item may have caused, the
+batch is cut in half and both halves are tried, so a bad row never fails other rows.
 
 A caller with a time limit (`time_limit`) waits no longer than that: what has not begun then is taken out
 again, and of what is being committed it is not known what will become.
@@ -47,14 +46,14 @@ class _Waiting(NamedTuple, Generic[Item, Result]):
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Gathers items and hands them to `flush`, which commits them together.
+    """Gathers items and passes them to `flush`, which commits them in one transaction.
 
     `flush` returns one result per item, in order; an exception among the results is raised to the
     caller of that item alone. An exception raised by `flush` means that nothing was committed.
     `shared` names the exceptions that no item can have caused (the database is gone): they are
     given to every caller at once, without cutting the batch.
 
-    `kind` is the label of its figures. Where nobody waits for the answers a flush may `linger` for so many
+    `kind` is the label of its metrics. Where nobody waits for the answers a flush may `linger` for so many
     seconds, so that more share it; with one flusher only.
 
     At most `most_items` items or `most_weight` of weight go into one flush, at most `flushers` flushes

@@ -1,13 +1,13 @@
-"""Sessions whose process says nothing in the middle of a statement (DUR-03).
+"""Ends sessions whose process has stopped in the middle of a statement (DUR-03).
 
-PostgreSQL ends a session that is silent inside a transaction (`db.SILENCE_MS`), but only between two
+PostgreSQL ends a session that is idle inside a transaction (`database.SILENCE_MS`), but only between two
 statements. A process that froze between preparing a statement and running it, in the middle of a COPY, or
-with an answer half read, keeps its locks until it wakes up or dies, and whoever skips locked rows passes them
-by: work that nobody does, and nobody misses. So the processes look after each other.
+with an answer half read, keeps its locks until it wakes up or dies, and statements that skip locked rows
+never see that work. So the processes look for such sessions and end them.
 
-A session counts as silent when it has waited for its process, in the same statement, at every look for so
-long, on a clock that never jumps. Somebody who reads a large answer slowly looks the same as somebody who
-does not read, so what waits to be read counts only with the engine, whose answers are small.
+A session is stuck when at every look for so long it has waited for its process in the same statement, by a
+clock that never jumps. A client that reads a large answer slowly looks the same as one that does not read, so
+a session that waits to write counts only for the engine, whose answers are small.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import ENGINE, SILENCE_MS, Source
 
-log = get("silence")
+log = get("stuck_sessions")
 
 # Across teams: sessions belong to the installation.
 WAITING = """
@@ -62,5 +62,5 @@ class StuckSessions:
         if not silent:
             return 0
         ended: int = await conn.fetchval(END, *zip(*silent, strict=True))
-        log.warning("silence.ended", sessions=ended)
+        log.warning("stuck_sessions.ended", sessions=ended)
         return ended

@@ -1,7 +1,7 @@
-"""The supervisor's side of the nursery, the process that forks the workers (`pillarbox.fork_server`).
+"""The supervisor's side of the fork server, the process that forks the workers (`pillarbox.fork_server`).
 
-It is there from the start on and loads the program while the database starts. One that dies is started again;
-the workers that it forked are children of the supervisor and live on.
+The supervisor starts it first, and it loads the program while the database starts. If it dies, it is started
+again; the workers that it forked are children of the supervisor and keep running.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ logger = log.get("supervisor")
 
 
 class ForkServer:
-    """Workers are asked for here. Must be made on the main thread: the kernel ties children to it.
+    """Starts the fork server and sends it requests for workers. Must be made on the main thread: the kernel
+    ends children together with the thread that started them.
 
     `first` is a process that was started before.
     """
@@ -44,14 +45,14 @@ class ForkServer:
         return self._held.process.pid if self._held else None
 
     def ask(self, request: bytes, descriptors: Sequence[int]) -> None:
-        """Have a worker forked that gets these descriptors, the first of them its channel. OSError where
-        nobody can be asked; a worker that never comes to be lets its channel end."""
+        """Request a worker that gets these descriptors, the first of them its channel. OSError where no fork
+        server runs; if the fork fails, the channel ends."""
         self.begin()
         assert self._held is not None
         socket.send_fds(self._held.channel, [request], descriptors)
 
     def begin(self) -> None:
-        """Start the process unless it lives."""
+        """Start the process unless it is running."""
         if self._is_over:
             raise BrokenPipeError("there are no more workers")
         if self._held is None or self._held.process.poll() is not None:
@@ -71,14 +72,14 @@ class ForkServer:
         if self._is_over:
             return
         lived = loop.time() - started
-        logger.error("nursery.died", nursery=process.pid, status=status, seconds=round(lived, 1))
+        logger.error("fork_server.died", fork_server=process.pid, status=status, seconds=round(lived, 1))
         self._pause = FIRST_PAUSE if lived >= STEADY_AFTER else min(self._pause * 2, LONGEST_PAUSE)
         await asyncio.sleep(self._pause)
         with contextlib.suppress(OSError):
             self.begin()
 
     def kill(self) -> None:
-        """No more workers; one that was asked for and is not there yet never comes."""
+        """Start no more workers; requests that are still open are dropped."""
         self._is_over = True
         if self._held is not None:
             self._held.channel.close()
@@ -86,7 +87,7 @@ class ForkServer:
                 self._held.process.kill()
 
     async def end(self) -> None:
-        """The same, and return when the process is gone."""
+        """As `kill`, and return when the process has ended."""
         self.kill()
         if self._held is not None:
             await ended(self._held.process)

@@ -1,7 +1,7 @@
-"""The nursery as a process: how it is started, and what both ends of its channel know.
+"""Starting the fork server, and the constants that both ends of its channel share.
 
-Imports as little as can be: loading the program is the longest part of a start, so it begins before anything
-else is loaded, even what reads the command line.
+This module imports little: loading the program is the longest part of a start, so the fork server starts
+before anything else is loaded, even the command line parser.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ STDERR = 2
 
 @dataclass(frozen=True, slots=True)
 class ForkServerProcess:
-    """A running nursery and our end of its channel."""
+    """A running fork server and the supervisor's end of its channel."""
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
 
 
 def started(factory: str) -> ForkServerProcess:
-    """A new one that loads what `factory` needs; it dies with the thread that starts it."""
+    """A new process that loads what `factory` needs; it dies with the thread that starts it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -51,7 +51,7 @@ def started(factory: str) -> ForkServerProcess:
 
 
 def environment() -> dict[str, str]:
-    """Ours without the settings: workers are told them, and whoever may look cannot read them there. With it
-    what OpenSSL has to know when it is loaded."""
+    """This process's environment without the settings, which workers receive over a socket so that other
+    users cannot read them, and with the variables that OpenSSL reads when it is loaded."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    return kept | openssl_cpu.told(kept)
+    return kept | openssl_cpu.variables(kept)

@@ -1,5 +1,5 @@
-"""Who may hold leases: every process of the installation enters itself in `processes` and says every few
-seconds that it lives. On one host a process can also be seen to be dead, before its leases run out.
+"""The table `processes`: who may hold leases. Every process of the installation records itself and updates
+`seen_at` every few seconds. On one host a dead process is also detected before its leases run out.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Source
 
 # Across teams: processes belong to the installation.
-ENROLL = """
+RECORD_PROCESS = """
     INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
     VALUES ($1, $2, $3, $4, $5, $6, $6)
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
 """
 
 
-async def enroll(conn: Source, process: UUID, roles: str, now: datetime) -> None:
-    """Enter this process, or say that it is still alive."""
+async def record_process(conn: Source, process: UUID, roles: str, now: datetime) -> None:
+    """Insert the row of this process, or update the time when it was last seen."""
     pid = os.getpid()
-    await conn.execute(ENROLL, process, boot_id(), pid, started(pid) or 0, roles, now)
+    await conn.execute(RECORD_PROCESS, process, boot_id(), pid, started(pid) or 0, roles, now)
 
 
 def boot_id() -> str:
-    """Names this machine since its last start; the same in every process on it, and on no other."""
+    """An id of this boot of this machine; the same in every process on it, and different on every other."""
     machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{machine}/{os.stat('/proc/self/ns/pid').st_ino}"
 
 
 def started(pid: int) -> int | None:
-    """When a process started, in ticks since boot; None where no such process lives."""
+    """When a process started, in ticks since boot; None where no such process runs."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a worker process knows about itself, and what it runs."""
+"""The identity of a worker process (`Runtime`) and the interface of what it runs (`Application`)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Runtime:
     """One worker process of `count`.
 
     `process_id` is new at every start of the process; `shared_memory` is the descriptor of the memory
-    that the workers of this host share; `doors` are the descriptors of the bound sockets by door;
-    `figures` is the folder for the figures that Prometheus asks for, None when nobody does.
+    that the workers of this host share; `listeners` are the descriptors of the bound sockets by name;
+    `metrics_folder` is the folder for the metrics of this process, None without a Prometheus endpoint.
     """
 
     process_id: UUID
@@ -30,16 +30,16 @@ class Runtime:
     count: int
     shared_memory: int
     capture_token: str = field(repr=False)
-    doors: Mapping[str, int] = field(default_factory=dict)
-    figures: Path | None = None
+    listeners: Mapping[str, int] = field(default_factory=dict)
+    metrics_folder: Path | None = None
 
 
 class Application(Protocol):
-    """What `pillarbox.app:build` answers."""
+    """What `pillarbox.app:build` returns."""
 
     @property
     def asgi(self) -> Asgi:
-        """The HTTP door."""
+        """The HTTP application."""
         ...
 
     async def start(self) -> None:
@@ -47,7 +47,7 @@ class Application(Protocol):
         ...
 
     def closing(self) -> None:
-        """The doors are about to close; whoever only waits gets an answer now."""
+        """The listeners are about to close; answer requests that only wait (long polls)."""
         ...
 
     async def stop(self, grace: float) -> None:

@@ -1,7 +1,7 @@
-"""What commands on this machine need of a running server and no file may hold: its secret settings.
+"""A Unix socket on which the supervisor gives its secret settings to commands on this machine.
 
-The supervisor tells them on a Unix socket in the data folder, to its own user and to root. They are in no
-file, so nothing of them is left where it is killed.
+The socket is in the data folder and answers only its own user and root. The secrets are in no file, so none
+is left when the supervisor is killed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from pillarbox.kernel.storage.data_folder import RUN_FOLDER, FolderError
 
 SOCKET_FILE = "supervisor.sock"
-PATIENCE = 5.0
+ANSWER_TIMEOUT = 5.0
 ROOT = 0
 CREDENTIALS = struct.Struct("3i")
 """Process, user and group of a peer (unix(7), SO_PEERCRED)."""
 
 
 class SilentError(FolderError):
-    """The server runs and does not tell."""
+    """The server runs but does not answer."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
@@ -36,28 +36,28 @@ class SilentError(FolderError):
 
 
 class SecretsChannel:
-    """The supervisor's side. `told` is what is told, as JSON."""
+    """The supervisor's side. Whoever connects gets `secrets` as JSON."""
 
-    def __init__(self, folder: Path, told: Mapping[str, object]) -> None:
+    def __init__(self, folder: Path, secrets: Mapping[str, object]) -> None:
         self._path = folder / RUN_FOLDER
-        self._told = json.dumps(told).encode()
+        self._secrets = json.dumps(secrets).encode()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Tell whoever asks from now on; what a killed server left is replaced."""
+        """Answer from now on; a socket that a killed server left is replaced."""
         (self._path / SOCKET_FILE).unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with short(self._path) as folder:
             listener.bind(f"{folder}/{SOCKET_FILE}")
         (self._path / SOCKET_FILE).chmod(0o600)
-        self._server = await asyncio.start_unix_server(self._tell, sock=listener)
+        self._server = await asyncio.start_unix_server(self._send, sock=listener)
 
-    async def _tell(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = writer.get_extra_info("socket").getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size
         )
         if CREDENTIALS.unpack(peer)[1] in (os.getuid(), ROOT):
-            writer.write(self._told)
+            writer.write(self._secrets)
         writer.close()
 
     def close(self) -> None:
@@ -67,17 +67,17 @@ class SecretsChannel:
 
 
 def ask(folder: Path) -> dict[str, Any]:
-    """What the server that runs with this folder tells; raises SilentError where it tells nothing."""
+    """The secrets of the server that runs with this folder; raises SilentError where it does not answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(PATIENCE)
+        connection.settimeout(ANSWER_TIMEOUT)
         try:
             with short(folder / RUN_FOLDER) as place:
                 connection.connect(f"{place}/{SOCKET_FILE}")
             with connection.makefile("rb") as answer:
-                told: dict[str, Any] = json.loads(answer.read())
+                secrets: dict[str, Any] = json.loads(answer.read())
         except (OSError, ValueError):
             raise SilentError(folder) from None
-    return told
+    return secrets
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
-In order: lock the data folder, bind the doors, start the workers, which load the program meanwhile, start the
-embedded PostgreSQL unless a database was named, migrate, make the first team, let the workers open, print the
-`ready` line. The first SIGTERM or SIGINT drains:
-workers finish what is on the wire, then the database stops, and the exit status is 0. A second signal ends
-everything at once. Whatever dies, nothing is orphaned: the database and the workers end with the
-supervisor.
+In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
+the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
+print the `ready` line. The first SIGTERM or SIGINT drains: workers finish what is on the wire, then the
+database stops, and the exit status is 0. A second signal ends everything at once. The database and the
+workers always end with the supervisor.
 
 Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
 else goes to the log on standard error.
@@ -54,7 +53,7 @@ DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
 CONNECTIONS_PER_PROCESS = 32
-FIGURES_FOLDER = "figures"
+METRICS_FOLDER = "figures"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
 FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
@@ -87,14 +86,14 @@ def serve(
     first_team: FirstTeam,
     *,
     factory: str = FACTORY,
-    nursery: ForkServerProcess | None = None,
+    fork_server: ForkServerProcess | None = None,
 ) -> int:
-    """Run until a signal; the exit status. A nursery that was started for this factory is used."""
+    """Run until a signal; the exit status. `fork_server` is one that was already started for this factory."""
     os.umask(0o077)
     log.configure(settings.log)
     try:
         with locked(settings.data):
-            return asyncio.run(Supervisor(settings, first_team, factory, nursery).run())
+            return asyncio.run(Supervisor(settings, first_team, factory, fork_server).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
         return 1
@@ -104,18 +103,18 @@ class Supervisor:
     """The parent of the workers and of the embedded database."""
 
     def __init__(
-        self, settings: Settings, first_team: FirstTeam, factory: str, nursery: ForkServerProcess | None
+        self, settings: Settings, first_team: FirstTeam, factory: str, fork_server: ForkServerProcess | None
     ) -> None:
         self._settings = settings
         self._first_team = first_team
         self._factory = factory
-        self._nursery = nursery
-        self._doors: dict[str, socket.socket] = {}
+        self._fork_server = fork_server
+        self._listeners: dict[str, socket.socket] = {}
         self._postgres: EmbeddedPostgres | None = None
         self._keeping_postgres: asyncio.Task[None] | None = None
-        self._figures: PrometheusServer | None = None
+        self._prometheus: PrometheusServer | None = None
         self._workers: Workers | None = None
-        self._secrets_door: SecretsChannel | None = None
+        self._secrets_channel: SecretsChannel | None = None
         self._stop = asyncio.Event()
         self._token = secrets.token_urlsafe(24)
 
@@ -129,8 +128,8 @@ class Supervisor:
         try:
             await self._unless_stopped(self._open())
             watchdog.start()
-            if self._figures:
-                counting = asyncio.create_task(MetricsFile(self._figures.folder, SystemClock()).keep())
+            if self._prometheus:
+                counting = asyncio.create_task(MetricsFile(self._prometheus.folder, SystemClock()).keep())
             await self._stop.wait()
         finally:
             watchdog.stop()
@@ -166,20 +165,20 @@ class Supervisor:
             await task
 
     async def _open(self) -> None:
-        self._bind_doors()
+        self._bind_listeners()
         hand_over = self._begin_workers()
         url = await self._open_database()
         ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
         self._settings = self._settings.replacing(database_url=url, secret_key=ring)
         await self._prepare_database(url)
-        self._secrets_door = SecretsChannel(self._settings.data, self._secrets())
-        await self._secrets_door.open()
+        self._secrets_channel = SecretsChannel(self._settings.data, self._secrets())
+        await self._secrets_channel.open()
         write_note(self._settings.data, self._note())
         await self._workers_ready(replace(hand_over, settings=self._settings))
         self._announce()
 
-    def _bind_doors(self) -> None:
-        """Take the ports before anything slow begins, so that a taken port is known at once."""
+    def _bind_listeners(self) -> None:
+        """Bind the ports before anything slow begins, so that a port in use is reported at once."""
         if Role.API in self._settings.roles:
             self._settings = self._settings.replacing(http=str(self._bind(HTTP, self._settings.http)))
         if Role.SMTP in self._settings.roles:
@@ -187,8 +186,8 @@ class Supervisor:
         if self._settings.metrics is not None:
             from pillarbox.kernel.observability.prometheus import PrometheusServer
 
-            self._figures = PrometheusServer(
-                self._settings.metrics, self._settings.data / RUN_FOLDER / FIGURES_FOLDER
+            self._prometheus = PrometheusServer(
+                self._settings.metrics, self._settings.data / RUN_FOLDER / METRICS_FOLDER
             )
 
     def _bind_smtp(self) -> None:
@@ -198,16 +197,16 @@ class Supervisor:
         if settings.submission:
             names = submission_names(settings.submission)
             bound = [
-                str(replace(door, at=self._bind(name, door.at)))
-                for name, door in zip(names, settings.submission, strict=True)
+                str(replace(listener, at=self._bind(name, listener.at)))
+                for name, listener in zip(names, settings.submission, strict=True)
             ]
             self._settings = self._settings.replacing(submission=",".join(bound))
         if settings.lmtp is not None:
             self._settings = self._settings.replacing(lmtp=str(self._bind(LMTP, settings.lmtp)))
 
     def _bind(self, name: str, asked: HostPort) -> HostPort:
-        door = self._doors[name] = bind(name, asked)
-        return bound_at(door, asked)
+        listener = self._listeners[name] = bind(name, asked)
+        return bound_at(listener, asked)
 
     async def _open_database(self) -> str:
         if self._settings.database_url is not None:
@@ -224,14 +223,14 @@ class Supervisor:
         return self._postgres.url()
 
     async def _keep_postgres(self, postgres: EmbeddedPostgres) -> None:
-        """Start the database again after a crash, as often as it takes."""
+        """Start the database again after every crash."""
         pause = FIRST_PAUSE
         while True:
             logger.error("postgres.died", status=await postgres.exited())
             await asyncio.sleep(pause)
             try:
                 await postgres.start()
-                # The sessions of a server that was killed came to us.
+                # The backends of a killed server become children of the supervisor.
                 reap_orphans([postgres.pid or 0, *(self._workers.pids if self._workers else ())])
                 logger.info("postgres.restarted", postgres=postgres.pid)
                 pause = FIRST_PAUSE
@@ -256,13 +255,13 @@ class Supervisor:
         hand_over = HandOver(
             settings=self._settings,
             factory=self._factory,
-            doors={name: door.fileno() for name, door in self._doors.items()},
+            listeners={name: listener.fileno() for name, listener in self._listeners.items()},
             shared_memory=shared_memory.create(),
             capture_token=self._token,
-            figures=self._figures.folder if self._figures else None,
+            metrics_folder=self._prometheus.folder if self._prometheus else None,
         )
-        forget = self._figures.forget if self._figures else lambda pid: None
-        self._workers = Workers(hand_over, forget, self._nursery)
+        forget = self._prometheus.forget if self._prometheus else lambda pid: None
+        self._workers = Workers(hand_over, forget, self._fork_server)
         return hand_over
 
     async def _workers_ready(self, hand_over: HandOver) -> None:
@@ -270,35 +269,35 @@ class Supervisor:
         await self._workers.start(hand_over)
 
     def _announce(self) -> None:
-        """What standard output gets once all doors are open; the ready line is the last one."""
+        """Write the capture link and the ready line to standard output, once all listeners are open."""
         if link := self._capture_link():
             say(f"capture {link}")
-        settings, doors = self._settings, self._doors
-        open_doors = [f"http={settings.http}"] if HTTP in doors else []
-        if SMTP in doors:
-            open_doors.append(f"smtp={settings.smtp}")
+        settings, listeners = self._settings, self._listeners
+        addresses = [f"http={settings.http}"] if HTTP in listeners else []
+        if SMTP in listeners:
+            addresses.append(f"smtp={settings.smtp}")
         if settings.submission and Role.SMTP in settings.roles:
-            open_doors.append(f"submission={','.join(map(str, settings.submission))}")
-        if LMTP in doors:
-            open_doors.append(f"lmtp={settings.lmtp}")
-        if self._figures:
-            open_doors.append(f"metrics={self._figures.at}")
-        say(" ".join(["ready", *open_doors]))
+            addresses.append(f"submission={','.join(map(str, settings.submission))}")
+        if LMTP in listeners:
+            addresses.append(f"lmtp={settings.lmtp}")
+        if self._prometheus:
+            addresses.append(f"metrics={self._prometheus.at}")
+        say(" ".join(["ready", *addresses]))
 
     def _capture_link(self) -> str | None:
         """Where a browser on this machine reads captured mail; the token is new at every start."""
-        if self._settings.route.kind is not RouteKind.CAPTURE or "http" not in self._doors:
+        if self._settings.route.kind is not RouteKind.CAPTURE or "http" not in self._listeners:
             return None
         return f"{local_url(self._settings)}/capture?token={self._token}"
 
     def _note(self) -> dict[str, object]:
-        """What a file may say; the rest is told by the door for secrets."""
+        """What may stand in a file; `SecretsChannel` has the rest."""
         return {
             "pid": os.getpid(),
             "database_url": self._postgres.url() if self._postgres else None,
-            "http": local_url(self._settings) if "http" in self._doors else None,
+            "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
-            "doors": list(self._doors),
+            "doors": list(self._listeners),
             "settings": {n: text for n, text in self._settings.given.items() if n not in SECRET_SETTINGS},
         }
 
@@ -307,20 +306,20 @@ class Supervisor:
         return {"settings": {n: given[n] for n in SECRET_SETTINGS - {"initial_api_key"} if n in given}}
 
     async def _close(self) -> None:
-        """The doors, then the workers, then the database they need."""
-        # While we held them, callers whom no worker takes any more would wait for nobody.
-        for door in self._doors.values():
-            door.close()
+        """Close the listeners, then the workers, then the database they need."""
+        # While the supervisor holds them, clients would connect although no worker accepts.
+        for listener in self._listeners.values():
+            listener.close()
         if self._workers:
             await self._workers.stop(DRAIN_SECONDS)
-        if self._secrets_door:
-            self._secrets_door.close()
+        if self._secrets_channel:
+            self._secrets_channel.close()
         if self._keeping_postgres:
             self._keeping_postgres.cancel()
         if self._postgres:
             await self._postgres.stop()
-        if self._figures:
-            self._figures.close()
+        if self._prometheus:
+            self._prometheus.close()
         logger.info("supervisor.stopped")
 
 
@@ -346,14 +345,14 @@ async def connect_patiently(url: str) -> asyncpg.Connection:
 
 
 def local_url(settings: Settings) -> str:
-    """Where this machine itself reaches the HTTP door."""
+    """The URL of the HTTP listener on this machine."""
     scheme = "https" if settings.tls_cert else "http"
     host = "127.0.0.1" if settings.http.host in WILDCARDS else settings.http.host
     return f"{scheme}://{HostPort(host, settings.http.port)}"
 
 
 def say(line: str) -> None:
-    """One line on standard output, at once; nobody needs to listen."""
+    """Write one line to standard output at once; a closed pipe is ignored."""
     with contextlib.suppress(BrokenPipeError):
         print(line, flush=True)
 

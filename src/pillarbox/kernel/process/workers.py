@@ -1,9 +1,9 @@
 """The supervisor's side of its worker processes: start, watch, restart with back-off, stop.
 
-The nursery forks them. A worker gets all it needs over a socket pair (settings hold secrets, and arguments
-and environments can be read by others). The same pair carries its number and its `ready` back, and its end
-tells the worker that the supervisor is gone. Loading the program takes longest, so the processes are asked
-for before the database runs, and wait for what they are given.
+The fork server forks them. A worker gets its settings over a socket pair (settings hold secrets, and other
+users can read arguments and environments). The same pair carries its process id and its `ready` back, and
+the end of the stream shows the worker that the supervisor is gone. Loading the program takes longest, so the
+processes are requested before the database runs, and wait for their settings.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pillarbox.kernel.process.fork_server import ForkServer
 from pillarbox.kernel.process.fork_server_channel import ForkServerProcess
 from pillarbox.kernel.settings.settings import Settings
 
-BIRTH = 32
-"""More octets than a process number and its line end have."""
+LONGEST_PID_LINE = 32
+"""More octets than a process id and its line end have."""
 
 READY = b"ready\n"
 FIRST_PAUSE = 0.1
@@ -43,48 +43,48 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """What every worker is given."""
+    """What every worker receives."""
 
     settings: Settings
     factory: str
-    doors: Mapping[str, int]
+    listeners: Mapping[str, int]
     shared_memory: int
     capture_token: str
-    figures: Path | None
+    metrics_folder: Path | None
 
     def message(self, index: int) -> bytes:
         """One line of JSON for the worker with that index."""
         content = {
             "settings": dict(self.settings.given),
             "capture_token": self.capture_token,
-            "figures": None if self.figures is None else str(self.figures),
+            "metrics_folder": None if self.metrics_folder is None else str(self.metrics_folder),
             "index": index,
             "count": self.settings.processes,
         }
         return json.dumps(content).encode() + b"\n"
 
     def request(self, *, replaces: bool) -> bytes:
-        """What the nursery is asked for: the doors of a worker, and the faults that befall it."""
+        """The message to the fork server: the names of the listeners, and the faults that tests inject."""
         fault = os.environ.get(faults.VARIABLE, "")
         if replaces and fault:
             fault = faults.for_replacements(fault)
-        return json.dumps({"doors": list(self.doors), "fault": fault}).encode()
+        return json.dumps({"listeners": list(self.listeners), "fault": fault}).encode()
 
     @property
     def descriptors(self) -> list[int]:
-        """What the nursery passes on, in the order that it expects."""
-        return [self.shared_memory, *self.doors.values()]
+        """The descriptors that the fork server passes on, in the order that it expects."""
+        return [self.shared_memory, *self.listeners.values()]
 
 
 class Worker:
-    """One place in the row of workers, held by one process after the other."""
+    """One worker slot; a process that dies is replaced."""
 
     def __init__(
-        self, index: int, hand_over: HandOver, nursery: ForkServer, on_exit: Callable[[int], None]
+        self, index: int, hand_over: HandOver, fork_server: ForkServer, on_exit: Callable[[int], None]
     ) -> None:
         self._index = index
         self._hand_over = hand_over
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._is_final = asyncio.Event()
         self._on_exit = on_exit
         self._process: Adopted | None = None
@@ -96,12 +96,12 @@ class Worker:
         return self._process.pid if self._process else None
 
     def give(self, hand_over: HandOver) -> None:
-        """What the process of this place is waiting for, now and after each restart."""
+        """Set what the process of this slot receives, now and after each restart."""
         self._hand_over = hand_over
         self._is_final.set()
 
     async def keep(self) -> None:
-        """Keep a process in this place until `stop`; StartError if none ever gets ready."""
+        """Keep a process running in this slot until `stop`; StartError if none ever gets ready."""
         pause, failed_starts = FIRST_PAUSE, 0
         while not self._last_signal:
             started = asyncio.get_running_loop().time()
@@ -135,8 +135,8 @@ class Worker:
         with ours:
             with theirs:
                 request = self._hand_over.request(replaces=self._process is not None)
-                self._nursery.ask(request, [theirs.fileno(), *self._hand_over.descriptors])
-            self._process = await born(ours)
+                self._fork_server.ask(request, [theirs.fileno(), *self._hand_over.descriptors])
+            self._process = await forked_process(ours)
             if self._last_signal is not None:
                 self._process.send_signal(self._last_signal)
             watch = asyncio.create_task(self._until_ready(ours, self._process))
@@ -155,37 +155,37 @@ class Worker:
                 self.ready.set()
 
     def send(self, number: signal.Signals) -> None:
-        """Signal the process, and start no other one after it."""
+        """Signal the process and do not replace it."""
         self._last_signal = number
         if self._process is not None:
             self._process.send_signal(number)
 
 
-async def born(channel: socket.socket) -> Adopted:
-    """The process at the other end, once it is there; OSError if it never will be."""
-    told = await asyncio.get_running_loop().sock_recv(channel, BIRTH)
-    if not told.endswith(b"\n"):
-        raise ChildProcessError("the nursery made no process")
-    return Adopted(int(told))
+async def forked_process(channel: socket.socket) -> Adopted:
+    """The process at the other end, once it is forked; OSError if the fork failed."""
+    line = await asyncio.get_running_loop().sock_recv(channel, LONGEST_PID_LINE)
+    if not line.endswith(b"\n"):
+        raise ChildProcessError("the fork server made no process")
+    return Adopted(int(line))
 
 
 class Workers:
-    """The row of workers. They are asked for at once, and the program is loaded; `start` lets them open."""
+    """All workers. The processes are requested at once and load the program; `start` lets them open."""
 
     def __init__(
         self, hand_over: HandOver, on_exit: Callable[[int], None], first: ForkServerProcess | None = None
     ) -> None:
-        self._nursery = nursery = ForkServer(hand_over.factory, first)
-        with contextlib.suppress(OSError):  # the first worker will try again, and say so
-            nursery.begin()
+        self._fork_server = fork_server = ForkServer(hand_over.factory, first)
+        with contextlib.suppress(OSError):  # the first worker tries again and logs the failure
+            fork_server.begin()
         count = hand_over.settings.processes
-        self._workers = [Worker(index, hand_over, nursery, on_exit) for index in range(count)]
+        self._workers = [Worker(index, hand_over, fork_server, on_exit) for index in range(count)]
         self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
 
     @property
     def pids(self) -> list[int]:
-        """The processes of the row, and the one that makes them."""
-        every = [self._nursery.pid, *(worker.pid for worker in self._workers)]
+        """The process ids of the workers and of the fork server."""
+        every = [self._fork_server.pid, *(worker.pid for worker in self._workers)]
         return [pid for pid in every if pid is not None]
 
     async def start(self, hand_over: HandOver) -> None:
@@ -206,8 +206,8 @@ class Workers:
             await worker.ready.wait()
 
     async def stop(self, grace: float) -> None:
-        """Ask all to finish, give them `grace` seconds, then end those that are left."""
-        await self._nursery.end()
+        """Send all SIGTERM, wait `grace` seconds, then kill those that are left."""
+        await self._fork_server.end()
         self.send(signal.SIGTERM)
         _, late = await asyncio.wait(self._keeping, timeout=grace)
         if late:
@@ -216,7 +216,7 @@ class Workers:
         await asyncio.gather(*self._keeping, return_exceptions=True)
 
     def send(self, number: signal.Signals) -> None:
-        """Signal all, and start no others."""
-        self._nursery.kill()
+        """Signal all workers and start no more."""
+        self._fork_server.kill()
         for worker in self._workers:
             worker.send(number)

@@ -1,4 +1,4 @@
-"""The certificate that our doors show: the operator's, or one of our own making for first runs.
+"""The certificate of the TLS listeners: the operator's, or a self-signed one for first runs.
 
 A file that changes is used for the next handshake, without a restart (TLS-07). One that cannot be used is
 reported, and the last good one stays.

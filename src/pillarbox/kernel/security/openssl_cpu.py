@@ -1,4 +1,4 @@
-"""What OpenSSL is told about the processor, so that signing mail takes the fastest of its ways.
+"""What OpenSSL reads about the processor, so that signing mail uses its fastest code.
 
 OpenSSL has two ways to raise numbers of 1,024 bits to a power, which is nearly all of an RSA-2048 signature:
 by ADX, and by AVX2. Where a processor has both it takes ADX, which is right for those it was written for. On
@@ -24,7 +24,7 @@ BETTER = "avx512ifma"
 """With it OpenSSL has a third way, which it takes first."""
 
 
-def told(environment: Mapping[str, str], cpuinfo: Path = CPUINFO) -> dict[str, str]:
+def variables(environment: Mapping[str, str], cpuinfo: Path = CPUINFO) -> dict[str, str]:
     """The variable for a process that will sign; nothing where it would not help, or has been set already."""
     if VARIABLE in environment:
         return {}

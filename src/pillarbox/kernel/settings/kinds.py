@@ -139,19 +139,19 @@ def resolver(text: str) -> HostPort:
     return found
 
 
-def submission_door(text: str) -> SubmissionListener:
+def submission_listener(text: str) -> SubmissionListener:
     """`HOST:PORT` for STARTTLS, `tls://HOST:PORT` for implicit TLS."""
     if text.startswith("tls://"):
         return SubmissionListener(host_port(text.removeprefix("tls://")), True)
     return SubmissionListener(host_port(text), False)
 
 
-def submission_doors(text: str) -> tuple[SubmissionListener, ...]:
-    """One or more doors, or none for `off`."""
-    return () if text == "off" else each(submission_door)(text)
+def submission_listeners(text: str) -> tuple[SubmissionListener, ...]:
+    """One or more listeners, or none for `off`."""
+    return () if text == "off" else each(submission_listener)(text)
 
 
-def local_door(text: str) -> HostPort:
+def lmtp_address(text: str) -> HostPort:
     """An address that this machine alone can reach; never port 25, which is for SMTP (RFC 2033, 5)."""
     found = host_port(text)
     try:

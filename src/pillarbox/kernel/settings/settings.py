@@ -224,7 +224,7 @@ def system_hostname() -> str:
 
 
 def derived_url(values: Mapping[str, Any]) -> str:
-    """Where a browser on this machine reaches the HTTP door; a wildcard address gives the host's name."""
+    """Where a browser on this machine reaches the HTTP server; a wildcard address gives the host's name."""
     at: HostPort = values["http"]
     scheme = "https" if values["tls_cert"] else "http"
     host = values["hostname"] if at.host in ("0.0.0.0", "::") else at.host  # noqa: S104

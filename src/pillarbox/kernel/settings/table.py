@@ -64,14 +64,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "submission",
-        kinds.submission_doors,
+        kinds.submission_listeners,
         "HOST:PORT[,…]",
         "127.0.0.1:2587",
         "SMTP submission with STARTTLS, with the prefix `tls://` implicit TLS; or `off`.",
     ),
     Setting(
         "lmtp",
-        kinds.optional(kinds.local_door),
+        kinds.optional(kinds.lmtp_address),
         "HOST:PORT",
         "off",
         "LMTP from a mail server on this machine, at a loopback address such as `127.0.0.1:2424`.",

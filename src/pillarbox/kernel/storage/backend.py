@@ -1,4 +1,4 @@
-"""What a store of blobs must do; `blobs` says what it promises to the rest of the program."""
+"""The interface of a blob store; `blobs` documents what the rest of the program may rely on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BlobMissing(Exception):  # noqa: N818
 
 
 class BlobFailed(Exception):  # noqa: N818
-    """The store could not do it; nothing may be believed about the blob. `reason` names no path."""
+    """The operation failed; the state of the blob is unknown. `reason` names no path."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -23,7 +23,7 @@ class BlobFailed(Exception):  # noqa: N818
 
 
 class BlobsSilent(BlobFailed):
-    """The store did not answer in time: a disk that hangs, a server that says nothing."""
+    """The store did not answer in time: a disk or a server hangs."""
 
     def __init__(self) -> None:
         super().__init__("no answer in time")
@@ -34,7 +34,7 @@ SLOWEST = 2 * 1024 * 1024
 """How long a store may take to answer, and so many octets in each second more."""
 
 
-def patience(octets: int = 0) -> float:
+def timeout_of(octets: int = 0) -> float:
     """Seconds after which so much ought to be read or written."""
     return SECONDS + octets / SLOWEST
 

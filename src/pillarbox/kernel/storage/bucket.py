@@ -11,7 +11,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
-from pillarbox.kernel.storage.backend import CHUNK, BlobFailed, BlobMissing, BlobsSilent, gathered, patience
+from pillarbox.kernel.storage.backend import CHUNK, BlobFailed, BlobMissing, BlobsSilent, gathered, timeout_of
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Bucket:
     async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
         source = data if isinstance(data, bytes) else gathered(data)
         try:
-            async with asyncio.timeout(patience(len(data)) if isinstance(data, bytes) else None):
+            async with asyncio.timeout(timeout_of(len(data)) if isinstance(data, bytes) else None):
                 await obstore.put_async(self._store, key, source)
         except TimeoutError:
             raise BlobsSilent from None
@@ -41,7 +41,7 @@ class Bucket:
         if end is not None and end <= start:
             return
         try:
-            async with asyncio.timeout(patience()):
+            async with asyncio.timeout(timeout_of()):
                 result = await obstore.get_async(self._store, key, options=_range(start, end))
             chunks = result.stream(min_chunk_size=CHUNK)
             while (chunk := await _next(chunks)) is not None:
@@ -55,7 +55,7 @@ class Bucket:
 
     async def delete(self, key: str) -> None:
         try:
-            async with asyncio.timeout(patience()):
+            async with asyncio.timeout(timeout_of()):
                 await obstore.delete_async(self._store, key)
         except TimeoutError:
             raise BlobsSilent from None
@@ -86,7 +86,7 @@ class Bucket:
 
 async def _next(parts: AsyncIterator[T]) -> T | None:
     """The next part, in time; None behind the last."""
-    async with asyncio.timeout(patience()):
+    async with asyncio.timeout(timeout_of()):
         return await anext(parts, None)
 
 

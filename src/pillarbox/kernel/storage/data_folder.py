@@ -51,7 +51,7 @@ def note_path(folder: Path) -> Path:
 
 
 def write_note(folder: Path, note: Mapping[str, object]) -> None:
-    """Tell commands on this machine how to reach the running supervisor's database and doors."""
+    """Tell commands on this machine how to reach the running supervisor's database and listeners."""
     path = note_path(folder)
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Room on the disk (DUR-10): mail is refused while there is little, before a full disk can cost any.
+"""Disk space (DUR-10): mail is refused while there is little, before a full disk can lose any.
 
-A database whose disk is full stops in the middle of whatever it does. So new mail is refused while what is
-left is still enough to send, settle, read and delete what was accepted before; it is taken again by itself
-when there is room. It is refused, too, while a disk does not even say how much room it has.
+A database whose disk is full stops in the middle of its work. So new mail is refused while the free space is
+still enough to send, settle, read and delete what was accepted before, and accepted again when there is
+space. It is also refused while a disk does not answer how much space is free.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER
 from pillarbox.kernel.wire.problems import Overloaded
 
-log = get("room")
+log = get("disk_space")
 
 MIB = 1024 * 1024
 LOOK_EVERY = 1.0
-PATIENCE = 0.25
-"""How long anybody waits for a disk, once; a disk that hangs is asked by a thread, which waits alone."""
+MEASURING_TIMEOUT = 0.25
+"""Seconds that a caller waits for a measurement, once; on a disk that hangs only the thread keeps waiting."""
 RETRY_SECONDS = 10
 
 PART = 10
@@ -91,7 +91,7 @@ class DiskSpace:
         self._measure = measure
         self._looked_at = float("-inf")
         self._is_short = False
-        self._thread = ThreadPoolExecutor(1, "room")
+        self._thread = ThreadPoolExecutor(1, "disk_space")
         self._measuring: Future[list[Space]] | None = None
 
     @property
@@ -114,10 +114,10 @@ class DiskSpace:
         is_new = self._measuring is None
         measuring = self._measuring or self._thread.submit(self._measured)
         try:
-            found = measuring.result(PATIENCE if is_new else 0)
+            found = measuring.result(MEASURING_TIMEOUT if is_new else 0)
         except TimeoutError:
             if not is_new and not self._is_short:
-                log.warning("room.disk_silent")
+                log.warning("disk_space.disk_silent")
                 self._is_short = True
             self._measuring = measuring
             return
@@ -132,4 +132,4 @@ class DiskSpace:
         self._is_short = any(space.free < needed(space.total) for space in found)
         if self._is_short != was_short:
             free = min([space.free for space in found], default=0) // MIB
-            log.warning("room.short" if self._is_short else "room.enough", free_mib=free)
+            log.warning("disk_space.short" if self._is_short else "disk_space.enough", free_mib=free)

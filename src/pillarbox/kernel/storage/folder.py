@@ -23,7 +23,7 @@ from pillarbox.kernel.storage.backend import (
     BlobMissing,
     BlobsSilent,
     gathered,
-    patience,
+    timeout_of,
 )
 
 R = TypeVar("R")
@@ -125,14 +125,14 @@ class Folder:
         job = asyncio.wrap_future(running)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
-        until = asyncio.get_running_loop().time() + patience(octets)
+        until = asyncio.get_running_loop().time() + timeout_of(octets)
         try:
-            await asyncio.wait([job], timeout=patience(octets))
+            await asyncio.wait([job], timeout=timeout_of(octets))
         except asyncio.CancelledError:
             await _ended(job, until)
             raise
         if not job.done():
-            job.add_done_callback(_heard)
+            job.add_done_callback(_retrieve_exception)
             if not running.cancel():
                 self._hanging.add(running)
                 running.add_done_callback(self._hanging.discard)
@@ -288,7 +288,7 @@ def _next_files(folders: Iterator[Sequence[Path]]) -> Sequence[Path]:
 
 async def _ended(job: asyncio.Future[R], until: float) -> None:
     """Return when `job` is over, however often the caller is cancelled meanwhile; at the latest then."""
-    job.add_done_callback(_heard)
+    job.add_done_callback(_retrieve_exception)
     while not job.done() and (left := until - asyncio.get_running_loop().time()) > 0:
         try:
             await asyncio.wait([job], timeout=left)
@@ -296,7 +296,7 @@ async def _ended(job: asyncio.Future[R], until: float) -> None:
             continue
 
 
-def _heard(job: asyncio.Future[R]) -> None:
+def _retrieve_exception(job: asyncio.Future[R]) -> None:
     """Nobody waits for it any more, and what went wrong need not be reported."""
     if not job.cancelled():
         job.exception()

@@ -1,6 +1,6 @@
 """Errors as the wire shows them: `{"statusCode", "message", "name"}` (conventions section 5).
 
-A problem is raised anywhere below the door and rendered once, by `http`. Its wire name is written
+A problem is raised anywhere below the HTTP pipeline and rendered once, by `http`. Its wire name is written
 down here, never derived from the class.
 """
 
@@ -153,7 +153,7 @@ class DatabaseGone(Overloaded):
 
 
 class OutcomeUnknown(DatabaseGone):
-    """The database went away while it was told to commit: what was asked for may have been done."""
+    """The database went away during the commit: the request may have been carried out."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -82,7 +82,7 @@ def changed(status: str) -> int:
 
 
 def own_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """What comes round for the kernel's tables."""
+    """The periodic jobs for the kernel's tables."""
 
     async def collect() -> str:
         keys = await expired_keys(pool, clock.now())

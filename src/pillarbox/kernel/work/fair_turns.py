@@ -1,10 +1,10 @@
-"""Whose job is next in a lane whose jobs wait for servers that others have chosen.
+"""Whose job is next under a limit whose jobs wait for servers that users have chosen.
 
 Slots go in turn over teams and, inside a team, over sites (the host that a job talks to). A team, and a site,
-gets another slot only while it has fewer than are free: one alone has half of them, two have a third each,
-and so there is nearly always a free slot for somebody who had none. Who has none may have it whatever host he
-asks: a host that somebody else keeps busy is not closed to him. Where all slots are taken all the same,
-whoever has most gives one back after `patience` seconds to a team that has at least two fewer.
+gets another slot only while it has fewer than are free: a single team has half of them, two have a third
+each, so there is nearly always a free slot for a team that has none. A team without a slot gets one whatever
+host its job asks, even if jobs of others keep that host busy. Where all slots are taken, the team with most
+gives one back after `slot_timeout` seconds to a team that has at least two fewer.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ CLAIM_THESE = """
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """That a lane's jobs take turns. A job that is cut off counts as tried and is due again after `gap`; one
-    that was tried `tries` times is never cut off, so no job fails for want of time that others took."""
+    """The jobs under a limit take turns. A job that is cut off counts as tried and is due again after
+    `gap`; one that was tried `tries` times is never cut off, so no job fails because others took its
+    time."""
 
-    patience: float
+    slot_timeout: float
     gap: timedelta
     tries: int
 
@@ -118,7 +119,7 @@ def overdue(candidates: Iterable[Candidate], held: Sequence[Held], turns: Turns)
     has at least two fewer waits and the slot was held for long enough."""
     teams = Counter(slot.team_id for slot in held)
     fewest = min((teams[candidate.team_id] for candidate in candidates), default=None)
-    old = [slot for slot in held if slot.seconds >= turns.patience and slot.tries < turns.tries]
+    old = [slot for slot in held if slot.seconds >= turns.slot_timeout and slot.tries < turns.tries]
     slot = max(old, key=lambda slot: (teams[slot.team_id], slot.seconds), default=None)
     if slot is None or fewest is None or teams[slot.team_id] < fewest + 2:
         return None

@@ -8,7 +8,7 @@ leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a j
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
 number of claims that ended without one.
 
-Most kinds share one lane. A kind of which thousands may be due at once has one of its own, so that it keeps
+Most kinds share one limit. A kind of which thousands may be due at once has one of its own, so that it keeps
 nobody else waiting; it begins small batches, spread over time, from both ends of the queue: what was asked
 for just now does not stand behind all that is merely due. Where jobs wait for servers that a team has chosen,
 teams take turns (`kernel.work.fair_turns`).
@@ -161,9 +161,9 @@ class JobLimit:
 
 @dataclass(slots=True)
 class _Track:
-    """A lane, and how full it is."""
+    """A limit, and how many jobs run under it."""
 
-    lane: JobLimit
+    limit: JobLimit
     running: dict[asyncio.Task[None], tuple[Job, float]] = field(default_factory=dict)
     """The jobs, and since when they run."""
 
@@ -185,16 +185,16 @@ class Jobs:
         clock: Clock,
         owner: UUID,
         handlers: Mapping[str, Handler],
-        lanes: Sequence[JobLimit] = (),
+        limits: Sequence[JobLimit] = (),
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._owner = owner
         self._handlers = handlers
-        apart = {kind for lane in lanes for kind in lane.kinds}
+        apart = {kind for limit in limits for kind in limit.kinds}
         shared = tuple(kind for kind in handlers if kind not in apart)
-        own = [lane for lane in lanes if handlers.keys() >= set(lane.kinds)]
-        self._tracks = [_Track(lane) for lane in (JobLimit(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
+        own = [limit for limit in limits if handlers.keys() >= set(limit.kinds)]
+        self._tracks = [_Track(limit) for limit in (JobLimit(shared, MOST_RUNNING, BATCH, LOOK_EVERY), *own)]
         self._tasks: dict[asyncio.Task[None], Job] = {}
         self._limits: dict[UUID, asyncio.Timeout] = {}
         self._loops: list[asyncio.Task[None]] = []
@@ -229,14 +229,14 @@ class Jobs:
         return sum([await self._look(track) for track in self._tracks])
 
     async def _look(self, track: _Track) -> int:
-        room = min(track.lane.running - len(track.running), track.lane.batch)
-        if not track.lane.kinds or (room <= 0 and track.lane.turns is None):
+        room = min(track.limit.running - len(track.running), track.limit.batch)
+        if not track.limit.kinds or (room <= 0 and track.limit.turns is None):
             return 0
         deadline = self._clock.boottime() + LEASE.total_seconds() - MARGIN
-        if track.lane.turns is None:
+        if track.limit.turns is None:
             rows = await self._claim(track, room)
         else:
-            rows = await self._claim_in_turn(track, track.lane.turns, room)
+            rows = await self._claim_in_turn(track, track.limit.turns, room)
         jobs = [Job(**row) for row in rows]
         if jobs and self._clock.boottime() >= deadline:
             # This process stood still since it asked: another one may have them by now.
@@ -254,7 +254,7 @@ class Jobs:
         now = self._clock.now()
         claim = CLAIM_LATEST if track.latest else CLAIM
         rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, room, track.lane.kinds, MOST_DEATHS
+            claim, self._owner, now + LEASE, now, room, track.limit.kinds, MOST_DEATHS
         )
         track.backlog = len(rows) == room
         track.latest = track.backlog and not track.latest
@@ -271,7 +271,7 @@ class Jobs:
         """What is next by the rules of `kernel.work.fair_turns`; where there is no slot, one may be given
         back."""
         now, at = self._clock.now(), self._clock.boottime()
-        kind, slots = track.lane.kinds[0], track.lane.running
+        kind, slots = track.limit.kinds[0], track.limit.running
         due = await self._pool.fetch(CANDIDATES, kind, now, MOST_DEATHS, slots)
         candidates = [Candidate(*row) for row in due]
         held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
@@ -302,7 +302,7 @@ class Jobs:
                 if woken or time() >= track.look_at:
                     began = time()
                     await self._safely(self._look(track))
-                    track.look_at = began + (track.lane.pause if track.backlog else LOOK_EVERY)
+                    track.look_at = began + (track.limit.pause if track.backlog else LOOK_EVERY)
             try:
                 async with asyncio.timeout_at(min(track.look_at for track in self._tracks)):
                     await self._wake.wait()
@@ -372,8 +372,8 @@ class Jobs:
 
     def _gap(self, kind: str) -> timedelta:
         """When a job of this kind is due again that was cut off."""
-        lanes = [track.lane for track in self._tracks if kind in track.lane.kinds]
-        return next((lane.turns.gap for lane in lanes if lane.turns is not None), BROKEN_GAP)
+        limits = [track.limit for track in self._tracks if kind in track.limit.kinds]
+        return next((limit.turns.gap for limit in limits if limit.turns is not None), BROKEN_GAP)
 
     async def _settle(self, job: Job, outcome: Finished | Postponed | Decided) -> None:
         try:

@@ -1,8 +1,8 @@
-"""Work that comes round: retention, collectors and the like.
+"""Periodic jobs: retention, collectors and the like.
 
-Each round is one row of `jobs`, under the nil team, that is never finished but put off until it is due
-again. So one process of the whole installation does it at a time, a restart does not begin it anew, and a
-process that dies in the middle leaves it to another.
+Each is one row of `jobs`, under the nil team, that never finishes but is postponed until it is due again. So
+one process of the whole installation runs it at a time, a restart does not run it again, and when a process
+dies in the middle another one takes it over.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ BRING_FORWARD = """
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """`work` is done once `every` so often; what it returns stands in the job's row and is logged, unless the
-    round is `quiet` because it comes too often for that. It works in small transactions of its own: being
-    interrupted must cost nothing."""
+    """Runs `work` at the interval `every`. What `work` returns is stored in the job's row and logged,
+    unless the job is `quiet` because it runs too often for that. `work` uses small transactions of its own,
+    so that an interruption costs nothing."""
 
     kind: str
     every: timedelta
@@ -49,25 +49,25 @@ class Periodic:
     quiet: bool = False
 
 
-def handlers(rounds: Sequence[Periodic], clock: Clock) -> dict[str, Handler]:
-    """The handlers of the rounds, by kind of job."""
-    return {found.kind: _handler(found, clock) for found in rounds}
+def handlers(periodic_jobs: Sequence[Periodic], clock: Clock) -> dict[str, Handler]:
+    """The handlers of periodic jobs, by kind."""
+    return {found.kind: _handler(found, clock) for found in periodic_jobs}
 
 
-async def ensure(source: Source, rounds: Sequence[Periodic], ids: Ids, clock: Clock) -> None:
-    """See to it that each round has its row, and that none waits longer than it may (`bring_forward`); those
-    that are new are due at once."""
-    if rounds:
-        kinds = [found.kind for found in rounds]
+async def ensure(source: Source, periodic_jobs: Sequence[Periodic], ids: Ids, clock: Clock) -> None:
+    """Insert the missing rows, due at once, and bring forward those that wait longer than their interval
+    (`bring_forward`)."""
+    if periodic_jobs:
+        kinds = [found.kind for found in periodic_jobs]
         await source.execute(ENSURE, NO_TEAM, [ids.new() for _ in kinds], kinds, clock.now())
-        await bring_forward(source, rounds, clock.now())
+        await bring_forward(source, periodic_jobs, clock.now())
 
 
-async def bring_forward(source: Source, rounds: Sequence[Periodic], now: datetime) -> int:
-    """Make rounds due that are further ahead than one turn; returns how many. A clock that was wrong has put
-    them off, by a year if it was a year ahead."""
-    kinds = [found.kind for found in rounds]
-    turns = [found.every for found in rounds]
+async def bring_forward(source: Source, periodic_jobs: Sequence[Periodic], now: datetime) -> int:
+    """Make periodic jobs due that are further ahead than their interval; returns how many. A clock that was a
+    year ahead has postponed them by a year."""
+    kinds = [found.kind for found in periodic_jobs]
+    turns = [found.every for found in periodic_jobs]
     done: str = await source.execute(BRING_FORWARD, NO_TEAM, kinds, turns, now)
     return int(done.rsplit(" ", 1)[-1])
 
@@ -76,7 +76,7 @@ def _handler(found: Periodic, clock: Clock) -> Handler:
     async def run(_: Job) -> Postponed:
         done = await found.work()
         if not found.quiet:
-            log.info("jobs.round", kind=found.kind, done=done)
+            log.info("jobs.periodic", kind=found.kind, done=done)
         return Postponed(clock.now() + found.every, done)
 
     return run

@@ -1,9 +1,9 @@
 """Group commits of single teams, beside the one that all teams share.
 
 What costs the database much because of what its own team has set up (a row for each of fifty webhooks) is
-committed in a lane of that team, in portions of bounded weight. The lanes take turns, portion by portion, and
-one at a time is in the database: nobody who shares the other commit waits for them, and no team for all that
-another has.
+committed in a queue of that team, in portions of bounded weight. The queues take turns, portion by portion,
+and one portion at a time is in the database. So the shared group commit never waits for them, and no team
+waits for everything that another one has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class TeamQueues(Generic[Item, Result]):
-    """One lane for each team that has something to commit. `most_weight` bounds a portion; one item may be
+    """One queue for each team that has something to commit. `most_weight` bounds a portion; one item may be
     heavier, and then is a portion of its own."""
 
     def __init__(
@@ -40,14 +40,14 @@ class TeamQueues(Generic[Item, Result]):
         self._most_waiting = most_waiting
         self._shared = shared
         self._turn = asyncio.Semaphore(1)
-        self._lanes: dict[UUID, GroupCommit[Item, Result]] = {}
+        self._queues: dict[UUID, GroupCommit[Item, Result]] = {}
 
     async def submit(self, team_id: UUID, item: Item) -> Result:
         """Return when `item` is committed; raise what befell it."""
-        lane = self._lanes.get(team_id)
-        if lane is None:
-            self._lanes = {team: used for team, used in self._lanes.items() if used.weight}
-            lane = self._lanes[team_id] = GroupCommit(
+        queue = self._queues.get(team_id)
+        if queue is None:
+            self._queues = {team: used for team, used in self._queues.items() if used.weight}
+            queue = self._queues[team_id] = GroupCommit(
                 self._in_turn,
                 kind=self._kind,
                 weigh=self._weigh,
@@ -56,11 +56,11 @@ class TeamQueues(Generic[Item, Result]):
                 flushers=1,
                 shared=self._shared,
             )
-        return await lane.submit(item)
+        return await queue.submit(item)
 
     async def drain(self) -> None:
         """Return when nothing waits and nothing is being committed."""
-        await asyncio.gather(*[lane.drain() for lane in self._lanes.values()])
+        await asyncio.gather(*[queue.drain() for queue in self._queues.values()])
 
     async def _in_turn(self, batch: Sequence[Item]) -> Sequence[Result | BaseException]:
         async with self._turn:

@@ -23,7 +23,7 @@ STAND_IN = "\x01"
 HARMLESS_LENGTH = 16_384
 HARMLESS_TAGS = 1000
 HARMLESS_COPIES = 20_000
-"""Documents up to these figures cost a tree builder at most some milliseconds, whatever they hold: each
+"""Documents up to these limits cost a tree builder at most some milliseconds, whatever they hold: each
 formatting element may be copied into each block."""
 
 KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden"))

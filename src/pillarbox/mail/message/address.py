@@ -1,4 +1,4 @@
-"""One mailbox, parsed strictly: the only address parser of the house (API, SMTP, CSV).
+"""One mailbox, parsed strictly: the only address parser of Pillarbox (API, SMTP, CSV).
 
 Accepted are `user@host` and `Name <user@host>`, where the name is a quoted string, plain text in any
 script, RFC 2047 encoded words, or a mix. Plain text may hold anything but the characters that would

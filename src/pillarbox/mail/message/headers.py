@@ -1,4 +1,4 @@
-"""Header fields as bytes, written by the house itself.
+"""Header fields as bytes, written by our own code.
 
 Every function returns one complete field with its CRLF. What these functions promise, whatever the
 values hold: one field per call and no second one hidden in it; lines of at most 998 octets, and of at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -18,6 +18,10 @@ class Answer(NamedTuple):
     @property
     def is_yes(self) -> bool:
         return self.code < 400
+
+
+Verdict = Answer | Awaitable[Answer]
+"""What a handler returns: its answer, or an awaitable where it needs time."""
 
 
 def answer(code: int, enhanced: str | None, text: str, *, closes: bool = False) -> Answer:

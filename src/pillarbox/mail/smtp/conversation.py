@@ -1,5 +1,5 @@
-"""The flow of one SMTP connection: what comes in, in order and bounded; what goes out, gathered; how long
-anything may take. What is said is the session's (`smtp_server`).
+"""The input and output of one SMTP connection: commands in order, within bounds; replies gathered into few
+writes; timeouts. `session` decides what the replies are.
 """
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.answers import Answer
-from pillarbox.mail.smtp.handler import ListenerContext, Verdict
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.intake import Intake
 from pillarbox.mail.smtp.lines import CRLF, Lines
 
@@ -28,15 +28,55 @@ MOST_ANSWERS = 64
 SLOW_FROM, CLOSE_FROM = 10, 20
 
 
+@dataclass(frozen=True, slots=True)
+class SessionTimeouts:
+    """The timeouts of a session in seconds (RFC 5321 4.5.3.2.7; standards, section 0)."""
+
+    greeting: float = 0.001
+    """A client that sends anything before the greeting does not wait for answers (SMTP-03)."""
+    handshake: float = 30.0
+    command: float = 300.0
+    text: float = 180.0
+    """For the next piece of a message's text …"""
+    message: float = 1800.0
+    """… and for all of it; …"""
+    free: float = 60.0
+    """… after so long …"""
+    octets_per_second: float = 500.0
+    """… it must have come at this rate."""
+    slow: float = 1.0
+    """The delay of replies to a client that makes many errors."""
+    last_word: float = 20.0
+    """Until a client has read the last reply."""
+    look_every: float = 1.0
+
+
+class ConnectionContext(Protocol):
+    """What a connection needs of its listener."""
+
+    hostname: str
+    timeouts: SessionTimeouts
+    stopping: bool
+
+    def greet_later(self, session: Conversation) -> None:
+        """Have the session greeted when its client has been silent for as long as it has to."""
+
+    def admit(self, session: Conversation) -> bool:
+        """Take the session in, or refuse it."""
+
+    def left(self, session: Conversation) -> None:
+        """The connection is gone."""
+
+
 class Conversation(asyncio.Protocol, ABC):
     """A connection on which one command is carried out after the other."""
 
     __slots__ = (
         "_at_end",
         "_busy",
+        "_context",
         "_errors",
         "_greeted",
-        "_house",
         "_intake",
         "_lines",
         "_loop",
@@ -55,8 +95,8 @@ class Conversation(asyncio.Protocol, ABC):
     SPEAKS: ClassVar[str] = "ESMTP"
     """The protocol that the greeting names."""
 
-    def __init__(self, house: ListenerContext) -> None:
-        self._house = house
+    def __init__(self, context: ConnectionContext) -> None:
+        self._context = context
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
         self._lines = Lines()
@@ -83,7 +123,7 @@ class Conversation(asyncio.Protocol, ABC):
     # What the session does -------------------------------------------------------------------------
 
     @abstractmethod
-    def _heed(self, line: bytes) -> None:
+    def _execute(self, line: bytes) -> None:
         """Carry out a line."""
 
     @abstractmethod
@@ -101,18 +141,18 @@ class Conversation(asyncio.Protocol, ABC):
     # The connection --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        house = self._house
+        context = self._context
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.peer = peer[0] if peer else ""
-        self._wait(house.patience.command)
+        self._wait(context.timeouts.command)
         self.tls = tls_of(transport)
-        if house.stopping:
+        if context.stopping:
             self.close(say.STOPPING)
-        elif not self.admitted and not house.admit(self):
+        elif not self.admitted and not context.admit(self):
             self.close(say.TOO_MANY_SESSIONS)
         else:
-            house.greet_later(self)
+            context.greet_later(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is None:
@@ -124,7 +164,7 @@ class Conversation(asyncio.Protocol, ABC):
             self._forget()
         self._lines.clear()
         self._transport = None
-        self._house.left(self)
+        self._context.left(self)
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -134,7 +174,7 @@ class Conversation(asyncio.Protocol, ABC):
         self._work()
 
     def eof_received(self) -> bool:
-        """Whoever has said all still hears the answers to it."""
+        """A client that has closed its side still gets the replies to what it sent."""
         self._at_end = True
         return self._busy and self.tls is None
 
@@ -152,27 +192,27 @@ class Conversation(asyncio.Protocol, ABC):
         elif 0 <= data.find(CRLF) == len(data) - 2 < SHORT and self._writable and self._is_open():
             # One line and nothing else, as most clients send it: it need not be gathered first.
             lines.was_too_long = False
-            self._heed(data[:-2])
+            self._execute(data[:-2])
         else:
             lines.add(data)
         self._work()
 
     def greet(self) -> None:
-        """The client has been silent long enough: speak first, unless the session has ended meanwhile."""
+        """Send the greeting after the client has been silent long enough, unless the session has ended."""
         if self._is_open():
             self._greeted = True
-            self._answer(_ready(self._house.hostname, self.SPEAKS))
+            self._answer(_ready(self._context.hostname, self.SPEAKS))
             self._flush()
 
     def close(self, last: Answer) -> None:
-        """Say a last word and hang up."""
+        """Send a last reply and close the connection."""
         if not self._is_open():
             return
         self._out.append(last.wire)
         self._hang_up()
 
     def expire(self, now: float) -> None:
-        """Called now and then: ends the session when it was silent, or too slow, for too long."""
+        """Called regularly: ends a session that was silent or too slow for too long."""
         if self._transport is None:
             return
         if self._transport.is_closing():
@@ -184,13 +224,13 @@ class Conversation(asyncio.Protocol, ABC):
     def _is_too_slow(self, now: float) -> bool:
         if self._intake is None:
             return False
-        patience, since = self._house.patience, now - self._text_since
-        least = since * patience.octets_per_second if since > patience.free else 0
-        return since > patience.message or self._intake.total < least
+        timeouts, since = self._context.timeouts, now - self._text_since
+        least = since * timeouts.octets_per_second if since > timeouts.free else 0
+        return since > timeouts.message or self._intake.total < least
 
     def _hang_up(self) -> None:
         self._flush()
-        self._wait(self._house.patience.last_word)
+        self._wait(self._context.timeouts.last_word)
         self._transport.close()
 
     def _wait(self, seconds: float) -> None:
@@ -212,7 +252,7 @@ class Conversation(asyncio.Protocol, ABC):
     # In and out ------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Do what has come, until something is missing."""
+        """Carry out what has arrived, until more input is needed."""
         lines = self._lines
         while lines.pending and not self._busy and self._writable and self._is_open():
             if self._intake is not None:
@@ -221,7 +261,7 @@ class Conversation(asyncio.Protocol, ABC):
             line = lines.next(self._longest())
             if line is None:
                 break
-            self._heed(line)
+            self._execute(line)
             if len(self._out) >= MOST_ANSWERS:
                 self._flush()
         if self._out:
@@ -238,7 +278,7 @@ class Conversation(asyncio.Protocol, ABC):
             self._hang_up()
 
     def _error(self, said: Answer) -> None:
-        """A no that counts: who makes many mistakes is answered slowly, then not at all."""
+        """Send a refusal and count it: a client with many errors is answered slowly, then disconnected."""
         self._errors += 1
         if said.closes or self._errors < SLOW_FROM:
             self._answer(said)
@@ -248,7 +288,7 @@ class Conversation(asyncio.Protocol, ABC):
             self._await(self._slowly(said), self._answer)
 
     async def _slowly(self, said: Answer) -> Answer:
-        await asyncio.sleep(self._house.patience.slow)
+        await asyncio.sleep(self._context.timeouts.slow)
         return said
 
     def _flush(self) -> None:
@@ -256,10 +296,10 @@ class Conversation(asyncio.Protocol, ABC):
             self._transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
             self._out.clear()
 
-    def _ask(self, then: Callable[[Answer], None], desk: Callable[..., Verdict], *given: object) -> None:
-        """Ask the desk, and go on with its answer, now or when it is there."""
+    def _ask(self, then: Callable[[Answer], None], handler: Callable[..., Verdict], *args: object) -> None:
+        """Call the handler, and continue with its answer, now or when it is there."""
         try:
-            verdict = desk(self, *given)
+            verdict = handler(self, *args)
         except Exception as trouble:
             verdict = self._troubled(trouble)
         if isinstance(verdict, Answer):
@@ -279,7 +319,7 @@ class Conversation(asyncio.Protocol, ABC):
             said = self._troubled(trouble)
         self._busy = False
         self._task = None
-        self._wait(self._house.patience.command)
+        self._wait(self._context.timeouts.command)
         then(said)
         if self._transport is None:
             self._forget()

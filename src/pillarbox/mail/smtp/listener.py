@@ -1,4 +1,5 @@
-"""The sessions of one SMTP door: how they begin, how long they may last, how they end with the process."""
+"""The sessions of one SMTP listener: how they begin, how long they may last, how they end with the
+process."""
 
 from __future__ import annotations
 
@@ -9,31 +10,30 @@ from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from socket import socket
-from typing import Any
+from typing import Any, Protocol
 
 from pillarbox.mail.smtp import answers as say
-from pillarbox.mail.smtp.conversation import Conversation
-from pillarbox.mail.smtp.handler import ClientLimits, CurrentCertificate, SessionHandler, SessionTimeouts
+from pillarbox.mail.smtp.conversation import Conversation, SessionTimeouts
 from pillarbox.mail.smtp.lmtp import LmtpSession
-from pillarbox.mail.smtp.session import Session
+from pillarbox.mail.smtp.session import Session, SessionHandler
 
 BACKLOG = 1024
-NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 """Why no connection can be accepted right now; any other trouble is that of one client."""
 
-GREETED_TOGETHER = 0.002
+GREETING_BATCH = 0.002
 """Seconds that a greeting may be late, so that those of several sessions need one timer."""
 
-PATIENT = SessionTimeouts()
+DEFAULT_TIMEOUTS = SessionTimeouts()
 MOST_COMMANDS = 2000
 """Of a session without a message that was taken: nobody may keep us busy with talk alone (SMTP-21)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """How a door speaks. `implicit_tls` begins every connection with TLS; otherwise STARTTLS is offered where
-    there is a certificate. `normalize` takes a bare LF for a line end inside a text. Large messages wait in
-    `folder`. `lmtp` speaks LMTP in place of SMTP."""
+    """The options of a listener. `implicit_tls` begins every connection with TLS; otherwise STARTTLS is
+    offered where there is a certificate. `normalize` takes a bare LF for a line end inside a text. Large
+    messages wait in `folder`. `lmtp` speaks LMTP in place of SMTP."""
 
     hostname: str
     most_octets: int
@@ -43,38 +43,61 @@ class ListenerOptions:
     needs_login: bool = False
     normalize: bool = False
     folder: str | None = None
-    patience: SessionTimeouts = PATIENT
+    timeouts: SessionTimeouts = DEFAULT_TIMEOUTS
     most_commands: int = MOST_COMMANDS
     lmtp: bool = False
 
 
+class ClientLimits(Protocol):
+    """Counts the sessions and failed logins of each client."""
+
+    def admit(self, peer: str) -> bool:
+        """Take one more session from this address, or refuse it."""
+
+    def left(self, peer: str) -> None:
+        """A session that was admitted is over."""
+
+    def may_login(self, peer: str) -> bool:
+        """False while this address has failed too often."""
+
+    def login_failed(self, peer: str) -> None:
+        """One more failure of this address."""
+
+
+class CurrentCertificate(Protocol):
+    """A certificate that may be renewed while sessions run; `context` is the one for the next handshake."""
+
+    @property
+    def context(self) -> ssl.SSLContext: ...
+
+
 class Listener:
-    """One door."""
+    """One SMTP or LMTP listener."""
 
     def __init__(
         self,
-        desk: SessionHandler,
-        manner: ListenerOptions,
-        guard: ClientLimits,
+        handler: SessionHandler,
+        options: ListenerOptions,
+        limits: ClientLimits,
         certificate: CurrentCertificate | None = None,
     ) -> None:
-        self.desk = desk
-        self.hostname = manner.hostname
-        self.most_octets = manner.most_octets
-        self.most_commands = manner.most_commands
-        self.offers_login = manner.offers_login
-        self.login_needs_tls = manner.login_needs_tls
-        self.needs_login = manner.needs_login
-        self.normalize = manner.normalize
-        self.folder = manner.folder
-        self.patience = manner.patience
+        self.handler = handler
+        self.hostname = options.hostname
+        self.most_octets = options.most_octets
+        self.most_commands = options.most_commands
+        self.offers_login = options.offers_login
+        self.login_needs_tls = options.login_needs_tls
+        self.needs_login = options.needs_login
+        self.normalize = options.normalize
+        self.folder = options.folder
+        self.timeouts = options.timeouts
         self.stopping = False
         self.refused = 0
-        """Connections for which there was no room."""
-        self._guard = guard
+        """How many connections were refused for want of descriptors or memory."""
+        self._limits = limits
         self._certificate = certificate
-        self._session = LmtpSession if manner.lmtp else Session
-        self._implicit_tls = manner.implicit_tls
+        self._session = LmtpSession if options.lmtp else Session
+        self._implicit_tls = options.implicit_tls
         self._sessions: set[Conversation] = set()
         self._silent: deque[tuple[float, Conversation]] = deque()
         self._server: asyncio.Server | None = None
@@ -83,15 +106,17 @@ class Listener:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def open(self, door: socket) -> None:
+    async def open(self, listener: socket) -> None:
         """Accept connections on a bound socket."""
         loop = asyncio.get_running_loop()
         if self._implicit_tls:
-            door.setblocking(False)
-            door.listen(BACKLOG)
-            self._accepting = self._task(self._accept(door))
+            listener.setblocking(False)
+            listener.listen(BACKLOG)
+            self._accepting = self._task(self._accept(listener))
         else:
-            self._server = await loop.create_server(lambda: self._session(self), sock=door, backlog=BACKLOG)
+            self._server = await loop.create_server(
+                lambda: self._session(self), sock=listener, backlog=BACKLOG
+            )
         self._task(self._sweep())
 
     def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -100,16 +125,16 @@ class Listener:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _accept(self, door: socket) -> None:
+    async def _accept(self, listener: socket) -> None:
         """Take connections that begin with TLS: each gets the certificate of its moment (TLS-07)."""
         loop = asyncio.get_running_loop()
-        with door:
+        with listener:
             while True:
                 try:
-                    connection, peer = await loop.sock_accept(door)
+                    connection, peer = await loop.sock_accept(listener)
                 except OSError as trouble:
-                    if trouble.errno in NO_ROOM:
-                        await asyncio.sleep(self.patience.slow)
+                    if trouble.errno in OUT_OF_RESOURCES:
+                        await asyncio.sleep(self.timeouts.slow)
                 else:
                     self._task(self._shake_hands(connection, peer[0]))
 
@@ -122,7 +147,7 @@ class Listener:
             return
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: session, connection, ssl=context, ssl_handshake_timeout=self.patience.handshake
+                lambda: session, connection, ssl=context, ssl_handshake_timeout=self.timeouts.handshake
             )
         except Exception:
             # Whatever a stranger's handshake fails of, it is the end of this connection and of no other.
@@ -162,7 +187,7 @@ class Listener:
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(self.patience.look_every)
+            await asyncio.sleep(self.timeouts.look_every)
             now = loop.time()
             for session in tuple(self._sessions):
                 session.expire(now)
@@ -175,9 +200,9 @@ class Listener:
 
     def greet_later(self, session: Conversation) -> None:
         loop = asyncio.get_running_loop()
-        wait = self.patience.greeting
+        wait = self.timeouts.greeting
         if not self._silent:
-            loop.call_later(wait + min(wait, GREETED_TOGETHER), self._greet)
+            loop.call_later(wait + min(wait, GREETING_BATCH), self._greet)
         self._silent.append((loop.time() + wait, session))
 
     def _greet(self) -> None:
@@ -187,10 +212,10 @@ class Listener:
         while silent and silent[0][0] <= now:
             silent.popleft()[1].greet()
         if silent:
-            loop.call_later(silent[0][0] - now + min(self.patience.greeting, GREETED_TOGETHER), self._greet)
+            loop.call_later(silent[0][0] - now + min(self.timeouts.greeting, GREETING_BATCH), self._greet)
 
     def admit(self, session: Conversation) -> bool:
-        if not self._guard.admit(session.peer):
+        if not self._limits.admit(session.peer):
             self.refused += 1
             return False
         session.admitted = True
@@ -203,12 +228,12 @@ class Listener:
             return
         session.admitted = False
         self._sessions.discard(session)
-        self._guard.left(session.peer)
+        self._limits.left(session.peer)
         if not self._sessions:
             self._empty.set()
 
     def may_login(self, session: Session) -> bool:
-        return self._guard.may_login(session.peer)
+        return self._limits.may_login(session.peer)
 
     def login_failed(self, session: Session) -> None:
-        self._guard.login_failed(session.peer)
+        self._limits.login_failed(session.peer)

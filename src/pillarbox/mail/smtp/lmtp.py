@@ -12,7 +12,7 @@ from pillarbox.mail.smtp.session import Session
 
 
 class LmtpSession(Session):
-    """What was said on a connection to an LMTP door."""
+    """The state of one LMTP session."""
 
     __slots__ = ()
 

@@ -64,7 +64,7 @@ Exchange = Plain | Login
 MECHANISMS: dict[bytes, type[Plain] | type[Login]] = {b"PLAIN": Plain, b"LOGIN": Login}
 
 
-def heard(exchange: Exchange, line: bytes) -> Step:
+def next_step(exchange: Exchange, line: bytes) -> Step:
     """What comes after this line of the client; an `Answer` ends the exchange."""
     if line == b"*":
         return say.CANCELED

@@ -106,7 +106,7 @@ NOT_PUBLIC: Final = our_reply(550, "5.4.4", "the domain's mail hosts have no pub
 IT_IS_US: Final = our_reply(550, "5.4.6", "the domain's best mail host is this system itself")
 
 
-async def hosts_for(domain: str, lookup: Lookup, *, shuffle: Shuffle, reach: HostPolicy) -> Hosts | NoHosts:
+async def hosts_for(domain: str, lookup: Lookup, *, shuffle: Shuffle, policy: HostPolicy) -> Hosts | NoHosts:
     """The mail servers of `domain` (A-labels) in the order to try them, or why there are none."""
     if _NAME.fullmatch(domain) is None:
         return NoHosts(NOT_A_DOMAIN)
@@ -116,14 +116,14 @@ async def hosts_for(domain: str, lookup: Lookup, *, shuffle: Shuffle, reach: Hos
     if answer.status == "no_name":
         return NoHosts(NO_DOMAIN)
     if answer.status == "no_data":
-        return await _located([domain], lookup, reach, nothing=NO_MAIL_HOST)
+        return await _located([domain], lookup, policy, nothing=NO_MAIL_HOST)
     if all(_plain(exchange) == "" for _, exchange in answer.records):
         return NoHosts(NULL_MX)
-    names = _ordered(answer.records, shuffle, reach.own)
+    names = _ordered(answer.records, shuffle, policy.own)
     if not names:
-        is_us = any(_plain(exchange) in reach.own for _, exchange in answer.records)
+        is_us = any(_plain(exchange) in policy.own for _, exchange in answer.records)
         return NoHosts(IT_IS_US if is_us else MX_UNUSABLE)
-    return await _located(names, lookup, reach, nothing=MX_UNUSABLE)
+    return await _located(names, lookup, policy, nothing=MX_UNUSABLE)
 
 
 def _ordered(records: Sequence[tuple[int, str]], shuffle: Shuffle, own: Collection[str]) -> list[str]:
@@ -142,27 +142,27 @@ def _ordered(records: Sequence[tuple[int, str]], shuffle: Shuffle, own: Collecti
 
 
 async def _located(
-    names: Sequence[str], lookup: Lookup, reach: HostPolicy, *, nothing: Reply
+    names: Sequence[str], lookup: Lookup, policy: HostPolicy, *, nothing: Reply
 ) -> Hosts | NoHosts:
     hosts: list[Host] = []
-    room = MAX_ADDRESSES
+    remaining = MAX_ADDRESSES
     failed = False
     refusals: set[str] = set()
     for name in names:
-        if not room:
+        if not remaining:
             break
-        answer = await lookup.addresses(name, ipv6=reach.ipv6)
+        answer = await lookup.addresses(name, ipv6=policy.ipv6)
         failed = failed or answer.status == "failed"
         addresses = []
         for address in dict.fromkeys(answer.records):
-            refusal = reach.refusal(address)
+            refusal = policy.refusal(address)
             if refusal is None:
                 addresses.append(address)
             else:
                 refusals.add(refusal)
         if addresses:
-            hosts.append(Host(name, tuple(addresses[:room])))
-            room -= len(hosts[-1].addresses)
+            hosts.append(Host(name, tuple(addresses[:remaining])))
+            remaining -= len(hosts[-1].addresses)
     if hosts:
         return Hosts(tuple(hosts))
     if failed:

@@ -1,7 +1,7 @@
 """One SMTP session, seen from the server (RFC 5321; 3207, 4954, 2920, 1870, 6152, 6531, 2034).
 
-A session reads commands, keeps the envelope and asks a `SessionHandler` what to say to it; the desk
-decides, the session only speaks the protocol. Where the desk needs time it returns an awaitable, and the
+A session reads commands, keeps the envelope and asks a `SessionHandler` for the answers; the handler
+decides, the session only speaks the protocol. Where the handler needs time it returns an awaitable, and the
 session reads on when it is done. Answers to pipelined commands leave in one write.
 """
 
@@ -10,14 +10,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp import commands, login
-from pillarbox.mail.smtp.answers import Answer
+from pillarbox.mail.smtp.answers import Answer, Verdict
 from pillarbox.mail.smtp.commands import NULL, Mail, Path
-from pillarbox.mail.smtp.conversation import Conversation, tls_of
-from pillarbox.mail.smtp.handler import ListenerContext, SessionHandler, Verdict
+from pillarbox.mail.smtp.conversation import ConnectionContext, Conversation, tls_of
 from pillarbox.mail.smtp.intake import Content, Intake
 
 LONGEST_LINE = 512
@@ -26,8 +25,56 @@ MOST_TOO_LONG = 3
 MOST_LOGIN_FAILURES = 3
 
 
+class SessionHandler(Protocol):
+    """Decides the replies. Every method may answer at once or later; an exception becomes 451 4.3.0."""
+
+    def mail(self, session: Session, mail: Mail) -> Verdict:
+        """A sender was named."""
+
+    def recipient(self, session: Session, path: Path) -> Verdict:
+        """A recipient was named; with a positive answer the handler has appended one entry to
+        `session.recipients`."""
+
+    def message(self, session: Session, content: Content) -> Verdict:
+        """The text is complete. A positive answer means that it is stored durably. The session closes the
+        content.
+
+        By LMTP each recipient gets this answer, or one of its own where the handler gives `each` of them one.
+        """
+
+    def login(self, session: Session, user: str, password: str) -> Verdict:
+        """Credentials were sent; with a positive answer the handler has set `session.user`. 535 counts as a
+        failure."""
+
+    def ended(self, session: Session) -> None:
+        """The transaction is over, however it ended."""
+
+
+class ListenerContext(ConnectionContext, Protocol):
+    """What a session needs of its listener."""
+
+    handler: SessionHandler
+    most_octets: int
+    most_commands: int
+    folder: str | None
+    offers_login: bool
+    login_needs_tls: bool
+    needs_login: bool
+    normalize: bool
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """For the next handshake; None where there is no certificate."""
+
+    def may_login(self, session: Session) -> bool:
+        """False while its address has failed too often."""
+
+    def login_failed(self, session: Session) -> None:
+        """One more failure of its address."""
+
+
 class Session(Conversation):
-    """What was said on a connection. The desk may keep what it likes in `user` and `notes`."""
+    """The state of one SMTP session. `user` and `notes` belong to the handler."""
 
     __slots__ = (
         "_commands",
@@ -46,9 +93,10 @@ class Session(Conversation):
     HELLO_FIRST: ClassVar[Answer] = say.HELLO_FIRST
     NO_RECIPIENTS: ClassVar[Answer] = say.NO_RECIPIENTS
     COMMANDS: ClassVar[dict[bytes, Callable[[Any, bytes], None]]]
+    _context: ListenerContext
 
-    def __init__(self, house: ListenerContext) -> None:
-        super().__init__(house)
+    def __init__(self, context: ListenerContext) -> None:
+        super().__init__(context)
         self._exchange: login.Exchange | None = None
         self._commands = 0
         self._too_long = 0
@@ -73,25 +121,25 @@ class Session(Conversation):
             return login.LONGEST_RESPONSE
         return LONGEST_EXTENDED_LINE if self.extended else LONGEST_LINE
 
-    def _heed(self, line: bytes) -> None:
-        house = self._house
-        self.deadline = self._loop.time() + house.patience.command
+    def _execute(self, line: bytes) -> None:
+        context = self._context
+        self.deadline = self._loop.time() + context.timeouts.command
         self._commands += 1
-        if house.stopping:
+        if context.stopping:
             self.close(say.STOPPING)
-        elif self._commands > house.most_commands:
+        elif self._commands > context.most_commands:
             self.close(say.TOO_MANY_COMMANDS)
         elif self._lines.was_too_long:
-            self._heed_too_long()
+            self._refuse_long_line()
         elif self._exchange is not None:
-            self._go_on(login.heard(self._exchange, line))
+            self._go_on(login.next_step(self._exchange, line))
         elif b"\n" in line or b"\r" in line or b"\0" in line:
             self._error(say.BAD_LINE)
         else:
             verb, rest = commands.split(line)
             self.COMMANDS.get(verb, Session._unknown)(self, rest)
 
-    def _heed_too_long(self) -> None:
+    def _refuse_long_line(self) -> None:
         self._too_long += 1
         said = say.TOO_LONG if self._exchange is None else say.RESPONSE_TOO_LONG
         self._exchange = None
@@ -100,7 +148,7 @@ class Session(Conversation):
     def _forget(self) -> None:
         """The end of a transaction."""
         if self.sender is not None:
-            self._house.desk.ended(self)
+            self._context.handler.ended(self)
             self.sender = None
             self.recipients = []
 
@@ -125,15 +173,19 @@ class Session(Conversation):
             return
         self._forget()
         self.helo, self.extended = name, extended
-        house = self._house
-        self._answer(_welcome(house.hostname, self._extensions() if extended else ()))
+        context = self._context
+        self._answer(_welcome(context.hostname, self._extensions() if extended else ()))
 
     def _extensions(self) -> tuple[str, ...]:
-        house = self._house
-        offered = ["PIPELINING", f"SIZE {house.most_octets}", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"]
-        if house.tls is not None and self.tls is None:
+        context = self._context
+        offered = ["PIPELINING", f"SIZE {context.most_octets}", "8BITMIME", "SMTPUTF8", "ENHANCEDSTATUSCODES"]
+        if context.tls is not None and self.tls is None:
             offered.append("STARTTLS")
-        if house.offers_login and (self.tls is not None or not house.login_needs_tls) and self.user is None:
+        if (
+            context.offers_login
+            and (self.tls is not None or not context.login_needs_tls)
+            and self.user is None
+        ):
             offered.append("AUTH PLAIN LOGIN")
         return tuple(offered)
 
@@ -165,17 +217,17 @@ class Session(Conversation):
             self._error(self.HELLO_FIRST)
         elif self.sender is not None:
             self._error(say.OUT_OF_ORDER)
-        elif self._house.needs_login and self.user is None:
-            needs_tls = self.tls is None and self._house.login_needs_tls
+        elif self._context.needs_login and self.user is None:
+            needs_tls = self.tls is None and self._context.login_needs_tls
             self._error(say.NEEDS_TLS if needs_tls else say.NEEDS_LOGIN)
         else:
             wanted = commands.mail(rest, extended=self.extended)
             if isinstance(wanted, Answer):
                 self._error(wanted)
-            elif wanted.size is not None and wanted.size > self._house.most_octets:
+            elif wanted.size is not None and wanted.size > self._context.most_octets:
                 self._answer(say.TOO_BIG)
             else:
-                self._ask(lambda said: self._begun(wanted, said), self._house.desk.mail, wanted)
+                self._ask(lambda said: self._begun(wanted, said), self._context.handler.mail, wanted)
 
     def _begun(self, wanted: Mail, said: Answer) -> None:
         if said.is_yes:
@@ -190,10 +242,10 @@ class Session(Conversation):
         if isinstance(path, Answer):
             self._error(path)
         else:
-            self._ask(self._say, self._house.desk.recipient, path)
+            self._ask(self._say, self._context.handler.recipient, path)
 
     def _say(self, said: Answer) -> None:
-        """What the desk said; a no for now is nobody's mistake."""
+        """Send the handler's answer; a temporary refusal is not counted as an error of the client."""
         if said.code < 500:
             self._answer(said)
         else:
@@ -211,17 +263,17 @@ class Session(Conversation):
         elif not self.recipients:
             self._error(self.NO_RECIPIENTS)
         else:
-            house = self._house
-            self._intake = Intake(house.most_octets, normalize=house.normalize, folder=house.folder)
+            context = self._context
+            self._intake = Intake(context.most_octets, normalize=context.normalize, folder=context.folder)
             self._text_since = self._loop.time()
-            self._wait(house.patience.text)
+            self._wait(context.timeouts.text)
             self._answer(say.GO_AHEAD)
 
     def _take(self, data: bytes) -> None:
         """More of a message's text."""
         intake = self._intake
         assert intake is not None
-        self.deadline = self._loop.time() + self._house.patience.text
+        self.deadline = self._loop.time() + self._context.timeouts.text
         after = intake.feed(data)
         if after is None:
             return
@@ -234,7 +286,7 @@ class Session(Conversation):
             self._done(refusal)
             return
         content = intake.content()
-        self._ask(lambda said: self._stored(content, said), self._house.desk.message, content)
+        self._ask(lambda said: self._stored(content, said), self._context.handler.message, content)
 
     def _stored(self, content: Content, said: Answer) -> None:
         content.close()
@@ -245,13 +297,13 @@ class Session(Conversation):
         if said.is_yes:
             self._errors = self._commands = 0
         self._say(said)
-        if self._house.stopping:
+        if self._context.stopping:
             self.close(say.STOPPING)
 
     # TLS ---------------------------------------------------------------------------------------------
 
     def _starttls(self, rest: bytes) -> None:
-        context = self._house.tls
+        context = self._context.tls
         if rest.strip():
             self._error(say.BAD_ARGUMENT)
         elif context is None or self.tls is not None:
@@ -278,7 +330,7 @@ class Session(Conversation):
                     self,
                     context,
                     server_side=True,
-                    ssl_handshake_timeout=self._house.patience.handshake,
+                    ssl_handshake_timeout=self._context.timeouts.handshake,
                 )
             except Exception:
                 # Whatever a stranger's handshake fails of, it is the end of this session and of no other.
@@ -298,18 +350,18 @@ class Session(Conversation):
     # AUTH --------------------------------------------------------------------------------------------
 
     def _auth(self, rest: bytes) -> None:
-        house = self._house
+        context = self._context
         if self.helo is None or not self.extended:
             self._error(self.HELLO_FIRST)
-        elif not house.offers_login:
+        elif not context.offers_login:
             self._error(say.NOT_IMPLEMENTED)
-        elif self.tls is None and house.login_needs_tls:
+        elif self.tls is None and context.login_needs_tls:
             self._error(say.NEEDS_TLS)
         elif self.user is not None:
             self._error(say.ALREADY_IN)
         elif self.sender is not None:
             self._error(say.OUT_OF_ORDER)
-        elif not house.may_login(self):
+        elif not context.may_login(self):
             self._answer(say.TOO_MANY_LOGINS)
         else:
             self._begin_login(*commands.split(rest))
@@ -322,7 +374,7 @@ class Session(Conversation):
         exchange = kind()
         initial = initial.strip()
         self._exchange = exchange
-        self._go_on(login.heard(exchange, initial) if initial else exchange.begin())
+        self._go_on(login.next_step(exchange, initial) if initial else exchange.begin())
 
     def _go_on(self, step: login.Step) -> None:
         if isinstance(step, login.Prompt):
@@ -332,13 +384,13 @@ class Session(Conversation):
         if isinstance(step, Answer):
             self._error(step)
         else:
-            self._ask(self._checked, self._house.desk.login, step.user, step.password)
+            self._ask(self._checked, self._context.handler.login, step.user, step.password)
 
     def _checked(self, said: Answer) -> None:
         if said.code == say.BAD_LOGIN.code:
             self.user = None
             self.login_failures += 1
-            self._house.login_failed(self)
+            self._context.login_failed(self)
             if self.login_failures >= MOST_LOGIN_FAILURES:
                 said = said._replace(closes=True)
         self._answer(said)

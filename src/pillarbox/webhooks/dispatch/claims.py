@@ -12,7 +12,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
-from pillarbox.kernel.process.process_table import boot_id, enroll, started
+from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.webhooks.bodies import Bodies, Owed
@@ -122,7 +122,7 @@ class Claims:
 
     async def enroll(self, roles: str) -> None:
         """Say that this process lives; before the first claim."""
-        await enroll(self._pool, self._owner, roles, self._clock.now())
+        await record_process(self._pool, self._owner, roles, self._clock.now())
 
     async def _claim(self, place: Place, most: int) -> Claim:
         deadline = self._deadline()

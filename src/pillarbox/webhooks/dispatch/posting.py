@@ -7,7 +7,7 @@ from typing import Final
 
 import pillarbox
 from pillarbox.kernel.ids import tagged
-from pillarbox.kernel.network.outbound import FetchError
+from pillarbox.kernel.network.fetch_result import FetchError
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, WebAddress, parse_url
 from pillarbox.kernel.process import faults

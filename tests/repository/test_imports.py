@@ -1,0 +1,86 @@
+"""Modules do not import each other in a circle, and no package is a long list of files."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+MOST_FILES = 25
+
+
+def module_name(path: Path, source: Path = SOURCE) -> str:
+    return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_names(path: Path, tree: ast.Module, source: Path = SOURCE) -> Iterator[str]:
+    """Every name that a module imports, absolute, wherever the import stands: inside functions and under
+    TYPE_CHECKING too, since a reader needs both modules at once either way."""
+    package = path.relative_to(source).parent.parts
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join((*above, node.module) if node.module else above)
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def import_graph(source: Path = SOURCE) -> dict[str, set[str]]:
+    """For each module the modules that it imports."""
+    paths = {module_name(path, source): path for path in source.rglob("*.py")}
+    graph: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        names = set(imported_names(path, ast.parse(path.read_text()), source))
+        found = {name if name in paths else name.rpartition(".")[0] for name in names}
+        graph[module] = found & paths.keys() - {module}
+    return graph
+
+
+def circle_of(graph: Mapping[str, set[str]]) -> list[str]:
+    """The modules of one circle, each imported by the next; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = import_graph()
+    assert len(graph) > 300
+    assert sum(map(len, graph.values())) > len(graph)
+    assert circle_of(graph) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import package.second",
+        "import package.second as other",
+        "from package import second",
+        "from package.second import VALUE",
+        "from .second import VALUE",
+        "from . import second",
+        "def load():\n    from package.second import VALUE",
+        "if TYPE_CHECKING:\n    from package.second import VALUE",
+    ],
+)
+def test_a_circle_is_found_however_the_import_is_written(tmp_path: Path, statement: str) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text(statement)
+    (package / "second.py").write_text("from package.third import VALUE\n")
+    (package / "third.py").write_text("import os\nfrom package.first import VALUE\n")
+    assert set(circle_of(import_graph(tmp_path))) == {"package.first", "package.second", "package.third"}
+
+
+def test_no_folder_has_more_files_than_a_reader_can_survey() -> None:
+    files = Counter(path.parent for path in (SOURCE / "pillarbox").rglob("*.py"))
+    assert {str(folder): count for folder, count in files.items() if count > MOST_FILES} == {}
