@@ -338,9 +338,9 @@ class Parts:
             clock=seams.clock,
             claims=self.claims,
             settler=settler,
-            carrier=carrier,
+            transport=carrier,
             pauses=self.pauses,
-            neighbours=SiteSharing(self.pools.engine, seams.clock, self.runtime.process_id),
+            site_sharing=SiteSharing(self.pools.engine, seams.clock, self.runtime.process_id),
             window=self.settings.delivery_window,
             chance=seams.chance,
             roles=",".join(self.settings.roles),
@@ -385,17 +385,17 @@ class Parts:
             greeting = Greeting(hello, trust=seams.trust)
         network = SmtpTransport(
             clock=seams.clock,
-            way=way,
-            sealer=sealer,
+            next_hops=way,
+            composer=sealer,
             connections=Connections(greeting.open),
             return_path=self._return_path,
-            familiar=self.familiar,
+            known_domains=self.familiar,
         )
         return network, keep_nothing
 
     def _return_path(self, item: Item) -> str:
-        token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
-        return f"{token}@{item.parcel.return_path}"
+        token = self.verp.token(item.email.team_number, item.email_id, item.grp)
+        return f"{token}@{item.email.return_path}"
 
     def _return_paths(self, seams: Externals) -> ReturnPath:
         return ReturnPath(

@@ -66,14 +66,14 @@ class Policies:
         resolver: Resolver,
         outbound: Outbound,
         port: int = 443,
-        patience: float = FETCH_SECONDS,
+        fetch_timeout: float = FETCH_SECONDS,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._resolver = resolver
         self._outbound = outbound
         self._port = port
-        self._patience = patience
+        self._fetch_timeout = fetch_timeout
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[_Known]] = {}
 
@@ -152,7 +152,7 @@ class Policies:
             "GET",
             f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}",
             max_bytes=mta_sts.LONGEST_POLICY,
-            total_timeout=self._patience,
+            total_timeout=self._fetch_timeout,
         )
         return _policy_in(answer)
 
