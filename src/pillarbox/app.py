@@ -312,7 +312,7 @@ class Parts:
             seams.clock,
             runtime.process_id,
             self._handlers(checking),
-            lanes=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
+            lanes=(check_lane(runtime.count), fetching.JOB_LIMIT, CLAIM_LANE),
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -358,7 +358,7 @@ class Parts:
             settler=WebhookSettler(self.pools.engine, self.ids, process),
             poster=Poster(posts, rules),
             retries=self.settings.webhooks_retries,
-            tell=self.webhook_bell.ring,
+            notify=self.webhook_bell.ring,
             roles=",".join(self.settings.roles),
         )
 
@@ -729,7 +729,7 @@ async def build(settings: Settings, runtime: Runtime, seams: Externals | None = 
     if house.engine is not None:
         ears.append(Listener(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
     if house.dispatcher is not None:
-        ears.append(Listener(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.heard))
+        ears.append(Listener(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.notified))
     if settings.route.kind is RouteKind.CAPTURE:
         ears.append(Listener(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
     return App(house, ears)

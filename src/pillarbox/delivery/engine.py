@@ -31,7 +31,7 @@ log = get("delivery")
 MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
-LOOK_EVERY = 1.0
+CLAIM_EVERY = 1.0
 
 
 class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault of ours
@@ -113,14 +113,14 @@ class Engine:
         """Whether any of this mail is paused, so that it must not be handed over."""
         return self._pauses.cover_any(team_id, destinations)
 
-    def forget(self, items: int, weight: int) -> None:
+    def cancel_reservation(self, items: int, weight: int) -> None:
         """Give up a reservation whose commit failed."""
         self._reserved -= items
         self._bytes -= weight
 
     def take(self, items: Sequence[Item], reserved: int, weight: int) -> None:
         """Items that are committed and leased to this process; ends their reservation."""
-        self.forget(reserved, weight)
+        self.cancel_reservation(reserved, weight)
         for item in items:
             self._hold(item)
         self._pump()
@@ -142,7 +142,7 @@ class Engine:
         await self._claims.enroll(self._roles)
         await self._site_sharing.divide(self._scheduler)
         self._loops = [
-            asyncio.create_task(self._forever(self._claim, LOOK_EVERY, wakes=True)),
+            asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),
             asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
@@ -227,7 +227,7 @@ class Engine:
     async def _recover(self) -> None:
         """Look for lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
-        if now >= self._recovered + LOOK_EVERY or now < self._recovered:
+        if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
             await self._claims.recover()
 

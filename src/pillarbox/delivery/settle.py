@@ -182,7 +182,7 @@ class Settler:
             await outright(self._pool, [done, *settled.writes])
         except Unmet:
             return False
-        if settled.tells:
+        if settled.announces:
             self._timeline.committed()
         return True
 

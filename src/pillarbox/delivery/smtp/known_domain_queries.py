@@ -26,7 +26,7 @@ MARK_REACHED: Final = """
 """
 
 # Across teams: what has not been reached for long.
-FORGET_DESTINATIONS: Final = """
+REMOVE_OLD: Final = """
     DELETE FROM destinations WHERE reached_at < $1
 """
 
@@ -42,7 +42,7 @@ async def mark_reached(conn: Connection, pairs: Sequence[tuple[UUID, str]], now:
     await conn.execute(MARK_REACHED, *zip(*pairs, strict=True), now)
 
 
-async def forget(conn: Source, before: datetime) -> int:
+async def remove_old(conn: Source, before: datetime) -> int:
     """Remove what was last reached before; returns how many there were."""
-    status: str = await conn.execute(FORGET_DESTINATIONS, before)
+    status: str = await conn.execute(REMOVE_OLD, before)
     return int(status.rsplit(" ", 1)[-1])

@@ -60,9 +60,9 @@ class KnownDomains:
         new = sorted(pair for pair in pairs if self._written.get(pair, float("-inf")) <= boottime)
         if new:
             await known_domain_queries.mark_reached(conn, new, self._clock.now())
-            after_commit(conn, lambda: self._remember(new, boottime + WRITTEN_EVERY))
+            after_commit(conn, lambda: self._note_written(new, boottime + WRITTEN_EVERY))
 
-    def _remember(self, pairs: Sequence[Pair], until: float) -> None:
+    def _note_written(self, pairs: Sequence[Pair], until: float) -> None:
         for pair in pairs:
             self._written[pair] = until
             self._written.move_to_end(pair)
@@ -73,7 +73,7 @@ class KnownDomains:
 def known_domains_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     """What comes round for domains that nobody writes to any more."""
 
-    async def forget() -> str:
-        return f"{await known_domain_queries.forget(pool, clock.now() - KEPT)} destinations"
+    async def remove_old() -> str:
+        return f"{await known_domain_queries.remove_old(pool, clock.now() - KEPT)} destinations"
 
-    return [Periodic("destinations.forget", timedelta(days=1), forget)]
+    return [Periodic("destinations.forget", timedelta(days=1), remove_old)]
