@@ -25,7 +25,7 @@ from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
 from pillarbox.delivery.queries import Pair, Share
-from pillarbox.delivery.queue.claims import BATCH, LEASE, PAIRS_PER_LOOK, START
+from pillarbox.delivery.queue.claims import BATCH, LEASE, PAIRS_PER_CLAIM, START
 from pillarbox.kernel.postgres.database import BY_KEY
 
 WAITING = 1_000_000
@@ -81,9 +81,9 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
             await conn.execute(f"SET {name} = {value}")
         while len(taken) < rounds:
             began = time.perf_counter()
-            found = await queries.pairs(conn, datetime.now(UTC), after, PAIRS_PER_LOOK)
+            found = await queries.pairs(conn, datetime.now(UTC), after, PAIRS_PER_CLAIM)
             looks.append((time.perf_counter() - began) * 1000)
-            full = len(found) == PAIRS_PER_LOOK
+            full = len(found) == PAIRS_PER_CLAIM
             after = (found[-1].team_id, found[-1].destination) if full else START
             for wanted in alternating(found)[: rounds - len(taken)]:
                 now = datetime.now(UTC)
@@ -99,7 +99,7 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
             note=f"p50 {load.percentile(taken, 50):.1f} ms, {items:,} items in {len(taken)} claims",
         )
         report.figure(
-            f"look for {PAIRS_PER_LOOK} teams and destinations, p99",
+            f"look for {PAIRS_PER_CLAIM} teams and destinations, p99",
             load.percentile(looks, 99),
             "ms",
             note=f"p50 {load.percentile(looks, 50):.1f} ms",
@@ -128,7 +128,7 @@ async def explain(report: Report, conn: asyncpg.Connection, owner: UUID) -> None
     if pair is None:
         raise RuntimeError("nothing waits any more")
     plans = {
-        "look": (queries.DUE_PAIRS, (now, *START, PAIRS_PER_LOOK)),
+        "look": (queries.DUE_PAIRS, (now, *START, PAIRS_PER_CLAIM)),
         "claim": (queries.CLAIM, ([pair[0]], [pair[1]], [BATCH], owner, now + LEASE, now)),
     }
     for name, (statement, arguments) in plans.items():

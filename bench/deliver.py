@@ -220,7 +220,7 @@ async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: 
             if first is None or second is None:
                 raise RuntimeError("a queued recipient can be delivered to")
             batch.adopt(belongs, [(sent, first), (done, second)])
-        await combined(conn, appends(batch.lines(), batch.increments()), Statement("SELECT 1", ()))
+        await combined(conn, appends(batch.rows(), batch.increments()), Statement("SELECT 1", ()))
     spent = time.process_time() - began + running_seconds(backend) - theirs
     return spent / (BATCHES * SETTLED)
 

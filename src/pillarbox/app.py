@@ -310,7 +310,7 @@ class Parts:
             seams.clock,
             runtime.process_id,
             self._handlers(checking),
-            limits=(check_lane(runtime.count), fetching.LANE, CLAIM_LANE),
+            limits=(check_lane(runtime.count), fetching.JOB_LIMIT, CLAIM_LANE),
         )
         self.files = Files(self.signer, seams.clock, self.blobs, settings.public_url)
         self.files.register("attachment", AttachmentFiles(pool).open)
@@ -336,9 +336,9 @@ class Parts:
             clock=seams.clock,
             claims=self.claims,
             settler=settler,
-            carrier=carrier,
+            transport=carrier,
             pauses=self.pauses,
-            neighbours=SiteSharing(self.pools.engine, seams.clock, self.runtime.process_id),
+            site_sharing=SiteSharing(self.pools.engine, seams.clock, self.runtime.process_id),
             window=self.settings.delivery_window,
             chance=seams.chance,
             roles=",".join(self.settings.roles),
@@ -356,7 +356,7 @@ class Parts:
             settler=WebhookSettler(self.pools.engine, self.ids, process),
             poster=Poster(posts, rules),
             retries=self.settings.webhooks_retries,
-            tell=self.webhook_bell.ring,
+            notify=self.webhook_bell.ring,
             roles=",".join(self.settings.roles),
         )
 
@@ -383,17 +383,17 @@ class Parts:
             greeting = Greeting(hello, trust=seams.trust)
         network = SmtpTransport(
             clock=seams.clock,
-            way=way,
-            sealer=sealer,
+            next_hops=way,
+            composer=sealer,
             connections=Connections(greeting.open),
             return_path=self._return_path,
-            familiar=self.familiar,
+            known_domains=self.familiar,
         )
         return network, keep_nothing
 
     def _return_path(self, item: Item) -> str:
-        token = self.verp.token(item.parcel.team_number, item.email_id, item.grp)
-        return f"{token}@{item.parcel.return_path}"
+        token = self.verp.token(item.email.team_number, item.email_id, item.grp)
+        return f"{token}@{item.email.return_path}"
 
     def _return_paths(self, seams: Externals) -> ReturnPath:
         return ReturnPath(
@@ -727,7 +727,7 @@ async def build(settings: Settings, runtime: Runtime, seams: Externals | None = 
     if house.engine is not None:
         ears.append(Listener(settings.database_url, DELIVERY_CHANNEL, house.engine.wake))
     if house.dispatcher is not None:
-        ears.append(Listener(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.heard))
+        ears.append(Listener(settings.database_url, WEBHOOK_CHANNEL, house.dispatcher.notified))
     if settings.route.kind is RouteKind.CAPTURE:
         ears.append(Listener(settings.database_url, CAPTURE_CHANNEL, house.capture.arrivals.heard))
     return App(house, ears)

@@ -298,11 +298,11 @@ async def test_old_days_are_forgotten(database_url: str, tmp_path: Path) -> None
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await received(team)
-        assert await jobs.forget(pillarbox.pool, pillarbox.clock) == 0
+        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0
         clock_of(pillarbox).advance(timedelta(days=63))
-        assert await jobs.forget(pillarbox.pool, pillarbox.clock) == 0, "its mail is still there"
+        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0, "its mail is still there"
         await pillarbox.pool.execute("UPDATE usage_days SET octets = 0")
-        assert await jobs.forget(pillarbox.pool, pillarbox.clock) == 1
+        assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 1
 
 
 @pytest.mark.parametrize("quota", ["daily_quota", "monthly_quota"])

@@ -139,7 +139,7 @@ async def test_the_same_destination_is_written_once_a_day(database_url: str, tmp
 async def test_what_nobody_reaches_any_more_is_forgotten(database_url: str, tmp_path: Path) -> None:
     async with harbor(database_url, tmp_path) as (pillarbox, _, _):
         now = clock_of(pillarbox).now()
-        assert await known_domain_queries.forget(pillarbox.pool, now - known_domains.KEPT) == 0
+        assert await known_domain_queries.remove_old(pillarbox.pool, now - known_domains.KEPT) == 0
         [forgetting] = known_domains.known_domains_periodic(pillarbox.pool, pillarbox.clock)
         clock_of(pillarbox).advance(known_domains.KEPT + timedelta(days=1))
         assert await forgetting.work() == "1 destinations"

@@ -76,7 +76,7 @@ async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> No
         house = pillarbox.app.house
         [pair] = await house.claims.due()
         [item] = await house.claims.claim([Share(pair, 1)])
-        wire = await Composer(house.ring, house.blobs.stream, house.threads).wire(item.parcel)
+        wire = await Composer(house.ring, house.blobs.stream, house.threads).wire(item.email)
         assert isinstance(wire, LongContent)
         assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
 

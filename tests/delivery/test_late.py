@@ -27,62 +27,62 @@ def item(destination: str) -> Item:
     return made
 
 
-def filled(lanes: SiteScheduler, destination: str, count: int) -> None:
+def filled(scheduler: SiteScheduler, destination: str, count: int) -> None:
     for _ in range(count):
-        lanes.add(item(destination))
+        scheduler.add(item(destination))
 
 
-def started(lanes: SiteScheduler, now: float) -> list[Item]:
+def started(scheduler: SiteScheduler, now: float) -> list[Item]:
     found = []
-    while (taken := lanes.take(now)) is not None:
+    while (taken := scheduler.take(now)) is not None:
         found.append(taken)
     return found
 
 
 def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
-    lanes = SiteScheduler(lambda destination: Site(destination, FEW), 100)
-    filled(lanes, "hangs.example", 50)
-    hanging = started(lanes, 0.0)
+    scheduler = SiteScheduler(lambda destination: Site(destination, FEW), 100)
+    filled(scheduler, "hangs.example", 50)
+    hanging = started(scheduler, 0.0)
     assert len(hanging) == FEW.start
-    assert lanes.wakes_in(0.0) == LATE_AFTER
-    assert started(lanes, LATE_AFTER - 0.1) == []
+    assert scheduler.next_change_in(0.0) == LATE_AFTER
+    assert started(scheduler, LATE_AFTER - 0.1) == []
     for turn in range(1, 10):
-        hanging += started(lanes, turn * LATE_AFTER)
+        hanging += started(scheduler, turn * LATE_AFTER)
     assert len(hanging) == FEW.most + FEW.start
     for taken in hanging[:3]:
-        lanes.finish(taken, Signal.SILENT, 100.0)
-    assert len(started(lanes, 100.0)) == FEW.start
-    assert lanes.late == FEW.most + FEW.start - 3
+        scheduler.finish(taken, Signal.SILENT, 100.0)
+    assert len(started(scheduler, 100.0)) == FEW.start
+    assert scheduler.late == FEW.most + FEW.start - 3
 
 
 def test_many_sites_that_hang_leave_room_for_another() -> None:
-    lanes = SiteScheduler(lambda destination: Site(destination, FEW), 20)
+    scheduler = SiteScheduler(lambda destination: Site(destination, FEW), 20)
     for number in range(10):
-        filled(lanes, f"hangs{number}.example", 2)
-    assert len(started(lanes, 0.0)) == 20
-    filled(lanes, "good.example", 1)
-    assert started(lanes, 1.0) == []
-    [good] = started(lanes, LATE_AFTER)
+        filled(scheduler, f"hangs{number}.example", 2)
+    assert len(started(scheduler, 0.0)) == 20
+    filled(scheduler, "good.example", 1)
+    assert started(scheduler, 1.0) == []
+    [good] = started(scheduler, LATE_AFTER)
     assert good.destination == "good.example"
     for number in range(MOST_LATE):
-        filled(lanes, f"more{number}.example", 1)
+        filled(scheduler, f"more{number}.example", 1)
     for turn in range(2, 40):
-        started(lanes, turn * LATE_AFTER)
-    assert lanes.running <= 20 + MOST_LATE
+        started(scheduler, turn * LATE_AFTER)
+    assert scheduler.running <= 20 + MOST_LATE
 
 
 def test_only_servers_for_whose_place_others_wait_are_hurried() -> None:
-    lanes, hurried = SiteScheduler(lambda destination: Site(destination, FEW), 100), list[str]()
+    scheduler, hurried = SiteScheduler(lambda destination: Site(destination, FEW), 100), list[str]()
     for name in ("alone.example", "full.example"):
         for _ in range(FEW.start):
             made = item(name)
             made.hurry = lambda name=name: hurried.append(name)  # type: ignore[misc]
-            lanes.add(made)
-    started(lanes, 0.0)
-    filled(lanes, "full.example", FEW.most + 1)
+            scheduler.add(made)
+    started(scheduler, 0.0)
+    filled(scheduler, "full.example", FEW.most + 1)
     for turn in range(1, 10):
-        started(lanes, turn * LATE_AFTER)
-    lanes.hurry()
+        started(scheduler, turn * LATE_AFTER)
+    scheduler.hurry()
     assert hurried == ["full.example"] * FEW.start
 
 
@@ -156,7 +156,7 @@ async def carried(here: World, sink: Any, done: Any) -> None:
     """Let time pass until it is done; what hangs goes on hanging."""
     async with asyncio.timeout(30):
         while not done():
-            await here.engine._keep()
+            await here.engine._heartbeat()
             await here.engine.look()
             await asyncio.sleep(0.05)
             clock_of(here).advance(2)

@@ -19,7 +19,7 @@ from kit.sts import DOMAIN, ZONE, document, policy, published, renamed
 from kit.zone import Zone
 from pillarbox.delivery.smtp.mta_sts_policies import (
     FETCH_SECONDS,
-    LOOK_EVERY,
+    LOOKUP_EVERY,
     TROUBLE_EVERY,
     Policies,
     mta_sts_periodic,
@@ -159,7 +159,7 @@ async def test_a_domain_without_record_costs_one_question_an_hour(database_url: 
         for _ in range(100):
             assert await outside.policies.of(DOMAIN) is None
         assert zone.questions == [(f"_mta-sts.{DOMAIN}", "TXT")]
-        outside.clock.advance(LOOK_EVERY)
+        outside.clock.advance(LOOKUP_EVERY)
         zone.hold = asyncio.Event()
         assert await outside.policies.of(DOMAIN) is None
         zone.hold.set()
@@ -279,7 +279,7 @@ async def test_another_id_brings_another_policy(database_url: str) -> None:
     async with looking(database_url, document(ENFORCED), document(TESTED)) as outside:
         assert await outside.policies.of(DOMAIN) == LISTED
         renamed(outside.zone, "two")
-        outside.clock.advance(LOOK_EVERY - 1)
+        outside.clock.advance(LOOKUP_EVERY - 1)
         assert await outside.policies.of(DOMAIN) == LISTED
         outside.clock.advance(1)
         assert await outside.policies.of(DOMAIN) == LISTED
@@ -354,7 +354,7 @@ async def test_a_short_policy_is_not_fetched_for_every_mail(database_url: str) -
 async def test_a_database_that_is_away_stops_no_mail(database_url: str) -> None:
     async with looking(database_url, document(ENFORCED)) as outside:
         assert await outside.policies.of(DOMAIN) == LISTED
-        outside.clock.advance(LOOK_EVERY)
+        outside.clock.advance(LOOKUP_EVERY)
         await outside.pool.close()
         await outside.policies.of(DOMAIN)
         await outside.policies.idle()

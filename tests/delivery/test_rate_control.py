@@ -19,63 +19,63 @@ def item(team: int, destination: str) -> Item:
 
 
 def test_a_site_starts_small_and_grows_with_clean_deliveries() -> None:
-    pace = RateControl(SMALL)
-    assert pace.slots == 2
+    control = RateControl(SMALL)
+    assert control.slots == 2
     for now in range(400):
-        pace.begin(now)
-        pace.end(Signal.CLEAN, now)
-    assert pace.slots == 10
+        control.begin(now)
+        control.end(Signal.CLEAN, now)
+    assert control.slots == 10
 
 
 def test_a_crowded_site_gets_half_the_connections_and_no_more_for_ten_minutes() -> None:
-    pace = RateControl(SMALL, slots=0)
-    pace.slots = 8
-    pace.running = 8
-    pace.end(Signal.CROWDED, 100.0)
-    assert pace.slots == 4
+    control = RateControl(SMALL, slots=0)
+    control.slots = 8
+    control.running = 8
+    control.end(Signal.CROWDED, 100.0)
+    assert control.slots == 4
     for at in range(60):
-        pace.begin(100.0 + at)
-        pace.end(Signal.CLEAN, 100.0 + at)
-    assert pace.slots == 4
+        control.begin(100.0 + at)
+        control.end(Signal.CLEAN, 100.0 + at)
+    assert control.slots == 4
 
 
 def test_ten_failures_in_a_row_close_a_site_for_a_minute_then_one_mail_probes_it() -> None:
-    pace = RateControl(SMALL)
+    control = RateControl(SMALL)
     closed = []
     for _ in range(BREAK_AFTER):
-        pace.begin(0.0)
-        closed.append(pace.end(Signal.UNREACHABLE, 0.0))
+        control.begin(0.0)
+        closed.append(control.end(Signal.UNREACHABLE, 0.0))
     assert closed == [False] * (BREAK_AFTER - 1) + [True]
-    assert pace.opens_at() == BREAK_SECONDS
-    assert pace.slots == 1
-    pace.begin(60.0)
-    assert pace.end(Signal.UNREACHABLE, 61.0)
-    assert pace.opens_at() == 61.0 + BREAK_SECONDS
+    assert control.opens_at() == BREAK_SECONDS
+    assert control.slots == 1
+    control.begin(60.0)
+    assert control.end(Signal.UNREACHABLE, 61.0)
+    assert control.opens_at() == 61.0 + BREAK_SECONDS
 
 
 def test_one_success_between_failures_keeps_the_site_open() -> None:
-    pace = RateControl(SMALL)
+    control = RateControl(SMALL)
     for _ in range(5):
         for signal in [Signal.UNREACHABLE] * (BREAK_AFTER - 1) + [Signal.CLEAN]:
-            pace.begin(0.0)
-            assert not pace.end(signal, 0.0)
+            control.begin(0.0)
+            assert not control.end(signal, 0.0)
 
 
 def test_a_provider_that_takes_two_a_second_gets_nearly_that_and_refuses_little() -> None:
     """After the first moments at least 80 % of the allowed rate, at most 5 % refused."""
-    pace = RateControl(SMALL)
+    control = RateControl(SMALL)
     now, allowed_at = 0.0, [0.0, 0.0]
     taken = refused = 0
     while now < 240:
-        now = max(now, pace.opens_at()) + 0.01
-        pace.begin(now)
+        now = max(now, control.opens_at()) + 0.01
+        control.begin(now)
         oldest = min(allowed_at)
         if now - oldest >= 1.0:
             allowed_at[allowed_at.index(oldest)] = now
             signal = Signal.CLEAN
         else:
             signal = Signal.SLOW
-        pace.end(signal, now)
+        control.end(signal, now)
         if now > 120:
             taken += signal is Signal.CLEAN
             refused += signal is Signal.SLOW
@@ -84,34 +84,34 @@ def test_a_provider_that_takes_two_a_second_gets_nearly_that_and_refuses_little(
 
 
 def test_sites_and_teams_take_turns() -> None:
-    lanes = SiteScheduler(lambda destination: Site(destination, Limits(1, 1)), 100)
+    scheduler = SiteScheduler(lambda destination: Site(destination, Limits(1, 1)), 100)
     for team, destination in [(1, "big"), (1, "big"), (1, "big"), (2, "big"), (1, "small")]:
-        lanes.add(item(team, destination))
-    first, second = lanes.take(0.0), lanes.take(0.0)
+        scheduler.add(item(team, destination))
+    first, second = scheduler.take(0.0), scheduler.take(0.0)
     assert first is not None
     assert second is not None
     assert {first.destination, second.destination} == {"big", "small"}
-    assert lanes.take(0.0) is None
+    assert scheduler.take(0.0) is None
     big = first if first.destination == "big" else second
-    lanes.finish(big, Signal.CLEAN, 0.0)
-    third = lanes.take(0.0)
+    scheduler.finish(big, Signal.CLEAN, 0.0)
+    third = scheduler.take(0.0)
     assert third is not None
     assert third.team_id == UUID(int=2)
 
 
 def test_a_paced_site_sleeps_until_it_opens_and_nobody_else_waits_for_it() -> None:
-    lanes = SiteScheduler(lambda destination: Site(destination, Limits(1, 1)), 100)
-    lanes.add(item(1, "slow"))
-    lanes.add(item(1, "slow"))
-    slow = lanes.take(0.0)
+    scheduler = SiteScheduler(lambda destination: Site(destination, Limits(1, 1)), 100)
+    scheduler.add(item(1, "slow"))
+    scheduler.add(item(1, "slow"))
+    slow = scheduler.take(0.0)
     assert slow is not None
-    lanes.finish(slow, Signal.SLOW, 0.0)
-    assert lanes.take(0.5) is None
-    assert lanes.wakes_in(0.5) == 0.5
-    lanes.add(item(1, "fast"))
-    fast = lanes.take(0.5)
+    scheduler.finish(slow, Signal.SLOW, 0.0)
+    assert scheduler.take(0.5) is None
+    assert scheduler.next_change_in(0.5) == 0.5
+    scheduler.add(item(1, "fast"))
+    fast = scheduler.take(0.5)
     assert fast is not None
     assert fast.destination == "fast"
-    again = lanes.take(1.0)
+    again = scheduler.take(1.0)
     assert again is not None
     assert again.destination == "slow"

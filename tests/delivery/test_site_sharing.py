@@ -34,41 +34,41 @@ class Process:
 
     def __init__(self, pillarbox: World, owner: UUID) -> None:
         self.clock: ManualClock = clock_of(pillarbox)
-        self.lanes = SiteScheduler(lambda _: Site(SITE, LIMITS), 200)
-        self.neighbours = SiteSharing(pillarbox.pool, self.clock, owner)
+        self.scheduler = SiteScheduler(lambda _: Site(SITE, LIMITS), 200)
+        self.site_sharing = SiteSharing(pillarbox.pool, self.clock, owner)
 
-    def carry(self, signal: Signal) -> None:
+    def end_mail(self, signal: Signal) -> None:
         """One mail to the site ends with this signal."""
         self.hold(1)
-        item = self.lanes.take(self.clock.boottime())
+        item = self.scheduler.take(self.clock.boottime())
         assert item is not None
-        self.lanes.finish(item, signal, self.clock.boottime())
+        self.scheduler.finish(item, signal, self.clock.boottime())
 
     def hold(self, count: int) -> None:
         for _ in range(count):
             made = Item.__new__(Item)
             made.team_id, made.destination, made.running, made.site = UUID(int=1), "quay.example", False, ""
-            self.lanes.add(made)
+            self.scheduler.add(made)
 
     def starts(self) -> int:
         """How many of the mails that wait may start now."""
         started = 0
-        while self.lanes.take(self.clock.boottime()) is not None:
+        while self.scheduler.take(self.clock.boottime()) is not None:
             started += 1
         return started
 
     async def exchange(self) -> None:
-        await self.neighbours.exchange(self.lanes)
+        await self.site_sharing.exchange(self.scheduler)
 
 
 @pytest.mark.parametrize(("sharers", "start", "most"), [(1, 4, 10), (2, 2, 5), (3, 1, 3), (50, 1, 1)])
 def test_slots_are_divided_and_nobody_goes_without(sharers: int, start: int, most: int) -> None:
-    pace = RateControl(LIMITS, sharers)
-    assert (pace.slots, pace.most) == (start, most)
+    control = RateControl(LIMITS, sharers)
+    assert (control.slots, control.most) == (start, most)
     for now in range(500):
-        pace.begin(now)
-        pace.end(Signal.CLEAN, now)
-    assert pace.slots == most
+        control.begin(now)
+        control.end(Signal.CLEAN, now)
+    assert control.slots == most
 
 
 def test_what_stays_on_the_machine_is_not_divided() -> None:
@@ -76,11 +76,11 @@ def test_what_stays_on_the_machine_is_not_divided() -> None:
 
 
 def test_a_newcomer_takes_slots_and_what_it_leaves_is_grown_into() -> None:
-    pace = RateControl(Limits(10, 10))
-    pace.share(2)
-    assert pace.slots == 5
-    pace.share(1)
-    assert (pace.slots, pace.most) == (5, 10)
+    control = RateControl(Limits(10, 10))
+    control.share(2)
+    assert control.slots == 5
+    control.share(1)
+    assert (control.slots, control.most) == (5, 10)
 
 
 async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
                 roles,
                 clock.now() - age,
             )
-        await here.neighbours.divide(here.lanes)
+        await here.site_sharing.divide(here.scheduler)
         here.hold(10)
         assert here.starts() == LIMITS.start // 2
 
@@ -109,9 +109,9 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 ) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.carry(Signal.CLEAN)
+        there.end_mail(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
-            here.carry(Signal.UNREACHABLE)
+            here.end_mail(Signal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         for process in (here, there):
@@ -126,13 +126,13 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 async def test_a_failed_probe_is_told_before_the_others_try(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.carry(Signal.CLEAN)
+        there.end_mail(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
-            here.carry(Signal.UNREACHABLE)
+            here.end_mail(Signal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         here.clock.advance(BREAK_SECONDS + 0.5)
-        here.carry(Signal.UNREACHABLE)
+        here.end_mail(Signal.UNREACHABLE)
         await here.exchange()
         await there.exchange()
         here.clock.advance(PROBE_LEAD)
@@ -144,8 +144,8 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
     """Once for each complaint, however often it is read."""
     async with still(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.carry(Signal.CLEAN)
-        here.carry(Signal.CROWDED)
+        there.end_mail(Signal.CLEAN)
+        here.end_mail(Signal.CROWDED)
         await here.exchange()
         for _ in range(3):
             await there.exchange()
@@ -157,8 +157,8 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
 async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
-        there.carry(Signal.CLEAN)
-        here.carry(Signal.SLOW)
+        there.end_mail(Signal.CLEAN)
+        here.end_mail(Signal.SLOW)
         await here.exchange()
         await there.exchange()
         there.hold(3)
@@ -170,7 +170,7 @@ async def test_a_process_that_starts_hears_what_was_said_before(database_url: st
     async with still(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         for _ in range(BREAK_AFTER):
-            here.carry(Signal.UNREACHABLE)
+            here.end_mail(Signal.UNREACHABLE)
         await here.exchange()
         here.clock.advance(30)
         late = Process(pillarbox, THERE)
@@ -184,7 +184,7 @@ async def test_a_process_that_starts_hears_what_was_said_before(database_url: st
 async def test_a_process_does_not_hear_itself(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
-        here.carry(Signal.CROWDED)
+        here.end_mail(Signal.CROWDED)
         here.clock.advance(6)
         await here.exchange()
         here.clock.advance(6)
@@ -195,11 +195,11 @@ async def test_a_process_does_not_hear_itself(database_url: str, tmp_path: Path)
 async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
-        here.carry(Signal.CROWDED)
+        here.end_mail(Signal.CROWDED)
         await here.exchange()
         await pillarbox.pool.execute("UPDATE sites SET site = 'mx gone.example', changed_at = '2020-01-01Z'")
         here.clock.advance(6)
-        here.carry(Signal.CROWDED)
+        here.end_mail(Signal.CROWDED)
         await here.exchange()
         assert [row["site"] for row in await pillarbox.pool.fetch("SELECT site FROM sites")] == [SITE]
 
@@ -208,13 +208,13 @@ async def test_two_processes_may_tell_of_many_sites_at_once(database_url: str, t
     async with still(database_url, tmp_path) as pillarbox:
         processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
         for process in processes:
-            process.lanes = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)
+            process.scheduler = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)
             for number in range(50):
                 made = Item.__new__(Item)
                 made.team_id, made.destination = UUID(int=1), f"quay{number}.example"
                 made.running, made.site = False, ""
-                process.lanes.add(made)
-            while (item := process.lanes.take(0.0)) is not None:
-                process.lanes.finish(item, Signal.CROWDED, 0.0)
+                process.scheduler.add(made)
+            while (item := process.scheduler.take(0.0)) is not None:
+                process.scheduler.finish(item, Signal.CROWDED, 0.0)
         await asyncio.gather(*(process.exchange() for process in processes))
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM sites") == 50

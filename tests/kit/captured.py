@@ -62,18 +62,18 @@ def settled(
         "headers": headers,
     }
     raw = compose(Message(**made, attachments=attachments, seed=email.bytes))
-    parcel = LoadedEmail(
+    email = LoadedEmail(
         team_id=team,
         team_number=1,
         email_id=email,
         **made,
-        enclosures=(),
+        attachments=(),
         return_path="send.harbor.example",
         tls_required=False,
         signing=None,
     )
     targets = [Target(place, address, address.lower()) for place, address in enumerate(to)]
-    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, parcel)
+    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, email)
     report = Report(NOW, NOW, True, host="capture", captured=raw, mail_from="token@send.harbor.example")
     return Settlement(item, [], None, report=report)
 

@@ -19,7 +19,7 @@ from kit.mailroom import still
 from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
-from pillarbox.metrics.memory import ENTRY, ID, Kept, Memory
+from pillarbox.metrics.memory import ENTRY, ID, CachedPiece, PieceCache
 from pillarbox.metrics.wire import Piece
 from pillarbox.timeline import rebuilding, rollups
 
@@ -199,17 +199,17 @@ async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
-    memory = Memory(most=3 * (ENTRY + ID + 10))
-    kept = [Kept((None,), Piece(1, bytes(10), (n,))) for n in range(5)]
+    memory = PieceCache(most=3 * (ENTRY + ID + 10))
+    kept = [CachedPiece((None,), Piece(1, bytes(10), (n,))) for n in range(5)]
     for n in (0, 1, 2, 1):
-        memory.keep((n,), kept[n])
+        memory.put((n,), kept[n])
     assert memory.find((0,)) == kept[0]
-    memory.keep((3,), kept[3])
+    memory.put((3,), kept[3])
     assert [n for n in range(5) if memory.find((n,)) is not None] == [0, 1, 3]
     for large in (
-        Kept((None,), Piece(1, bytes(4 * ENTRY), (4,))),
-        Kept((None,), kept[4].piece, ids=4 * ENTRY // ID),
-        Kept((None,) * (4 * ENTRY // ID), kept[4].piece),
+        CachedPiece((None,), Piece(1, bytes(4 * ENTRY), (4,))),
+        CachedPiece((None,), kept[4].piece, ids=4 * ENTRY // ID),
+        CachedPiece((None,) * (4 * ENTRY // ID), kept[4].piece),
     ):
-        memory.keep((4,), large)
+        memory.put((4,), large)
         assert [n for n in range(5) if memory.find((n,)) is not None] == []

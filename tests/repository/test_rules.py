@@ -37,14 +37,14 @@ STATEMENT = re.compile(
 )
 
 CROSS_TEAM: dict[str, str] = {
-    "delivery.TELL_OF_SITES": "how fast other people's servers may be served is no team's",
-    "delivery.HEAR_OF_SITES": "as above",
-    "delivery.LIVING_CARRIERS": "processes belong to the installation",
+    "delivery.PUBLISH_COMPLAINTS": "how fast other people's servers may be served is no team's",
+    "delivery.READ_COMPLAINTS": "as above",
+    "delivery.LIVE_PROCESSES": "processes belong to the installation",
     "delivery.LEAVE": "as above",
-    "delivery.FORGET_DESTINATIONS": "removes what no team's mail has reached for long",
+    "delivery.REMOVE_OLD": "removes what no team's mail has reached for long",
     "delivery.FREE_OWNED": "gives back the items of a dead process, whoever's they are",
     "delivery.POLICY": "what a recipient's domain asks of every sender is no team's",
-    "delivery.KEEP_POLICY": "as above",
+    "delivery.STORE_POLICY": "as above",
     "delivery.EXPIRED_POLICIES": "as above",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",

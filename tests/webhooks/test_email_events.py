@@ -289,15 +289,15 @@ async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_
         await pillarbox.turn()
         house = pillarbox.app.house
         claims = Claims(pillarbox.pool, house.clock, house.ids.new(), house.ring, Bodies({"email": told}))
-        place = (team.id, UUID(made.id))
+        webhook = (team.id, UUID(made.id))
         clock_of(pillarbox).advance(1)
-        claimed = [one for _ in range(2) for one in (await claims.claim(place, 10)).deliveries]
+        claimed = [one for _ in range(2) for one in (await claims.claim(webhook, 10)).deliveries]
         assert [one.body.endswith(b'"data":{"good":1}}') for one in claimed] == [True]
         clock_of(pillarbox).advance(timedelta(hours=23))
-        assert not (await claims.claim(place, 10)).deliveries
+        assert not (await claims.claim(webhook, 10)).deliveries
         assert [event["status"] for event in await made.events()] == ["pending", "pending"]
         clock_of(pillarbox).advance(timedelta(hours=1))
-        assert not (await claims.claim(place, 10)).deliveries
+        assert not (await claims.claim(webhook, 10)).deliveries
         assert [event["status"] for event in await made.events()] == ["failed", "pending"]
         [failed, _] = await made.events()
         assert (await made.replay(failed["id"])).status_code == 200

@@ -18,7 +18,7 @@ from kit.world import World
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks import health
-from pillarbox.webhooks.failure_clock import HEALTHY, PATIENCE, Health, Result, judged
+from pillarbox.webhooks.failure_clock import DISABLE_AFTER, HEALTHY, Health, Result, judged
 
 TEAM, HOOK = UUID(int=1), UUID(int=2)
 FIRST, SECOND = UUID(int=11), UUID(int=12)
@@ -36,7 +36,7 @@ def answered(after: float, event: UUID = FIRST, **more: bool) -> Result:
 def test_the_first_failure_starts_the_clock_and_a_success_stops_it() -> None:
     verdict = judged(HEALTHY, [failed(1)])
     assert verdict.health == Health(START + timedelta(hours=1), FIRST)
-    assert (verdict.tell, verdict.disable) == (False, False)
+    assert (verdict.notify, verdict.disable) == (False, False)
     assert judged(verdict.health, [failed(2)]).health == verdict.health
     assert judged(verdict.health, [failed(2, SECOND)]).health == replace(verdict.health, failing_several=True)
     assert judged(verdict.health, [answered(2)]).health == HEALTHY
@@ -52,9 +52,9 @@ def test_a_failed_replay_counts_for_nothing() -> None:
 
 def test_five_days_of_failures_of_two_events_are_the_end() -> None:
     clock = judged(HEALTHY, [failed(0), failed(1, SECOND)]).health
-    assert not judged(clock, [failed(PATIENCE - timedelta(microseconds=1))]).disable
-    assert judged(clock, [failed(PATIENCE)]).disable
-    assert judged(HEALTHY, [failed(0), failed(PATIENCE, SECOND)]).disable
+    assert not judged(clock, [failed(DISABLE_AFTER - timedelta(microseconds=1))]).disable
+    assert judged(clock, [failed(DISABLE_AFTER)]).disable
+    assert judged(HEALTHY, [failed(0), failed(DISABLE_AFTER, SECOND)]).disable
 
 
 def test_failures_of_one_event_are_never_the_end() -> None:
@@ -72,12 +72,12 @@ def test_one_success_starts_the_five_days_anew() -> None:
 
 def test_the_team_is_told_once_that_it_begins() -> None:
     first = judged(HEALTHY, [failed(0), failed(27, exhausted=True)])
-    assert first.tell
+    assert first.notify
     assert first.last_failure == failed(27, exhausted=True)
     second = judged(first.health, [failed(28, SECOND, exhausted=True)])
-    assert not second.tell
+    assert not second.notify
     again = judged(second.health, [answered(29), failed(30), failed(57, exhausted=True)])
-    assert again.tell
+    assert again.notify
 
 
 # What is written ----------------------------------------------------------------------------------

@@ -64,31 +64,31 @@ async def test_one_team_with_much_does_not_keep_out_another(database_url: str, t
 
 def test_new_endpoints_that_hang_leave_slots_to_another_team() -> None:
     """Nobody knows yet that they hang: each team leaves as much of their half free as it takes."""
-    lanes, teams = EndpointScheduler(60), [UUID(int=number) for number in range(1, 5)]
+    scheduler, teams = EndpointScheduler(60), [UUID(int=number) for number in range(1, 5)]
     for team in teams[:2]:
-        fill(lanes, team, 100)
-        begun(lanes)
-        assert lanes.running < 30
-    fill(lanes, teams[2], 1)
-    assert [lane.place[0] for lane in begun(lanes)] == [teams[2]]
-    known = fill(lanes, teams[3], 1)[0]
-    [lane] = begun(lanes)
-    assert lane is known
-    lanes.finish(lane, Answer(200, ""), 0.0)
+        fill(scheduler, team, 100)
+        begun(scheduler)
+        assert scheduler.running < 30
+    fill(scheduler, teams[2], 1)
+    assert [queue.webhook[0] for queue in begun(scheduler)] == [teams[2]]
+    known = fill(scheduler, teams[3], 1)[0]
+    [queue] = begun(scheduler)
+    assert queue is known
+    scheduler.finish(queue, Answer(200, ""), 0.0)
     for _ in range(8):
-        lanes.add(lane.place, lane.endpoint, [delivery()], 0.0)
-    assert begun(lanes), "who answers has slots of its own"
+        scheduler.add(queue.webhook, queue.endpoint, [delivery()], 0.0)
+    assert begun(scheduler), "who answers has slots of its own"
 
 
-def fill(lanes: EndpointScheduler, team: UUID, endpoints: int) -> list[EndpointSlots]:
+def fill(scheduler: EndpointScheduler, team: UUID, endpoints: int) -> list[EndpointSlots]:
     endpoint = Endpoint.__new__(Endpoint)
-    places = [(team, uuid4()) for _ in range(endpoints)]
-    return [lanes.add(place, endpoint, [delivery(), delivery()], 0.0) for place in places]
+    webhooks = [(team, uuid4()) for _ in range(endpoints)]
+    return [scheduler.add(webhook, endpoint, [delivery(), delivery()], 0.0) for webhook in webhooks]
 
 
-def begun(lanes: EndpointScheduler) -> list[EndpointSlots]:
+def begun(scheduler: EndpointScheduler) -> list[EndpointSlots]:
     found: list[EndpointSlots] = []
-    while (taken := lanes.take()) is not None:
+    while (taken := scheduler.take()) is not None:
         if taken[0] not in found:
             found.append(taken[0])
     return found

@@ -22,7 +22,7 @@ from pillarbox.emails.jobs import Orphans
 from pillarbox.emails.retention import BATCH, Retention
 from pillarbox.kernel.storage.blobs import BlobMissing
 from pillarbox.kernel.work import collectors, periodic
-from pillarbox.kernel.work.jobs import MOST_DEATHS, Jobs
+from pillarbox.kernel.work.jobs import MOST_CRASHES, Jobs
 from pillarbox.kernel.work.periodic import Periodic
 
 LARGE = {"filename": "chart.bin", "content": base64.b64encode(bytes(300_000)).decode()}
@@ -261,12 +261,12 @@ async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_
         pool, clock = pillarbox.pool, clock_of(pillarbox)
         deadly = [Periodic("test.deadly", timedelta(hours=1), work)]
         await periodic.ensure(pool, deadly, pillarbox.app.house.ids, clock)
-        for number in range(MOST_DEATHS + 2):
+        for number in range(MOST_CRASHES + 2):
             process = Jobs(pool, clock, UUID(int=100 + number), periodic.handlers(deadly, clock))
             assert await process.look() == 1
             await begun.wait()
             await process.stop(0)
-        for number in range(MOST_DEATHS):
+        for number in range(MOST_CRASHES):
             process = Jobs(pool, clock, UUID(int=200 + number), periodic.handlers(deadly, clock))
             started = await process.look()
             clock.advance(timedelta(minutes=3))

@@ -58,7 +58,7 @@ async def test_figures_go_by_the_days_of_their_team(
         await rollups.fold(pillarbox.pool, clock.now())
         for passed, gone in ((20, set()), (15, {3}), (10, {3, None} if installation else {3}), (20, None)):
             clock.advance(timedelta(days=passed))
-            await rollups.forget_old(pillarbox.pool, clock.now(), installation)
+            await rollups.remove_old(pillarbox.pool, clock.now(), installation)
             left = {days for days, team in teams.items() if not await rows(team, "rollups")}
             assert left == ({3, 60} | ({None} if installation else set()) if gone is None else gone)
 

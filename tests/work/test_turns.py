@@ -16,14 +16,14 @@ from kit.clock import ManualClock
 from kit.http_outside import answer, serving
 from kit.world import mail, world
 from pillarbox.emails import accept
-from pillarbox.emails.fetching import LANE as LANE_OF_FILES
+from pillarbox.emails.fetching import JOB_LIMIT as FETCHING
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.work.fair_turns import Candidate, Held, Turns, chosen, overdue
 from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Jobs
 
 SLOTS = 16
 TURNS = Turns(slot_timeout=10.0, gap=timedelta(seconds=30), tries=2)
-LANE = JobLimit(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
+JOB_LIMIT = JobLimit(("slow",), running=4, batch=4, pause=0.01, turns=TURNS)
 TEAMS = [UUID(int=number) for number in range(1, 9)]
 
 
@@ -80,7 +80,7 @@ async def test_a_team_whose_jobs_hang_keeps_no_other_waiting(database_url: str) 
     try:
         for team, count in ((0, 100), (1, 1), (2, 1)):
             await add(pool, clock, TEAMS[team], count)
-        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(LANE,))
+        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(JOB_LIMIT,))
         assert await jobs.look() == 3
         await asyncio.sleep(0)
         assert sorted(begun) == TEAMS[:3]
@@ -106,7 +106,7 @@ async def test_what_is_cut_off_makes_room_and_is_tried_again(database_url: str) 
 
     pool = await open_pool(database_url, most=3)
     try:
-        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(LANE,))
+        jobs = Jobs(pool, clock, UUID(int=5), {"slow": run}, limits=(JOB_LIMIT,))
         for team, count in ((0, 2), (1, 1), (2, 1), (3, 1)):
             await add(pool, clock, TEAMS[team], count)
             await jobs.look()
@@ -147,7 +147,7 @@ async def test_mail_with_slow_files_delays_no_other_team(database_url: str, tmp_
             from_="a@quay.example", attachments=[{"path": f"http://127.0.0.1:{quick.port}/f"}]
         )
         assert (await other.settled(email))["last_event"] == "delivered"
-        assert 0 < slow.connections <= LANE_OF_FILES.running // 2
+        assert 0 < slow.connections <= FETCHING.running // 2
         end.set()
 
 

@@ -205,7 +205,7 @@ def _by_email(settlements: Sequence[Settlement]) -> list[_Mail]:
         key = (item.team_id, item.email_id)
         mail = mails.get(key)
         if mail is None:
-            sender, subject = shown(item.parcel.sender), item.parcel.subject
+            sender, subject = shown(item.email.sender), item.email.subject
             mail = mails[key] = _Mail(*key, report.mail_from, sender, subject, report.captured, {})
         mail.recipients.update(dict.fromkeys(target.mailbox for target in item.targets))
     return list(mails.values())

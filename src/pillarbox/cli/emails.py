@@ -29,7 +29,7 @@ from pillarbox.cli.words import attempts, reason_in_words, why
 from pillarbox.delivery.queue import overview as queue
 from pillarbox.delivery.queue.overview import WaitingItem
 from pillarbox.emails import overview
-from pillarbox.emails.overview import NewestEmail, ShownEmail, ShownRecipient
+from pillarbox.emails.overview import EmailOverview, NewestEmail, RecipientOverview
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline import history
@@ -87,7 +87,7 @@ async def show_one(reach: Connected, wanted: str, *, json: bool) -> int:
     return 0
 
 
-def show_head(email: ShownEmail, team: str) -> None:
+def show_head(email: EmailOverview, team: str) -> None:
     facts: list[tuple[str, object]] = [
         ("Email", email.id),
         ("Team", team),
@@ -107,7 +107,7 @@ def show_head(email: ShownEmail, team: str) -> None:
             say(f"{name + ':':<13} {value}")
 
 
-def show_recipients(recipients: Sequence[ShownRecipient]) -> None:
+def show_recipients(recipients: Sequence[RecipientOverview]) -> None:
     say()
     show_table(
         ("Recipient", "As", "State"),
@@ -137,7 +137,7 @@ def line_row(line: Line) -> Sequence[object]:
     )
 
 
-def show_work(work: Sequence[WaitingItem], recipients: Sequence[ShownRecipient]) -> None:
+def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOverview]) -> None:
     """What is still to be done, and why it is not done yet."""
     now = SystemClock().now()
     waiting = [found for found in recipients if found.state in OPEN]
@@ -185,8 +185,8 @@ async def show_newest(reach: Connected, team: str | None, limit: int, *, json: b
 
 
 def email_shape(
-    email: ShownEmail,
-    recipients: Sequence[ShownRecipient],
+    email: EmailOverview,
+    recipients: Sequence[RecipientOverview],
     work: Sequence[WaitingItem],
     lines: Sequence[Line],
 ) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def email_shape(
     }
 
 
-def recipient_shape(found: ShownRecipient) -> dict[str, Any]:
+def recipient_shape(found: RecipientOverview) -> dict[str, Any]:
     return {
         "address": found.mailbox,
         "role": found.role,
@@ -247,7 +247,7 @@ def newest_shape(email: NewestEmail) -> dict[str, Any]:
     }
 
 
-def state_of(found: ShownRecipient) -> str:
+def state_of(found: RecipientOverview) -> str:
     return f"{found.state} ({found.bounce_type})" if found.bounce_type else found.state
 
 

@@ -31,7 +31,7 @@ from pillarbox.cli.choosing import TeamOption, domain_name, one_team
 from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.words import in_conditions, reason_in_words, why
 from pillarbox.delivery.queue import overview
-from pillarbox.delivery.queue.overview import Heap, Part, Totals, WaitingItem
+from pillarbox.delivery.queue.overview import Part, QueueGroup, Totals, WaitingItem
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.teams import bootstrap
@@ -44,7 +44,7 @@ group.command("pause")(queue_control.pause)
 group.command("resume")(queue_control.resume)
 group.command("drop")(queue_control.drop)
 
-MOST_HEAPS = 50
+MOST_GROUPS = 50
 ROWS_AT_A_TIME = 200
 NOT_RETRIED = ("working", "scheduled", "fetching", "paused")
 """Conditions that a retry does not end."""
@@ -129,7 +129,7 @@ async def show_to_people(reach: Connected, part: Part, everything: bool) -> int:
 
 
 async def show_heaps(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
-    found = await overview.heaps(reach.pool, part, now, MOST_HEAPS + 1)
+    found = await overview.queue_groups(reach.pool, part, now, MOST_GROUPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
         [
@@ -142,11 +142,11 @@ async def show_heaps(reach: Connected, part: Part, names: dict[UUID, str], now: 
                 now - heap.oldest,
                 heap_words(heap),
             )
-            for heap in found[:MOST_HEAPS]
+            for heap in found[:MOST_GROUPS]
         ],
     )
-    if len(found) > MOST_HEAPS:
-        say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_HEAPS} shown).")
+    if len(found) > MOST_GROUPS:
+        say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_GROUPS} shown).")
 
 
 async def show_items(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
@@ -183,14 +183,14 @@ async def show_as_json(reach: Connected, part: Part, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
     found = await overview.totals(reach.pool, part, now)
-    heaps = await overview.heaps(reach.pool, part, now, MOST_HEAPS + 1)
+    queue_groups = await overview.queue_groups(reach.pool, part, now, MOST_GROUPS + 1)
     document: dict[str, object] = {
         "object": "queue",
         "totals": found._asdict(),
         "delivery_processes": await overview.alive(reach.pool, now),
         "paused": await queue_control.pause_shapes(reach, part),
-        "destinations": [heap._asdict() for heap in heaps[:MOST_HEAPS]],
-        "has_more_destinations": len(heaps) > MOST_HEAPS,
+        "destinations": [heap._asdict() for heap in queue_groups[:MOST_GROUPS]],
+        "has_more_destinations": len(queue_groups) > MOST_GROUPS,
     }
     if not everything:
         show_json(document)
@@ -248,7 +248,7 @@ def summary(found: Totals, now: datetime) -> str:
     return f"{items} for {places}: {in_conditions(found)}{age}."
 
 
-def heap_words(heap: Heap) -> str:
+def heap_words(heap: QueueGroup) -> str:
     """Why the items of a destination wait; the most frequent reason where there are several."""
     reason = reason_in_words(heap.reason)
     return f"{in_conditions(heap)}. {reason}" if reason else f"{in_conditions(heap)}."

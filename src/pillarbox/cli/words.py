@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from pillarbox.cli.answers import counted, instant
-from pillarbox.delivery.queue.overview import Heap, Totals, WaitingItem
+from pillarbox.delivery.queue.overview import QueueGroup, Totals, WaitingItem
 from pillarbox.delivery.reports import PLAIN
 
 REASONS = {
@@ -60,7 +60,7 @@ def why(item: WaitingItem, now: datetime) -> str:
     return reason_in_words(item.reason) or f"Waits until {instant(item.due_at)}."
 
 
-def in_conditions(found: Totals | Heap, names: Iterable[str] = tuple(CONDITIONS)) -> str:
+def in_conditions(found: Totals | QueueGroup, names: Iterable[str] = tuple(CONDITIONS)) -> str:
     """`2 due, 1 scheduled`: what there is, in words."""
     counts = ((getattr(found, name), CONDITIONS[name]) for name in names)
     return ", ".join(f"{number:,} {words}" for number, words in counts if number)

@@ -32,13 +32,13 @@ KEYS_KEPT = 1024
 LARGE = 512 * 1024
 """Attachments of more bytes than this together, or in the blob store, are read as the message is sent."""
 
-FLIGHT = 16
+BATCH = 16
 """Parcels that a thread is handed at once."""
 
-FLIGHT_BYTES = 512 * 1024
+BATCH_BYTES = 512 * 1024
 """Beyond it a flight takes no further parcel; whoever is larger goes alone."""
 
-FLIGHTS = 2
+MOST_BATCHES = 2
 """Flights at once; the second starts only when it is full."""
 
 
@@ -48,10 +48,10 @@ class OpensSealed(Protocol):
     def open(self, sealed: bytes, context: bytes) -> bytes: ...
 
 
-class _Order(NamedTuple):
+class _Request(NamedTuple):
     """All that a thread needs to make one message."""
 
-    parcel: LoadedEmail
+    email: LoadedEmail
     attachments: Sequence[Attachment]
     key: RSAPrivateKey | None
     done: asyncio.Future[Wire]
@@ -65,33 +65,33 @@ class Composer:
         self._read = read
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
-        self._waiting: deque[_Order] = deque()
-        self._flights = 0
+        self._queued: deque[_Request] = deque()
+        self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
-    async def wire(self, parcel: LoadedEmail) -> Wire:
+    async def wire(self, email: LoadedEmail) -> Wire:
         """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
-        done = parcel.wire
+        done = email.wire
         if done is None:
-            done = parcel.wire = asyncio.get_running_loop().create_future()
-            if _is_large(parcel.enclosures):
-                task = asyncio.create_task(self._prepare(parcel, done))
+            done = email.wire = asyncio.get_running_loop().create_future()
+            if _is_large(email.attachments):
+                task = asyncio.create_task(self._prepare(email, done))
                 self._preparing.add(task)
                 task.add_done_callback(self._preparing.discard)
             else:
-                self._order(parcel, done)
+                self._enqueue(email, done)
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             raise
         except BaseException:
-            parcel.wire = None
+            email.wire = None
             raise
 
-    async def _prepare(self, parcel: LoadedEmail, done: asyncio.Future[Wire]) -> None:
+    async def _prepare(self, email: LoadedEmail, done: asyncio.Future[Wire]) -> None:
         """Make a message with large attachments, mail by mail."""
         try:
-            made = await self._long(parcel)
+            made = await self._long(email)
         except BaseException as trouble:
             _fail(done, trouble)
             if not isinstance(trouble, Exception):
@@ -100,84 +100,85 @@ class Composer:
             if not done.done():
                 done.set_result(made)
 
-    async def _long(self, parcel: LoadedEmail) -> LongContent:
-        key = self._key(parcel.signing) if parcel.signing else None
+    async def _long(self, email: LoadedEmail) -> LongContent:
+        key = self._key(email.signing) if email.signing else None
         loop = asyncio.get_running_loop()
         attachments = [
-            _attachment(enclosure, await written(self._file(enclosure), enclosure.content_type))
-            for enclosure in parcel.enclosures
+            _attachment(ref, await written(self._file(ref), ref.content_type)) for ref in email.attachments
         ]
-        pieces = await loop.run_in_executor(self._threads, _pieces, parcel, attachments)
+        pieces = await loop.run_in_executor(self._threads, _pieces, email, attachments)
         first = pieces[0]
-        if key is None or parcel.signing is None or isinstance(first, Written):
+        if key is None or email.signing is None or isinstance(first, Written):
             return LongContent(pieces)
         head, _, body = first.partition(b"\r\n\r\n")
         found = dkim.BodyHash()
         async for block in LongContent([body, *pieces[1:]]).blocks():
             found.add(block)
-        signing, digest = parcel.signing, found.digest()
-        sign = partial(dkim.sign_head, domain=signing.domain, selector=signing.selector, at=parcel.date)
+        signing, digest = email.signing, found.digest()
+        sign = partial(dkim.sign_head, domain=signing.domain, selector=signing.selector, at=email.date)
         signature = await loop.run_in_executor(self._threads, partial(sign, head, digest, key=key))
         return LongContent([signature + first, *pieces[1:]])
 
-    def _file(self, enclosure: AttachmentRef) -> File:
-        if enclosure.data is not None:
-            return of_bytes(enclosure.data)
-        if enclosure.blob is None:
+    def _file(self, ref: AttachmentRef) -> File:
+        if ref.data is not None:
+            return of_bytes(ref.data)
+        if ref.blob is None:
             raise ValueError("an attachment without bytes cannot be sent")
-        return File(enclosure.size, partial(self._read, enclosure.blob))
+        return File(ref.size, partial(self._read, ref.blob))
 
-    def _order(self, parcel: LoadedEmail, done: asyncio.Future[Wire]) -> None:
+    def _enqueue(self, email: LoadedEmail, done: asyncio.Future[Wire]) -> None:
         try:
-            key = self._key(parcel.signing) if parcel.signing else None
-            attachments = [_attachment(e, _data(e)) for e in parcel.enclosures] if parcel.enclosures else ()
+            key = self._key(email.signing) if email.signing else None
+            attachments = [_attachment(e, _data(e)) for e in email.attachments] if email.attachments else ()
         except Exception as trouble:
             _fail(done, trouble)
             return
-        self._waiting.append(_Order(parcel, attachments, key, done))
-        if self._flights == 0:
-            self._flights = 1
+        self._queued.append(_Request(email, attachments, key, done))
+        if self._batches == 0:
+            self._batches = 1
             # One turn of the loop lets what is about to be ordered join this flight.
-            asyncio.get_running_loop().call_soon(self._fly)
-        elif self._flights < FLIGHTS and len(self._waiting) >= FLIGHT:
-            self._flights += 1
-            self._fly()
+            asyncio.get_running_loop().call_soon(self._start_batch)
+        elif self._batches < MOST_BATCHES and len(self._queued) >= BATCH:
+            self._batches += 1
+            self._start_batch()
 
-    def _fly(self) -> None:
+    def _start_batch(self) -> None:
         """Hand what waits to a thread; ends the flight where nothing does."""
-        orders = self._gather()
-        if not orders:
-            self._flights -= 1
+        requests = self._next_batch()
+        if not requests:
+            self._batches -= 1
             return
         try:
-            flight = asyncio.get_running_loop().run_in_executor(self._threads, _seal_all, orders)
+            future = asyncio.get_running_loop().run_in_executor(self._threads, _compose_all, requests)
         except RuntimeError as closed:
-            self._flights -= 1
-            for order in orders:
-                _fail(order.done, closed)
+            self._batches -= 1
+            for request in requests:
+                _fail(request.done, closed)
             return
-        flight.add_done_callback(lambda landed: self._land(orders, landed))
+        future.add_done_callback(lambda finished: self._finish_batch(requests, finished))
 
-    def _gather(self) -> list[_Order]:
-        orders: list[_Order] = []
+    def _next_batch(self) -> list[_Request]:
+        requests: list[_Request] = []
         size = 0
-        while self._waiting and len(orders) < FLIGHT:
-            size += self._waiting[0].parcel.weight
-            if orders and size > FLIGHT_BYTES:
+        while self._queued and len(requests) < BATCH:
+            size += self._queued[0].email.weight
+            if requests and size > BATCH_BYTES:
                 break
-            orders.append(self._waiting.popleft())
-        return orders
+            requests.append(self._queued.popleft())
+        return requests
 
-    def _land(self, orders: Sequence[_Order], landed: asyncio.Future[list[Content | Exception]]) -> None:
+    def _finish_batch(
+        self, requests: Sequence[_Request], finished: asyncio.Future[list[Content | Exception]]
+    ) -> None:
         # The next flight leaves first, so that its thread works while these mails are sent.
-        self._fly()
-        trouble = asyncio.CancelledError() if landed.cancelled() else landed.exception()
-        sealed = [trouble] * len(orders) if trouble is not None else landed.result()
-        for order, made in zip(orders, sealed, strict=True):
+        self._start_batch()
+        trouble = asyncio.CancelledError() if finished.cancelled() else finished.exception()
+        sealed = [trouble] * len(requests) if trouble is not None else finished.result()
+        for request, made in zip(requests, sealed, strict=True):
             if isinstance(made, BaseException):
-                _fail(order.done, made)
-            elif not order.done.done():
-                order.done.set_result(made)
+                _fail(request.done, made)
+            elif not request.done.done():
+                request.done.set_result(made)
 
     def _key(self, signing: Signing) -> RSAPrivateKey:
         key = self._keys.get(signing.sealed)
@@ -189,18 +190,18 @@ class Composer:
         return key
 
 
-def _is_large(enclosures: Sequence[AttachmentRef]) -> bool:
-    return any(enclosure.blob for enclosure in enclosures) or sum([e.size for e in enclosures]) > LARGE
+def _is_large(attachments: Sequence[AttachmentRef]) -> bool:
+    return any(ref.blob for ref in attachments) or sum([e.size for e in attachments]) > LARGE
 
 
-def _data(enclosure: AttachmentRef) -> bytes:
-    if enclosure.data is None:
+def _data(ref: AttachmentRef) -> bytes:
+    if ref.data is None:
         raise ValueError("an attachment without bytes cannot be sent")
-    return enclosure.data
+    return ref.data
 
 
-def _attachment(enclosure: AttachmentRef, content: bytes | Written) -> Attachment:
-    return Attachment(enclosure.filename, enclosure.content_type, content, enclosure.cid)
+def _attachment(ref: AttachmentRef, content: bytes | Written) -> Attachment:
+    return Attachment(ref.filename, ref.content_type, content, ref.cid)
 
 
 def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
@@ -212,50 +213,52 @@ def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
         done.set_exception(trouble)
 
 
-def _seal_all(orders: Sequence[_Order]) -> list[Content | Exception]:
+def _compose_all(requests: Sequence[_Request]) -> list[Content | Exception]:
     """Each order's message, or what befell it."""
-    return [_sealed(order) for order in orders]
+    return [_composed(request) for request in requests]
 
 
-def _sealed(order: _Order) -> Content | Exception:
+def _composed(request: _Request) -> Content | Exception:
     try:
-        return _seal(order.parcel, order.attachments, order.key)
+        return _compose_signed(request.email, request.attachments, request.key)
     except Exception as trouble:
         return trouble
 
 
-def _message(parcel: LoadedEmail, attachments: Sequence[Attachment]) -> Message:
+def _message(email: LoadedEmail, attachments: Sequence[Attachment]) -> Message:
     return Message(
-        sender=parcel.sender,
-        to=parcel.to,
-        cc=parcel.cc,
-        reply_to=parcel.reply_to,
-        subject=parcel.subject,
-        date=parcel.date,
-        message_id=parcel.message_id,
-        html=parcel.html,
-        text=parcel.text,
-        headers=parcel.headers,
+        sender=email.sender,
+        to=email.to,
+        cc=email.cc,
+        reply_to=email.reply_to,
+        subject=email.subject,
+        date=email.date,
+        message_id=email.message_id,
+        html=email.html,
+        text=email.text,
+        headers=email.headers,
         attachments=attachments,
-        seed=parcel.email_id.bytes,
+        seed=email.email_id.bytes,
     )
 
 
-def _pieces(parcel: LoadedEmail, attachments: Sequence[Attachment]) -> Sequence[bytes | Written]:
+def _pieces(email: LoadedEmail, attachments: Sequence[Attachment]) -> Sequence[bytes | Written]:
     try:
-        return compose_pieces(_message(parcel, attachments))
+        return compose_pieces(_message(email, attachments))
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
 
 
-def _seal(parcel: LoadedEmail, attachments: Sequence[Attachment], key: RSAPrivateKey | None) -> Content:
+def _compose_signed(
+    email: LoadedEmail, attachments: Sequence[Attachment], key: RSAPrivateKey | None
+) -> Content:
     try:
-        raw = compose(_message(parcel, attachments))
+        raw = compose(_message(email, attachments))
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
-    if key is None or parcel.signing is None:
+    if key is None or email.signing is None:
         return Content(raw, is_checked=True)
     signature = dkim.sign(
-        raw, domain=parcel.signing.domain, selector=parcel.signing.selector, key=key, at=parcel.date
+        raw, domain=email.signing.domain, selector=email.signing.selector, key=key, at=email.date
     )
     return Content(signature + raw, is_checked=True)

@@ -31,7 +31,7 @@ log = get("delivery")
 MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
-LOOK_EVERY = 1.0
+CLAIM_EVERY = 1.0
 
 
 class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault of ours
@@ -49,7 +49,7 @@ class Transport(Protocol):
         """Whose slots an item for `destination` takes."""
         ...
 
-    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         """One attempt. `fence` is asked right before the final dot; False forbids it."""
         ...
 
@@ -67,9 +67,9 @@ class Engine:
         clock: Clock,
         claims: Claims,
         settler: Settler,
-        carrier: Transport,
+        transport: Transport,
         pauses: Pauses,
-        neighbours: SiteSharing,
+        site_sharing: SiteSharing,
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
@@ -77,14 +77,14 @@ class Engine:
         self._clock = clock
         self._claims = claims
         self._settler = settler
-        self._carrier = carrier
+        self._transport = transport
         self._pauses = pauses
-        self._neighbours = neighbours
+        self._site_sharing = site_sharing
         self._suspects = Suspects(claims.begin)
         self._window = window
         self._chance = chance
         self._roles = roles
-        self._lanes = SiteScheduler(carrier.site, MOST_RUNNING)
+        self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
         self._held: dict[Key, Item] = {}
         self._bytes = 0
         self._reserved = 0
@@ -92,7 +92,7 @@ class Engine:
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._more = False
-        self._rung = True
+        self._notified = True
         self._recovered = float("-inf")
         self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
@@ -101,7 +101,7 @@ class Engine:
 
     def reserve(self, items: int, weight: int) -> bool:
         """Room for items that are about to be committed with this process as their owner."""
-        if self._stopping or not self._loops or self._lanes.waiting + self._reserved + items > MOST_ITEMS:
+        if self._stopping or not self._loops or self._scheduler.waiting + self._reserved + items > MOST_ITEMS:
             return False
         if self._bytes + weight > MOST_BYTES:
             return False
@@ -113,21 +113,21 @@ class Engine:
         """Whether any of this mail is paused, so that it must not be handed over."""
         return self._pauses.cover_any(team_id, destinations)
 
-    def forget(self, items: int, weight: int) -> None:
+    def cancel_reservation(self, items: int, weight: int) -> None:
         """Give up a reservation whose commit failed."""
         self._reserved -= items
         self._bytes -= weight
 
     def take(self, items: Sequence[Item], reserved: int, weight: int) -> None:
         """Items that are committed and leased to this process; ends their reservation."""
-        self.forget(reserved, weight)
+        self.cancel_reservation(reserved, weight)
         for item in items:
             self._hold(item)
         self._pump()
 
     def wake(self) -> None:
         """Look for due work now, and at what is paused: another process has changed something."""
-        self._rung = True
+        self._notified = True
         self._wake.set()
 
     @property
@@ -140,50 +140,50 @@ class Engine:
     async def start(self) -> None:
         """Enter this process in the register and begin to claim."""
         await self._claims.enroll(self._roles)
-        await self._neighbours.divide(self._lanes)
+        await self._site_sharing.divide(self._scheduler)
         self._loops = [
-            asyncio.create_task(self._forever(self._look, LOOK_EVERY, wakes=True)),
-            asyncio.create_task(self._forever(self._keep, RENEW_EVERY)),
+            asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),
+            asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
-            asyncio.create_task(self._forever(self.compare, EXCHANGE_EVERY)),
+            asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        looking, keeping, refreshing, comparing = self._loops
-        looking.cancel()
+        claiming, renewing, refreshing, sharing = self._loops
+        claiming.cancel()
         refreshing.cancel()
-        comparing.cancel()
-        waiting = self._lanes.drain()
+        sharing.cancel()
+        waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
         await _quietly(self._claims.give_back(waiting))
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
-        keeping.cancel()
+        renewing.cancel()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._loops, *self._tasks, return_exceptions=True)
         self._loops = []
-        await self._carrier.close()
+        await self._transport.close()
 
     async def look(self) -> int:
         """One round of claiming; returns how many items were taken. Tests call it by hand."""
         await self._pauses.refresh()
-        return await self._claim_round()
+        return await self._claim_due()
 
-    async def _claim_round(self) -> int:
+    async def _claim_due(self) -> int:
         await self._recover()
         taken = 0
         self._more = False
         pairs = deque(await self._claims.due())
-        part = await self._make_room(pairs)
+        part = await self._give_back_surplus(pairs)
         while wanted := self._shares(pairs, part):
             items = await self._claims.claim(wanted)
             full = {(*share.pair[:2], share.most) for share in wanted}
             got = Counter((item.team_id, item.destination) for item in items)
-            self._more = self._more or any((*lane, count) in full for lane, count in got.items())
+            self._more = self._more or any((*pair, count) in full for pair, count in got.items())
             for item in items:
                 self._hold(item)
             taken += len(items)
@@ -193,32 +193,32 @@ class Engine:
     def _shares(self, pairs: deque[Pair], part: int) -> list[Share]:
         """What to claim next, in one commit; takes from `pairs` what it has dealt with."""
         shares: list[Share] = []
-        room = self._room()
+        slots = self._free_slots()
         batch = BATCH
         while pairs and batch > 0:
-            if room <= 0 or self._stopping or self._bytes > MOST_BYTES:
+            if slots <= 0 or self._stopping or self._bytes > MOST_BYTES:
                 self._more = True
                 break
-            fair = max(1, room // len(pairs))
+            fair = max(1, slots // len(pairs))
             pair = pairs.popleft()
-            free = part - self._lanes.waiting_in((pair.team_id, pair.destination))
+            free = part - self._scheduler.waiting_in((pair.team_id, pair.destination))
             share = min(batch, free, fair)
             if share > 0:
                 shares.append(Share(pair, share))
-                room -= share
+                slots -= share
                 batch -= share
         return shares
 
-    def _room(self) -> int:
-        return MOST_ITEMS - len(self._held) + min(self._lanes.late, MOST_LATE) - self._reserved
+    def _free_slots(self) -> int:
+        return MOST_ITEMS - len(self._held) + min(self._scheduler.late, MOST_LATE) - self._reserved
 
-    async def _make_room(self, pairs: Collection[Pair]) -> int:
+    async def _give_back_surplus(self, pairs: Collection[Pair]) -> int:
         """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
         that, so that mail to a site that takes none does not keep out the mail of others."""
         due = {(pair.team_id, pair.destination) for pair in pairs}
-        part = max(1, MOST_ITEMS // max(1, len(due | self._lanes.busy())))
-        if self._room() < len(due) and any(self._lanes.waiting_in(lane) < part for lane in due):
-            surplus = self._lanes.shed(part)
+        part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
+        if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
+            surplus = self._scheduler.shed(part)
             for item in surplus:
                 self._drop(item)
             await self._claims.give_back(surplus)
@@ -227,7 +227,7 @@ class Engine:
     async def _recover(self) -> None:
         """Look for lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
-        if now >= self._recovered + LOOK_EVERY or now < self._recovered:
+        if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
             await self._claims.recover()
 
@@ -236,26 +236,26 @@ class Engine:
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
-    async def _look(self) -> None:
-        if self._rung:
-            self._rung = False
+    async def _claim(self) -> None:
+        if self._notified:
+            self._notified = False
             await self._pauses.refresh()
-        self._lanes.hurry()
-        while await self._claim_round():
+        self._scheduler.hurry()
+        while await self._claim_due():
             if not self._more or len(self._held) >= MOST_ITEMS // 2:
                 break
 
-    async def compare(self) -> None:
+    async def share_complaints(self) -> None:
         """Tell the other processes what sites complain of, and hear it of them. Tests call it by hand."""
-        await self._neighbours.exchange(self._lanes)
+        await self._site_sharing.exchange(self._scheduler)
 
-    async def _keep(self) -> None:
+    async def _heartbeat(self) -> None:
         await self._claims.enroll(self._roles)
-        await self._neighbours.divide(self._lanes)
+        await self._site_sharing.divide(self._scheduler)
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
             log.info("delivery.renewal_behind", items=behind)
-        await self._claims.end_silence()
+        await self._claims.end_stuck_sessions()
 
     async def _forever(
         self, work: Callable[[], Awaitable[None]], pause: float, *, wakes: bool = False
@@ -281,17 +281,17 @@ class Engine:
 
     def _hold(self, item: Item) -> None:
         self._held[item.key] = item
-        self._bytes += item.parcel.weight
-        self._lanes.add(item)
+        self._bytes += item.email.weight
+        self._scheduler.add(item)
 
     def _drop(self, item: Item) -> None:
         if self._held.get(item.key) is item:
             del self._held[item.key]
-        self._bytes -= item.parcel.weight
+        self._bytes -= item.email.weight
 
     def _pump(self) -> None:
         while not self._stopping:
-            item = self._lanes.take(self._clock.boottime())
+            item = self._scheduler.take(self._clock.boottime())
             if item is None:
                 break
             task = asyncio.create_task(self._run(item))
@@ -304,7 +304,7 @@ class Engine:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        pause = self._lanes.wakes_in(self._clock.boottime())
+        pause = self._scheduler.next_change_in(self._clock.boottime())
         if pause is not None and not self._stopping:
             self._alarm = asyncio.get_running_loop().call_later(pause, self._pump)
 
@@ -318,9 +318,9 @@ class Engine:
             log.exception("delivery.attempt_failed", email=item.email_id, grp=item.grp)
         finally:
             self._drop(item)
-            if self._lanes.finish(item, signal, self._clock.boottime()):
+            if self._scheduler.finish(item, signal, self._clock.boottime()):
                 self._start(self._park(item))
-            if self._more and self._lanes.waiting < MOST_ITEMS // 2:
+            if self._more and self._scheduler.waiting < MOST_ITEMS // 2:
                 self._wake.set()
             self._pump()
 
@@ -332,7 +332,7 @@ class Engine:
     async def _park(self, last: Item) -> None:
         """A site is out of reach: its items, here and in the queue, wait until it is probed again."""
         until = self._clock.now() + timedelta(seconds=BREAK_SECONDS)
-        waiting = self._lanes.evict(last.site)
+        waiting = self._scheduler.evict(last.site)
         for item in waiting:
             self._drop(item)
         log.warning("delivery.site_parked", site=last.site, items=len(waiting))
@@ -340,7 +340,7 @@ class Engine:
 
     async def _attempt(self, item: Item) -> Signal:
         await faults.point("delivery.claimed")
-        if not self._trusted(item):
+        if not self._is_lease_valid(item):
             prometheus.LEASES_LOST.add()
             return Signal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
@@ -348,14 +348,14 @@ class Engine:
             return Signal.SILENT
         if item.uncertain:
             async with self._suspects.turn(item) as is_ours:
-                return await self._judge(item) if is_ours else Signal.SILENT
-        return await self._judge(item)
+                return await self._check_and_send(item) if is_ours else Signal.SILENT
+        return await self._check_and_send(item)
 
-    async def _judge(self, item: Item) -> Signal:
+    async def _check_and_send(self, item: Item) -> Signal:
         """Settle what may not leave, and carry the rest."""
         now = self._clock.now()
-        if item.parcel.refusal is not None:
-            detail = Detail(reason=item.parcel.refusal)
+        if item.email.refusal is not None:
+            detail = Detail(reason=item.email.refusal)
             await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
             return Signal.SILENT
         skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
@@ -363,18 +363,18 @@ class Engine:
         if not item.targets:
             await self._settler.settle(Settlement(item, skipped, None))
             return Signal.SILENT
-        return await self._carry(item, skipped)
+        return await self._send(item, skipped)
 
-    async def _carry(self, item: Item, skipped: list[Entry]) -> Signal:
+    async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
         dot_allowed = False
 
         def fence() -> bool:
             nonlocal dot_allowed
-            dot_allowed = self._trusted(item)
+            dot_allowed = self._is_lease_valid(item)
             return dot_allowed
 
         try:
-            report = await self._carrier.carry(item, fence)
+            report = await self._transport.send(item, fence)
         except Unsendable as unsendable:
             log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
             detail = Detail(reason=unsendable.reason)
@@ -412,7 +412,7 @@ class Engine:
         results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
         return Report(now, now, uncertain, results)
 
-    def _trusted(self, item: Item) -> bool:
+    def _is_lease_valid(self, item: Item) -> bool:
         return self._clock.boottime() < item.deadline
 
 

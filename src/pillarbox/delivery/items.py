@@ -83,7 +83,7 @@ class LoadedEmail:
     html: str | None
     text: str | None
     headers: Sequence[tuple[str, str]]
-    enclosures: Sequence[AttachmentRef]
+    attachments: Sequence[AttachmentRef]
     return_path: str
     tls_required: bool
     signing: Signing | None
@@ -95,7 +95,7 @@ class LoadedEmail:
 
     def __post_init__(self) -> None:
         bodies = len(self.html or "") + len(self.text or "")
-        self.weight = 2048 + 2 * bodies + sum(len(e.data) if e.data else 0 for e in self.enclosures)
+        self.weight = 2048 + 2 * bodies + sum(len(e.data) if e.data else 0 for e in self.attachments)
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class Item:
     uncertain: bool
     first_attempt_at: datetime
     targets: list[Target]
-    parcel: LoadedEmail
+    email: LoadedEmail
     deadline: float = 0.0
     begun: int = 0
     alone: bool = False
@@ -154,7 +154,7 @@ class Claimed(NamedTuple):
     begun: int
 
 
-LoadParcels = Callable[
+LoadEmails = Callable[
     [Connection, UUID, Sequence[UUID], int],
     Awaitable[dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]],
 ]

@@ -151,7 +151,7 @@ BEGIN = """
 """
 
 # An item that nobody holds is claimed no more.
-PUT_ASIDE = """
+QUARANTINE_ROW = """
     UPDATE deliveries SET due_at = $4, reason = $5
      WHERE team_id = $1 AND email_id = $2 AND grp = $3 AND owner IS NULL
 """
@@ -330,9 +330,9 @@ async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, now: datetim
     await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, now)
 
 
-async def park(conn: Source, lanes: Sequence[tuple[UUID, str]], until: datetime, reason: str) -> None:
+async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime, reason: str) -> None:
     """Postpone the free work of these teams and destinations; scheduled mail keeps its time."""
-    await conn.execute(PARK, *zip(*lanes, strict=True), until, reason)
+    await conn.execute(PARK, *zip(*pairs, strict=True), until, reason)
 
 
 async def expired(conn: Source, now: datetime, beyond: datetime, most: int = 1000) -> list[Lease]:
@@ -359,9 +359,9 @@ async def begin(conn: Source, key: Key, owner: UUID, attempt: int) -> bool:
     return status.endswith(" 1")
 
 
-async def put_aside(conn: Source, key: Key, until: datetime, reason: str) -> bool:
+async def quarantine_row(conn: Source, key: Key, until: datetime, reason: str) -> bool:
     """Let an item that nobody holds wait until then; False where it is held or gone."""
-    status: str = await conn.execute(PUT_ASIDE, *key, until, reason)
+    status: str = await conn.execute(QUARANTINE_ROW, *key, until, reason)
     return status.endswith(" 1")
 
 

@@ -41,13 +41,13 @@ BREAK_AFTER = 10
 BREAK_SECONDS = 60.0
 WINDOW_SECONDS = 5.0
 SETTLE_SECONDS = 10.0
-KEEP_BELOW = 0.95
-CREEP, STRIDE = 1.02, 1.25
+RATE_MARGIN = 0.95
+CAREFUL_GROWTH, FAST_GROWTH = 1.02, 1.25
 """Growth of the rate: carefully after a refusal, in strides once the last one is half a minute ago."""
 
 CAREFUL_SECONDS = 30.0
 LOWEST_RATE = 0.1
-FIRST_GUESS = 1.0
+FIRST_RATE = 1.0
 HIGHEST_RATE = 200.0
 WINDOW_KEPT = 2048
 
@@ -91,7 +91,7 @@ class RateControl:
         self.slots = min(self.slots, self.most)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         return self.running - min(self.late, self.most) < self.slots
 
     def opens_at(self) -> float:
@@ -119,7 +119,7 @@ class RateControl:
             return self._fail(now)
         return False
 
-    def hear(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
+    def apply_signal(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
         """Another process got this signal from the site, and goes on like that."""
         if signal is Signal.SLOW and rate is not None and (self.rate is None or rate < self.rate):
             self.rate = rate
@@ -146,7 +146,7 @@ class RateControl:
             self.slots += 1
             self.clean = 0
         if self.rate is not None and now - self.rate_changed >= SETTLE_SECONDS:
-            self.rate *= CREEP if now - self.refused_at < CAREFUL_SECONDS else STRIDE
+            self.rate *= CAREFUL_GROWTH if now - self.refused_at < CAREFUL_SECONDS else FAST_GROWTH
             self.rate_changed = now
             if self.rate > HIGHEST_RATE:
                 self.rate = None
@@ -157,9 +157,9 @@ class RateControl:
             return
         lately = [at for at in self.taken if now - at <= WINDOW_SECONDS]
         span = max(1.0, min(WINDOW_SECONDS, now - lately[0])) if lately else WINDOW_SECONDS
-        measured = len(lately) / span if lately else (self.rate or 2 * FIRST_GUESS) / 2
+        measured = len(lately) / span if lately else (self.rate or 2 * FIRST_RATE) / 2
         wanted = measured if self.rate is None else min(self.rate, measured)
-        self.rate = max(LOWEST_RATE, wanted * KEEP_BELOW)
+        self.rate = max(LOWEST_RATE, wanted * RATE_MARGIN)
         self.rate_changed = self.refused_at = now
         self.next_start = max(self.next_start, now + SLOW_PAUSE)
 

@@ -88,7 +88,7 @@ def decide(item: Item, report: Report, window: timedelta, chance: Callable[[], f
         kind, detail = result.kind, result.detail
         if kind is Kind.DELIVERY_DELAYED:
             if due is None:
-                kind, detail = _given_up(detail, reached=reached)
+                kind, detail = _final(detail, reached=reached)
             else:
                 waiting = result
                 detail = _with_next(detail, due)
@@ -139,7 +139,7 @@ def _entry(item: Item, position: int, kind: Kind, at: datetime, detail: Detail) 
     return Entry(item.team_id, item.email_id, position, kind, at, detail)
 
 
-def _given_up(detail: Detail, *, reached: bool) -> tuple[Kind, Detail]:
+def _final(detail: Detail, *, reached: bool) -> tuple[Kind, Detail]:
     """The window is over: what the recipient ends as (contract decision 24, emails.md section 6)."""
     if detail.reason == "tls_required":
         return Kind.FAILED, detail
@@ -165,7 +165,7 @@ def _replace(detail: Detail, **changes: object) -> Detail:
     return msgspec.structs.replace(detail, **changes)
 
 
-def _in_words(reason: str | None) -> str:
+def _description(reason: str | None) -> str:
     """Why an item waits, as its row tells the operator; the events keep the contract's word."""
     if reason is None:
         return "The mail server asked to try again later."
@@ -183,5 +183,5 @@ def _retry(item: Item, report: Report, waiting: Result, due: datetime, *, reache
         reached,
         report.host,
         reply[:REPLY_KEPT] if reply else None,
-        _in_words(waiting.detail.reason),
+        _description(waiting.detail.reason),
     )

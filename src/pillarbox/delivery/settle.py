@@ -68,7 +68,7 @@ class Settler:
         clock: Clock,
         owner: UUID,
         keep: KeepCaptured = keep_nothing,
-        familiar: KnownDomains | None = None,
+        known_domains: KnownDomains | None = None,
     ) -> None:
         self._pool = pool
         self._timeline = timeline
@@ -77,7 +77,7 @@ class Settler:
         self._clock = clock
         self._owner = owner
         self._keep = keep
-        self._familiar = familiar
+        self._known_domains = known_domains
         self._commits: GroupCommit[Settlement, None] = GroupCommit(
             self._flush,
             kind="settle",
@@ -86,8 +86,8 @@ class Settler:
             most_waiting=1 << 40,
             shared=RETRIED,
         )
-        self._lanes: TeamQueues[Settlement, None] = TeamQueues(
-            self._flush_lane,
+        self._team_commits: TeamQueues[Settlement, None] = TeamQueues(
+            self._flush_team,
             kind="settle webhooks",
             weigh=lambda s: max(s.weight, self._rows(s) * ROW_WEIGHT),
             most_weight=MOST_ROWS * ROW_WEIGHT,
@@ -101,7 +101,7 @@ class Settler:
         while True:
             try:
                 if self._is_heavy(settlement):
-                    return await self._lanes.submit(settlement.item.team_id, settlement)
+                    return await self._team_commits.submit(settlement.item.team_id, settlement)
                 return await self._commits.submit(settlement)
             except _Heavy:
                 continue
@@ -130,7 +130,7 @@ class Settler:
         written = {id(s) for s in light}
         return [None if id(s) in written else _Heavy() for s in batch]
 
-    async def _flush_lane(self, batch: Sequence[Settlement]) -> Sequence[None]:
+    async def _flush_team(self, batch: Sequence[Settlement]) -> Sequence[None]:
         """What one team has."""
         await self._learn(batch)
         if not await self._outright(batch):
@@ -164,12 +164,12 @@ class Settler:
         belongs = {}
         for settlement in batch:
             item = settlement.item
-            if not item.is_first or not _is_plain_end(settlement) or item.parcel.belongs is None:
+            if not item.is_first or not _is_plain_end(settlement) or item.email.belongs is None:
                 return False
-            belongs[item.team_id, item.email_id] = item.parcel.belongs
-        if self._familiar is not None:
+            belongs[item.team_id, item.email_id] = item.email.belongs
+        if self._known_domains is not None:
             arrived = {_pair(s.item) for s in batch if _has_arrived(s)}
-            if not self._familiar.has_written(arrived):
+            if not self._known_domains.has_written(arrived):
                 return False
         settled = self._timeline.settled([entry for s in batch for entry in s.entries], belongs)
         if settled is None:
@@ -182,7 +182,7 @@ class Settler:
             await outright(self._pool, [done, *settled.writes])
         except Unmet:
             return False
-        if settled.tells:
+        if settled.announces:
             self._timeline.committed()
         return True
 
@@ -205,8 +205,8 @@ class Settler:
         entries = [entry for s in batch for entry in _facts(s, ours)]
         taken = await self._timeline.record(conn, entries, first=first)
         await automatic.add(conn, _causes(batch, taken), self._ids, self._publisher)
-        if self._familiar is not None:
-            await self._familiar.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
+        if self._known_domains is not None:
+            await self._known_domains.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
         captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
         if captured:
             await self._keep(conn, captured)

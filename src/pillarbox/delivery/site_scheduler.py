@@ -21,13 +21,13 @@ from uuid import UUID
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.rate_control import Limits, RateControl, Signal
 
-Lane = tuple[UUID, str]
+Pair = tuple[UUID, str]
 LATE_AFTER = 10.0
 MOST_LATE = 200
 """Items of a process that are late and count towards none of its limits."""
 
-PACES_KEPT = 20_000
-TOLD = (Signal.SLOW, Signal.CROWDED)
+RATE_CONTROLS_KEPT = 20_000
+SHARED_SIGNALS = (Signal.SLOW, Signal.CROWDED)
 """Signals that the other processes are told of, besides that a site is out of reach."""
 
 
@@ -50,10 +50,10 @@ class SiteComplaint(NamedTuple):
 
 @dataclass(slots=True)
 class _Queue:
-    pace: RateControl
+    rate_control: RateControl
     listed: bool = False
-    turns: deque[Lane] = field(default_factory=deque)
-    waiting: dict[Lane, deque[Item]] = field(default_factory=dict)
+    turns: deque[Pair] = field(default_factory=deque)
+    waiting: dict[Pair, deque[Item]] = field(default_factory=dict)
     late: dict[int, Item] = field(default_factory=dict)
 
 
@@ -64,15 +64,15 @@ class SiteScheduler:
         self._site_of = site_of
         self._most_running = most_running
         self._sites: dict[str, _Queue] = {}
-        self._paces: OrderedDict[str, RateControl] = OrderedDict()
-        self._ring: deque[str] = deque()
-        self._asleep: list[tuple[float, str]] = []
+        self._rate_controls: OrderedDict[str, RateControl] = OrderedDict()
+        self._ready: deque[str] = deque()
+        self._closed: list[tuple[float, str]] = []
         self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
         """What runs and is not late, by its identity, in the order in which it began."""
 
         self._sharers = 1
         self._complaints: dict[str, Signal] = {}
-        self._heard: OrderedDict[str, tuple[SiteComplaint, float]] = OrderedDict()
+        self._early_complaints: OrderedDict[str, tuple[SiteComplaint, float]] = OrderedDict()
         self.running = 0
         self.late = 0
         self.waiting = 0
@@ -83,38 +83,38 @@ class SiteScheduler:
         item.site = site.name
         queue = self._sites.get(site.name)
         if queue is None:
-            queue = self._sites[site.name] = _Queue(self._pace(site))
-        lane = (item.team_id, item.destination)
-        if lane not in queue.waiting:
-            queue.waiting[lane] = deque()
-            queue.turns.append(lane)
-        queue.waiting[lane].append(item)
+            queue = self._sites[site.name] = _Queue(self._rate_control_of(site))
+        pair = (item.team_id, item.destination)
+        if pair not in queue.waiting:
+            queue.waiting[pair] = deque()
+            queue.turns.append(pair)
+        queue.waiting[pair].append(item)
         self.waiting += 1
         self._list(site.name, queue)
 
     def take(self, now: float) -> Item | None:
         """The next item that has a free slot, now counted as running; None when there is none."""
-        self._awaken(now)
+        self._reopen(now)
         self._find_late(now)
-        while self._ring and self._has_room:
-            name = self._ring.popleft()
+        while self._ready and self._has_capacity:
+            name = self._ready.popleft()
             queue = self._sites.get(name)
             if queue is None:
                 continue
             queue.listed = False
-            if not queue.turns or not queue.pace.has_room:
+            if not queue.turns or not queue.rate_control.has_capacity:
                 continue
-            opens = queue.pace.opens_at()
+            opens = queue.rate_control.opens_at()
             if opens > now:
                 queue.listed = True
-                heapq.heappush(self._asleep, (opens, name))
+                heapq.heappush(self._closed, (opens, name))
                 continue
             return self._start(name, queue, now)
         return None
 
-    def wakes_in(self, now: float) -> float | None:
+    def next_change_in(self, now: float) -> float | None:
         """Seconds until a site opens again that items wait for, or one that runs is late."""
-        times = [self._asleep[0][0]] if self._asleep else []
+        times = [self._closed[0][0]] if self._closed else []
         if self.waiting and self._begun:
             times.append(next(iter(self._begun.values()))[0] + LATE_AFTER)
         return max(0.0, min(times) - now) if times else None
@@ -122,7 +122,9 @@ class SiteScheduler:
     def hurry(self) -> None:
         """Give up on servers that are silent while other items wait for what they hold."""
         for queue in self._sites.values():
-            if (queue.turns and not queue.pace.has_room) or (self.waiting and not self._has_room):
+            if (queue.turns and not queue.rate_control.has_capacity) or (
+                self.waiting and not self._has_capacity
+            ):
                 for item in list(queue.late.values()):
                     if item.hurry is not None:
                         item.hurry()
@@ -131,17 +133,17 @@ class SiteScheduler:
         """Free the slot of an item that `take` returned; True when its site is out of reach now."""
         queue = self._sites[item.site]
         if queue.late.pop(id(item), None) is not None:
-            queue.pace.late -= 1
+            queue.rate_control.late -= 1
             self.late -= 1
         else:
             self._begun.pop(id(item), None)
-        broken = queue.pace.end(signal, now)
+        broken = queue.rate_control.end(signal, now)
         self.running -= 1
-        if broken or signal in TOLD:
+        if broken or signal in SHARED_SIGNALS:
             self._complaints[item.site] = signal
         if queue.turns:
             self._list(item.site, queue)
-        elif not queue.pace.running:
+        elif not queue.rate_control.running:
             del self._sites[item.site]
         return broken
 
@@ -149,53 +151,53 @@ class SiteScheduler:
         """So many processes divide the slots of each site among them."""
         if sharers != self._sharers:
             self._sharers = sharers
-            for pace in self._paces.values():
-                pace.share(sharers)
+            for rate_control in self._rate_controls.values():
+                rate_control.share(sharers)
 
     def complaints(self, now: float) -> list[SiteComplaint]:
         """What sites have complained of since this was asked last."""
-        told = [
-            SiteComplaint(site, signal, max(0.0, pace.closed_until - now), pace.rate)
+        complaints = [
+            SiteComplaint(site, signal, max(0.0, rate_control.closed_until - now), rate_control.rate)
             for site, signal in self._complaints.items()
-            if (pace := self._paces.get(site)) is not None
+            if (rate_control := self._rate_controls.get(site)) is not None
         ]
         self._complaints.clear()
-        return told
+        return complaints
 
-    def hear(self, heard: SiteComplaint, now: float) -> None:
+    def apply_complaint(self, complaint: SiteComplaint, now: float) -> None:
         """Another process tells what a site complained of."""
-        pace = self._paces.get(heard.site)
-        if pace is not None:
-            pace.hear(heard.signal, now + heard.closed_for, heard.rate, now)
+        rate_control = self._rate_controls.get(complaint.site)
+        if rate_control is not None:
+            rate_control.apply_signal(complaint.signal, now + complaint.closed_for, complaint.rate, now)
             return
-        while len(self._heard) >= PACES_KEPT:
-            self._heard.popitem(last=False)
-        self._heard[heard.site] = (heard, now)
+        while len(self._early_complaints) >= RATE_CONTROLS_KEPT:
+            self._early_complaints.popitem(last=False)
+        self._early_complaints[complaint.site] = (complaint, now)
 
     def evict(self, site: str) -> list[Item]:
         """Remove and return what waits for one site."""
         queue = self._sites.get(site)
         if queue is None:
             return []
-        left = [item for lane in queue.waiting.values() for item in lane]
+        left = [item for items in queue.waiting.values() for item in items]
         queue.waiting.clear()
         queue.turns.clear()
         self.waiting -= len(left)
         return left
 
-    def waiting_in(self, lane: Lane) -> int:
+    def waiting_in(self, pair: Pair) -> int:
         """How many items of one team for one destination wait."""
-        queue = self._sites.get(self._site_of(lane[1]).name)
-        return len(queue.waiting.get(lane, ())) if queue is not None else 0
+        queue = self._sites.get(self._site_of(pair[1]).name)
+        return len(queue.waiting.get(pair, ())) if queue is not None else 0
 
-    def busy(self) -> set[Lane]:
+    def busy(self) -> set[Pair]:
         """The lanes in which items wait."""
-        return {lane for queue in self._sites.values() for lane in queue.waiting}
+        return {pair for queue in self._sites.values() for pair in queue.waiting}
 
     def shed(self, most: int) -> list[Item]:
         """Remove and return, of each lane, the last of its items beyond `most`."""
-        lanes = [lane for queue in self._sites.values() for lane in queue.waiting.values()]
-        left = [lane.pop() for lane in lanes for _ in range(len(lane) - most)]
+        queues = [items for site in self._sites.values() for items in site.waiting.values()]
+        left = [items.pop() for items in queues for _ in range(len(items) - most)]
         self.waiting -= len(left)
         return left
 
@@ -204,13 +206,13 @@ class SiteScheduler:
         return [item for site in list(self._sites) for item in self.evict(site)]
 
     def _start(self, name: str, queue: _Queue, now: float) -> Item:
-        lane = queue.turns.popleft()
-        item = queue.waiting[lane].popleft()
-        if queue.waiting[lane]:
-            queue.turns.append(lane)
+        pair = queue.turns.popleft()
+        item = queue.waiting[pair].popleft()
+        if queue.waiting[pair]:
+            queue.turns.append(pair)
         else:
-            del queue.waiting[lane]
-        queue.pace.begin(now)
+            del queue.waiting[pair]
+        queue.rate_control.begin(now)
         self._begun[id(item)] = now, item
         self.running += 1
         self.waiting -= 1
@@ -218,9 +220,9 @@ class SiteScheduler:
         item.running = True
         return item
 
-    def _awaken(self, now: float) -> None:
-        while self._asleep and self._asleep[0][0] <= now:
-            _, name = heapq.heappop(self._asleep)
+    def _reopen(self, now: float) -> None:
+        while self._closed and self._closed[0][0] <= now:
+            _, name = heapq.heappop(self._closed)
             queue = self._sites.get(name)
             if queue is not None:
                 queue.listed = False
@@ -235,28 +237,28 @@ class SiteScheduler:
             del self._begun[key]
             queue = self._sites[item.site]
             queue.late[key] = item
-            queue.pace.late += 1
+            queue.rate_control.late += 1
             self.late += 1
             self._list(item.site, queue)
 
     @property
-    def _has_room(self) -> bool:
+    def _has_capacity(self) -> bool:
         return self.running - min(self.late, MOST_LATE) < self._most_running
 
     def _list(self, name: str, queue: _Queue) -> None:
-        if not queue.listed and queue.turns and queue.pace.has_room:
+        if not queue.listed and queue.turns and queue.rate_control.has_capacity:
             queue.listed = True
-            self._ring.append(name)
+            self._ready.append(name)
 
-    def _pace(self, site: Site) -> RateControl:
+    def _rate_control_of(self, site: Site) -> RateControl:
         """What is known of a site; a site that has no items keeps what it taught us."""
-        pace = self._paces.get(site.name)
-        if pace is None:
-            while len(self._paces) >= PACES_KEPT:
-                self._paces.popitem(last=False)
-            pace = self._paces[site.name] = RateControl(site.limits, self._sharers)
-            if site.name in self._heard:
-                heard, at = self._heard.pop(site.name)
-                pace.hear(heard.signal, at + heard.closed_for, heard.rate, at)
-        self._paces.move_to_end(site.name)
-        return pace
+        rate_control = self._rate_controls.get(site.name)
+        if rate_control is None:
+            while len(self._rate_controls) >= RATE_CONTROLS_KEPT:
+                self._rate_controls.popitem(last=False)
+            rate_control = self._rate_controls[site.name] = RateControl(site.limits, self._sharers)
+            if site.name in self._early_complaints:
+                complaint, at = self._early_complaints.pop(site.name)
+                rate_control.apply_signal(complaint.signal, at + complaint.closed_for, complaint.rate, at)
+        self._rate_controls.move_to_end(site.name)
+        return rate_control

@@ -40,7 +40,7 @@ class Simulator:
     def site(self, destination: str) -> Site:
         return Site("simulator", LOCAL)
 
-    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         now = self._clock.now()
         results = [result for target in item.targets for result in simulated(target)]
         offered = any(result.kind is not Kind.SUPPRESSED for result in results)
@@ -67,18 +67,18 @@ def simulated(target: Target) -> Sequence[Result]:
 class CaptureStore:
     """Route `capture`: every recipient is delivered, and the message is kept with the outcome."""
 
-    def __init__(self, clock: Clock, sealer: Composer, return_path: Callable[[Item], str]) -> None:
+    def __init__(self, clock: Clock, composer: Composer, return_path: Callable[[Item], str]) -> None:
         self._clock = clock
-        self._sealer = sealer
+        self._composer = composer
         self._return_path = return_path
         self._budget = ByteBudget(MOST_CAPTURED)
 
     def site(self, destination: str) -> Site:
         return Site("capture", LOCAL)
 
-    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()
-        wire = await self._sealer.wire(item.parcel)
+        wire = await self._composer.wire(item.email)
         share = self._budget.of(wire.size if wire.size > LARGE else 0)
         await share.take()
         try:
@@ -112,12 +112,12 @@ class TransportChoice:
         self._outside = outside
 
     def site(self, destination: str) -> Site:
-        return self._for(destination).site(destination)
+        return self._transport_for(destination).site(destination)
 
-    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
-        report = await self._for(item.destination).carry(item, fence)
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
+        report = await self._transport_for(item.destination).send(item, fence)
         if item.destination in self._domains and isinstance(self._outside, CaptureStore):
-            kept = await self._outside.carry(item, fence)
+            kept = await self._outside.send(item, fence)
             report.captured, report.mail_from = kept.captured, kept.mail_from
             report.after, report.instead = kept.after, kept.instead
         return report
@@ -126,5 +126,5 @@ class TransportChoice:
         await self._simulator.close()
         await self._outside.close()
 
-    def _for(self, destination: str) -> Transport:
+    def _transport_for(self, destination: str) -> Transport:
         return self._simulator if destination in self._domains else self._outside

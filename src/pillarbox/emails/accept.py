@@ -54,18 +54,20 @@ MOST_FETCHES = 1000
 """Emails of one team whose attachments wait to be fetched."""
 
 FETCHES_RETRY = 30
-SHOWN = 100
+MOST_ECHOED = 100
 """At most so much of a request's own text stands in a message (conventions section 5)."""
 
 
 class DomainNotVerified(Forbidden):
     def __init__(self, domain: str) -> None:
-        super().__init__(f"The {domain[:SHOWN]} domain is not verified. Add and verify it, then try again.")
+        super().__init__(
+            f"The {domain[:MOST_ECHOED]} domain is not verified. Add and verify it, then try again."
+        )
 
 
 class KeyOfAnotherDomain(Forbidden):
     def __init__(self, domain: str) -> None:
-        super().__init__(f"This API key is not authorized to send emails from {domain[:SHOWN]}.")
+        super().__init__(f"This API key is not authorized to send emails from {domain[:MOST_ECHOED]}.")
 
 
 class SandboxOnly(Forbidden):
@@ -129,7 +131,7 @@ class Accept:
         self._wake = wake
         self._commits = self._group("accept")
         self._metered = self._group("accept metered")
-        self._lanes: TeamQueues[Acceptance, None] = TeamQueues(
+        self._team_commits: TeamQueues[Acceptance, None] = TeamQueues(
             self._flush,
             kind="accept webhooks",
             weigh=lambda a: max(a.weight, writer.fan_out(a) * ROW_WEIGHT),
@@ -206,7 +208,7 @@ class Accept:
         if not drafts and idempotency is None:
             return body
         weight = sum([draft.weight for draft in drafts])
-        await self._keep_blobs(drafts)
+        await self._store_blobs(drafts)
         await self._submit(Acceptance(caller, drafts, idempotency, body, status, weight, asked))
         if asked is not None:
             asked.is_kept = True
@@ -224,12 +226,12 @@ class Accept:
             # The only mail of which webhooks are told when it is accepted.
             await self._writer.learn(caller.team_id)
             if self._writer.fan_out(acceptance):
-                return await self._lanes.submit(caller.team_id, acceptance)
+                return await self._team_commits.submit(caller.team_id, acceptance)
         return await (self._metered if caller.is_metered else self._commits).submit(acceptance)
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
-        await self._lanes.drain()
+        await self._team_commits.drain()
         await self._commits.drain()
         await self._metered.drain()
 
@@ -237,7 +239,7 @@ class Accept:
         stamp = self._ids.stamp()
         return drafted(caller, checked.outgoing, checked.domain, stamp, self._ids.token(), self._ids)
 
-    async def _keep_blobs(self, drafts: Sequence[Draft]) -> None:
+    async def _store_blobs(self, drafts: Sequence[Draft]) -> None:
         for draft in drafts:
             for row in draft.attachments:
                 if row.data is not None and len(row.data) > INLINE:
@@ -249,19 +251,19 @@ class Accept:
         reserved = [self._reserve(item) for item in batch]
         deadline = self._claims.deadline()
         try:
-            failed, origins = await self._writer.commit(batch, [room > 0 for room in reserved])
+            failed, origins = await self._writer.commit(batch, [count > 0 for count in reserved])
         except BaseException:
-            self._forget(batch, reserved)
+            self._cancel_reservations(batch, reserved)
             raise
         prometheus.accepted(draft for i, a in enumerate(batch) if i not in failed for draft in a.drafts)
-        for index, (item, room) in enumerate(zip(batch, reserved, strict=True)):
+        for index, (item, count) in enumerate(zip(batch, reserved, strict=True)):
             # Committed is committed: the answer is yes, and work that is lost here comes back by its lease.
             try:
                 await faults.point("accept.after_commit")
-                self._hand_over(item, room, origins, deadline, stored=index not in failed)
+                self._hand_over(item, count, origins, deadline, stored=index not in failed)
             except Exception:
                 log.exception("accept.hand_over_failed")
-                self._forget([item], [room])
+                self._cancel_reservations([item], [count])
         return [failed.get(index) for index in range(len(batch))]
 
     def _reserve(self, item: Acceptance) -> int:
@@ -275,15 +277,15 @@ class Accept:
             return 0
         return wanted
 
-    def _forget(self, batch: Sequence[Acceptance], reserved: Sequence[int]) -> None:
-        for item, room in zip(batch, reserved, strict=True):
-            if room and self._engine is not None:
-                self._engine.forget(room, item.weight)
+    def _cancel_reservations(self, batch: Sequence[Acceptance], reserved: Sequence[int]) -> None:
+        for item, count in zip(batch, reserved, strict=True):
+            if count and self._engine is not None:
+                self._engine.cancel_reservation(count, item.weight)
 
     def _hand_over(
         self,
         item: Acceptance,
-        room: int,
+        count: int,
         origins: Origins | None,
         deadline: float,
         *,
@@ -291,11 +293,11 @@ class Accept:
     ) -> None:
         if origins is None:
             # Its lease brings the work back, and it is judged then.
-            self._forget([item], [room])
-        elif room and self._engine is not None:
+            self._cancel_reservations([item], [count])
+        elif count and self._engine is not None:
             drafts = [draft for draft in item.drafts if stored and draft.is_immediate]
             items = [found for draft in drafts for found in hand_over(draft, origins, deadline)]
-            self._engine.take(items, room, item.weight)
+            self._engine.take(items, count, item.weight)
         elif stored:
             self._wake()
 

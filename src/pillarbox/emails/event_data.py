@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.emails import queries
-from pillarbox.emails.queries import ToldEmail
+from pillarbox.emails.queries import EventEmail
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
@@ -91,11 +91,11 @@ _detail = msgspec.json.Decoder(Detail).decode
 
 async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> list[bytes]:
     """The data of these events as JSON; of an email that retention has removed, only what the event says."""
-    emails = await queries.told(TeamDb(conn, team_id), {subject.id for subject in subjects})
+    emails = await queries.event_emails(TeamDb(conn, team_id), {subject.id for subject in subjects})
     return [_encode(_data(subject, emails.get(subject.id))) for subject in subjects]
 
 
-def _data(subject: Subject, email: ToldEmail | None) -> EmailData:
+def _data(subject: Subject, email: EventEmail | None) -> EmailData:
     detail = Detail() if subject.detail is None else _detail(subject.detail)
     shown = _DETAILS[subject.kind](detail) if subject.kind in _DETAILS else {}
     if email is None:

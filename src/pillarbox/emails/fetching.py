@@ -29,7 +29,7 @@ from pillarbox.timeline.rules import Detail, Entry, Kind
 GAPS = (timedelta(seconds=30), timedelta(seconds=60))
 """The waits after the first and the second failed try; there is no fourth."""
 
-LANE = JobLimit(
+JOB_LIMIT = JobLimit(
     (JOB_FETCH,),
     running=16,
     batch=8,
@@ -105,12 +105,12 @@ class Fetching:
         return Finished(lambda conn: self._release(conn, job, fetched))
 
     async def _fetch_all(self, db: TeamDb, email_id: UUID) -> list[_Fetched]:
-        room = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))
+        left = MOST_BASE64 - sum(map(encoded_length, await db.values(SIZES, email_id)))
         fetched = []
         for wanted in await db.all(_Wanted, WANTED, email_id):
             found = await self._fetch(wanted)
-            room -= encoded_length(found.size)
-            if room < 0:
+            left -= encoded_length(found.size)
+            if left < 0:
                 raise FetchError("too_large", "The attachments have more than 40 MB after base64 encoding.")
             fetched.append(found)
         return fetched

@@ -49,7 +49,7 @@ TARGETS = """
      ORDER BY r.email_id, r.position
 """
 
-ENCLOSURES = """
+ATTACHMENTS = """
     SELECT content_id, id, filename, content_type, cid, size, data, blob
       FROM attachments
      WHERE team_id = $1 AND content_id = ANY ($2::uuid[])
@@ -77,22 +77,22 @@ class EmailLoader:
             groups.setdefault(row["grp"], []).append(
                 Target(row["position"], row["mailbox"], row["address"], row["origin"])
             )
-        enclosures = await self._enclosures(conn, team_id, rows)
+        attachments = await self._attachments(conn, team_id, rows)
         loaded: Loaded = dict.fromkeys([row["id"] for row in found])
         for row in rows:
             domain = await self._senders.find(team_id, row["domain_name"])
-            parcel = _parcel(team_id, row, domain, enclosures.get(row["content_id"], []))
-            parcel.refusal = self._refusal(row, domain)
-            loaded[row["id"]] = (parcel, targets.get(row["id"], {}))
+            email = _loaded_email(team_id, row, domain, attachments.get(row["content_id"], []))
+            email.refusal = self._refusal(row, domain)
+            loaded[row["id"]] = (email, targets.get(row["id"], {}))
         return loaded
 
-    async def _enclosures(
+    async def _attachments(
         self, conn: Connection, team_id: UUID, rows: Sequence[Any]
     ) -> dict[UUID, list[AttachmentRef]]:
         wanted = [row["content_id"] for row in rows if row["attachments"]]
         found: dict[UUID, list[AttachmentRef]] = {}
         if wanted:
-            for row in await conn.fetch(ENCLOSURES, team_id, wanted):
+            for row in await conn.fetch(ATTACHMENTS, team_id, wanted):
                 found.setdefault(row["content_id"], []).append(
                     AttachmentRef(
                         row["id"],
@@ -120,8 +120,8 @@ class EmailLoader:
         return None
 
 
-def _parcel(
-    team_id: UUID, row: Any, domain: SenderDomain | None, enclosures: Sequence[AttachmentRef]
+def _loaded_email(
+    team_id: UUID, row: Any, domain: SenderDomain | None, attachments: Sequence[AttachmentRef]
 ) -> LoadedEmail:
     sender = _sender(row["sender"])
     html, text = row["bodies"]
@@ -139,7 +139,7 @@ def _parcel(
         html,
         text,
         _headers(row["headers"]),
-        enclosures,
+        attachments,
         return_path_of(domain, row["domain_name"]),
         bool(domain and domain.tls == "enforced"),
         signing_of(domain),

@@ -59,7 +59,7 @@ class NewestEmail(NamedTuple):
     scheduled_at: datetime | None
 
 
-class ShownEmail(NamedTuple):
+class EmailOverview(NamedTuple):
     """One email without its content; the `*_list` columns are JSON text."""
 
     team_id: UUID
@@ -79,7 +79,7 @@ class ShownEmail(NamedTuple):
     attachments: int
 
 
-class ShownRecipient(NamedTuple):
+class RecipientOverview(NamedTuple):
     """One recipient; `grp` names the work item that carries it."""
 
     position: int
@@ -101,9 +101,9 @@ async def newest(source: Source, team_id: UUID | None, most: int) -> list[Newest
     return [NewestEmail(**row) for row in await source.fetch(NEWEST, team_id, most)]
 
 
-async def get(db: TeamDb, email_id: UUID) -> ShownEmail | None:
-    return await db.one(ShownEmail, GET, email_id)
+async def get(db: TeamDb, email_id: UUID) -> EmailOverview | None:
+    return await db.one(EmailOverview, GET, email_id)
 
 
-async def recipients(db: TeamDb, email_id: UUID) -> list[ShownRecipient]:
-    return await db.all(ShownRecipient, RECIPIENTS, email_id)
+async def recipients(db: TeamDb, email_id: UUID) -> list[RecipientOverview]:
+    return await db.all(RecipientOverview, RECIPIENTS, email_id)

@@ -17,7 +17,7 @@ from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline.queries import Wanted
 
 # What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
-ASK = """
+SUPPRESSED_ADDRESSES = """
     SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
       FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
       JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
@@ -29,7 +29,8 @@ ASK = """
 
 # Emails with their contents, and for those with one recipient this one and its work: each comes as one
 # object, which is read once. Bodies go as arrays: as JSON long ones would cost more to read than to store.
-# The content of an email has its id. In the end stands what accepting has to know of its teams, as in `ASK`.
+# The content of an email has its id. The last part returns what accepting has to know of its teams, as in
+# `SUPPRESSED_ADDRESSES`.
 STORE = """
     WITH accepted AS MATERIALIZED (
         SELECT k.*
@@ -189,7 +190,7 @@ MEMBERS = """
     SELECT lower(email) FROM team_members WHERE team_id = $1
 """
 
-TOLD = """
+EVENT_EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.subject, e.tags, e.broadcast_id, c.headers,
            ARRAY(SELECT r.mailbox FROM recipients r
                   WHERE r.team_id = e.team_id AND r.email_id = e.id ORDER BY r.position) AS mailboxes
@@ -261,7 +262,7 @@ class AttachmentBytes(NamedTuple):
     blob: str | None
 
 
-class ToldEmail(NamedTuple):
+class EventEmail(NamedTuple):
     """An email as events tell of it; `mailboxes` are its recipients by position."""
 
     id: UUID
@@ -310,7 +311,7 @@ async def store(
     """Write all of it in one statement, with the emails of `rows`; returns which of the addresses `judged`
     their team has suppressed, and why, and which events the webhooks of `teams` want."""
     at, addresses = zip(*judged, strict=True) if judged else ((), ())
-    last = Statement(ASK, (literal(at), addresses, literal(teams)))
+    last = Statement(SUPPRESSED_ADDRESSES, (literal(at), addresses, literal(teams)))
     if rows is not None and rows.emails:
         given = (rows_json(rows.emails), rows.html, rows.text, rows.owner, rows.leased_until, rows.now)
         last = Statement(STORE, (*last.args, *given))
@@ -385,9 +386,9 @@ async def members(db: TeamDb) -> set[str]:
     return set(await db.values(MEMBERS))
 
 
-async def told(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
+async def event_emails(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventEmail]:
     """What events tell of these emails, of those that are still here."""
-    return {email.id: email for email in await db.all(ToldEmail, TOLD, list(ids))}
+    return {email.id: email for email in await db.all(EventEmail, EVENT_EMAILS, list(ids))}
 
 
 async def team(db: TeamDb) -> TeamAddress | None:

@@ -272,7 +272,7 @@ def _due(draft: Draft) -> datetime | None:
 
 def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
     """The items of an email whose rows were committed with this process as their owner."""
-    parcel = parcel_of(draft)
+    email = loaded_email_of(draft)
     return [
         Item(
             draft.team_id,
@@ -289,7 +289,7 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
                 for position, _, address, mailbox, group in draft.targets
                 if group == grp
             ],
-            parcel=parcel,
+            email=email,
             deadline=deadline,
             alone=len(draft.groups) == 1,
         )
@@ -297,7 +297,7 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
     ]
 
 
-def parcel_of(draft: Draft) -> LoadedEmail:
+def loaded_email_of(draft: Draft) -> LoadedEmail:
     """What composing the email takes."""
     out = draft.outgoing
     return LoadedEmail(

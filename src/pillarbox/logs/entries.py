@@ -13,7 +13,7 @@ import msgspec
 
 from pillarbox.kernel.observability.request_log import UNREADABLE, Answered, Asked
 from pillarbox.kernel.wire import large_json
-from pillarbox.logs.masking import masked_answer, masked_question
+from pillarbox.logs.masking import masked_request, masked_response
 
 MOST: Final = 256 * 1024
 """Octets of a body that are kept."""
@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 def row_of(answered: Answered) -> Row:
     """The row: column to value."""
     asked = answered.asked
-    question, refers = _question(answered)
+    request_body, refers = _request_body(answered)
     agent = asked.user_agent
     return {
         "team_id": asked.team_id,
@@ -44,8 +44,8 @@ def row_of(answered: Answered) -> Row:
         "method": asked.method,
         "response_status": answered.status,
         "user_agent": None if agent is None else agent.decode("latin-1")[:LONGEST_AGENT],
-        "request_body": question,
-        "response_body": _answer(answered.body),
+        "request_body": request_body,
+        "response_body": _response_body(answered.body),
         "refers": refers,
     }
 
@@ -53,13 +53,13 @@ def row_of(answered: Answered) -> Row:
 def measure(asked: Asked) -> None:
     """Note how large the body is as it is logged, before a handler empties what it attaches."""
     accepted, refused = [
-        sum(map(len, large_json.encoded(masked_question(asked.body, well_formed=well_formed))))
+        sum(map(len, large_json.encoded(masked_request(asked.body, well_formed=well_formed))))
         for well_formed in (True, False)
     ]
     asked.masked_sizes = accepted, refused
 
 
-def _question(answered: Answered) -> tuple[str | None, bool]:
+def _request_body(answered: Answered) -> tuple[str | None, bool]:
     """The body of the request as JSON, and whether it refers to contents."""
     asked = answered.asked
     if asked.body is None:
@@ -70,7 +70,7 @@ def _question(answered: Answered) -> tuple[str | None, bool]:
         size = asked.masked_sizes[answered.status >= REFUSED]
         if size > MOST:
             return _truncated(size), False
-    body = masked_question(asked.body, well_formed=answered.status < REFUSED)
+    body = masked_request(asked.body, well_formed=answered.status < REFUSED)
     if asked.size > SURELY_LESS and asked.masked_sizes is None:
         size = len(_encode(body))
         if size > MOST:
@@ -82,11 +82,11 @@ def _question(answered: Answered) -> tuple[str | None, bool]:
     return written.decode(), shorter is not None
 
 
-def _answer(body: bytes | None) -> str | None:
+def _response_body(body: bytes | None) -> str | None:
     if not body:
         return None
     if len(body) <= 4 * MOST:
-        body = masked_answer(body)
+        body = masked_response(body)
     return _truncated(len(body)) if len(body) > MOST else body.decode()
 
 
@@ -104,22 +104,22 @@ def _truncated(size: int) -> str:
 
 def _referring(body: Any, answered: Answered) -> Any:
     """The body with numbers for what is stored elsewhere; None where nothing is."""
-    places: dict[int, int] = {}
-    for place, content in enumerate(answered.contents):
+    indexes: dict[int, int] = {}
+    for index, content in enumerate(answered.contents):
         for text in content:
             if text is not None and len(text) > SHORT:
-                places[id(text)] = place
+                indexes[id(text)] = index
     items = [body] if isinstance(body, dict) else body
-    if not places or len(items) != len(answered.contents):
+    if not indexes or len(items) != len(answered.contents):
         return None
-    referring = [_one_referring(item, places) for item in items]
+    referring = [_one_referring(item, indexes) for item in items]
     return referring[0] if isinstance(body, dict) else referring
 
 
-def _one_referring(item: dict[str, Any], places: dict[int, int]) -> dict[str, Any]:
+def _one_referring(item: dict[str, Any], indexes: dict[int, int]) -> dict[str, Any]:
     found = {}
     for name in BODIES:
-        place = places.get(id(item.get(name)))
-        if place is not None:
-            found[name] = place
+        index = indexes.get(id(item.get(name)))
+        if index is not None:
+            found[name] = index
     return {**item, **found} if found else item

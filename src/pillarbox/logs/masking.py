@@ -24,14 +24,14 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def masked_answer(body: bytes) -> bytes:
+def masked_response(body: bytes) -> bytes:
     """The body of an answer without its secrets; the very same bytes where it has none."""
     if _SUSPECT.search(body) is None:
         return body
     return _encode(_masked(_decode(body)))
 
 
-def masked_question(body: Any, *, well_formed: bool) -> Any:
+def masked_request(body: Any, *, well_formed: bool) -> Any:
     """The parsed body of a request without what it attaches. What was given is not changed; strings stay the
     very same. In one that was refused (not `well_formed`) they may stand anywhere."""
     if not well_formed:

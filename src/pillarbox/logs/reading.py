@@ -33,8 +33,8 @@ async def request_body(db: TeamDb, row: StoredLog) -> str | None:
 
 def _restore(item: dict[str, Any], ids: list[UUID], known: dict[UUID, queries.StoredContent]) -> None:
     for name in BODIES:
-        place = item.get(name)
-        if isinstance(place, int):
-            content = known.get(ids[place])
+        index = item.get(name)
+        if isinstance(index, int):
+            content = known.get(ids[index])
             text = getattr(content, name, None)
             item[name] = REMOVED if text is None else text

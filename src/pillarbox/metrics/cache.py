@@ -24,22 +24,22 @@ class Cache:
     may be longer than the answer."""
 
     def __init__(self, seconds: int) -> None:
-        self._life = timedelta(seconds=seconds)
-        self._kept: OrderedDict[Key, tuple[datetime, bytes]] = OrderedDict()
+        self._lifetime = timedelta(seconds=seconds)
+        self._entries: OrderedDict[Key, tuple[datetime, bytes]] = OrderedDict()
         self._size = 0
 
     @property
     def is_used(self) -> bool:
         """Whether the operator wants it."""
-        return bool(self._life)
+        return bool(self._lifetime)
 
     def get(self, team_id: UUID, question: Question, now: datetime) -> bytes | None:
         """The body of an earlier answer that is still young enough."""
-        found = self._kept.get((team_id, question))
+        found = self._entries.get((team_id, question))
         if found is None:
             return None
         made, body = found
-        if now - made < self._life:
+        if now - made < self._lifetime:
             return body
         self._remove((team_id, question))
         return None
@@ -47,16 +47,16 @@ class Cache:
     def put(self, team_id: UUID, question: Question, now: datetime, body: bytes) -> None:
         """Keep a body, where a life time is set."""
         key = (team_id, question)
-        if not self._life or _weight(key, body) > MOST_BYTES:
+        if not self._lifetime or _weight(key, body) > MOST_BYTES:
             return
         self._remove(key)
-        self._kept[key] = (now, body)
+        self._entries[key] = (now, body)
         self._size += _weight(key, body)
         while self._size > MOST_BYTES:
-            self._remove(next(iter(self._kept)))
+            self._remove(next(iter(self._entries)))
 
     def _remove(self, key: Key) -> None:
-        found = self._kept.pop(key, None)
+        found = self._entries.pop(key, None)
         if found is not None:
             self._size -= _weight(key, found[1])
 

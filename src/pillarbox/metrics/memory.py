@@ -29,7 +29,7 @@ ENTRY, ID = 1024, 128
 Key = tuple[object, ...]
 
 
-class Kept(NamedTuple):
+class CachedPiece(NamedTuple):
     """A piece, and the state of its days when it was made; `ids` are how many ids its key has."""
 
     state: State
@@ -37,36 +37,36 @@ class Kept(NamedTuple):
     ids: int = 0
 
 
-class Memory:
+class PieceCache:
     """Pieces of answers; bounded in bytes, those that were not used for longest go first."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most = most
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._pieces: OrderedDict[Key, CachedPiece] = OrderedDict()
         self._size = 0
 
-    def find(self, key: Key) -> Kept | None:
+    def find(self, key: Key) -> CachedPiece | None:
         """What is kept under that key."""
-        found = self._kept.get(key)
+        found = self._pieces.get(key)
         if found is not None:
-            self._kept.move_to_end(key)
+            self._pieces.move_to_end(key)
         return found
 
-    def keep(self, key: Key, kept: Kept) -> None:
+    def put(self, key: Key, kept: CachedPiece) -> None:
         """Keep it in place of what is there."""
-        before = self._kept.pop(key, None)
+        before = self._pieces.pop(key, None)
         self._size += _weight(kept) - (0 if before is None else _weight(before))
-        self._kept[key] = kept
+        self._pieces[key] = kept
         while self._size > self._most:
-            self._size -= _weight(self._kept.popitem(last=False)[1])
+            self._size -= _weight(self._pieces.popitem(last=False)[1])
 
 
-def _weight(kept: Kept) -> int:
+def _weight(kept: CachedPiece) -> int:
     return ENTRY + len(kept.piece.text) + ID * (kept.ids + len(kept.state))
 
 
 async def answer(
-    pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period], memory: Memory
+    pool: asyncpg.Pool, team_id: UUID, question: Question, found: Sequence[Period], memory: PieceCache
 ) -> bytes:
     """The answer to a question; what is known of its periods is not counted again."""
     spans = read.spans(question, found)
@@ -81,7 +81,7 @@ async def answer(
     for at, piece in made.items():
         state = states[at]
         if state is not None:
-            memory.keep(keys[at], Kept(state, piece, ids))
+            memory.put(keys[at], CachedPiece(state, piece, ids))
     return wire.assembled(
         question, [made[at] if one is None or at in made else one.piece for at, one in enumerate(kept)]
     )

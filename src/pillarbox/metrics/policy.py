@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pillarbox.metrics.cache import Cache
-from pillarbox.metrics.memory import Memory
+from pillarbox.metrics.memory import PieceCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,4 +14,4 @@ class MetricsPolicy:
 
     retention_days: int
     cache: Cache
-    memory: Memory = field(default_factory=Memory)
+    memory: PieceCache = field(default_factory=PieceCache)

@@ -111,7 +111,7 @@ async def rows(pool: asyncpg.Pool, team_id: UUID, question: Question, found: Seq
         return await _by_rollups(db, question, found, await _planned(db, question.range))
 
 
-async def _refuse_early(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> None:
+async def _refuse_large(db: TeamDb, question: Question, found: Sequence[Period], made: Plan) -> None:
     """TooManyRows where hours, or UTC days, show that there will be more rows than an answer may have. It has
     a row for each that counted something and is a period itself; of others, for every third at least."""
     level, unit = (HOUR, timedelta(hours=1)) if question.granularity == "hourly" else (DAY_LEVEL, DAY)
@@ -206,7 +206,7 @@ async def _sums(
     begins = [period.start for period in found]
     wanted = _wanted(question)
     if len(asked) > MANY_PERIODS and wanted.by_domain:
-        await _refuse_early(db, question, found, made)
+        await _refuse_large(db, question, found, made)
     is_plain = wanted.by_domain and question.range.until is not None
     buckets = _buckets(made, found, asked) if is_plain else None
     if buckets is not None:

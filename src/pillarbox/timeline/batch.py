@@ -51,12 +51,12 @@ class Batch:
         self._slots: dict[int, datetime] = {}
         self.fates: dict[tuple[UUID, UUID, int], Fate] = {}
         self.heads: dict[tuple[UUID, UUID], tuple[Kind, datetime, datetime | None]] = {}
-        self._lines: list[queries.Row] = []
+        self._rows: list[queries.Row] = []
         self.published: list[Published] = []
         self.taken: list[Entry] = []
 
     def open(self, opening: Opening) -> None:
-        self._line(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
+        self._add_row(opening.team_id, opening.email_id, opening.at, opening.kind, None, None)
         where = _Counted(
             opening.team_id,
             self._slot(opening.at),
@@ -70,7 +70,7 @@ class Batch:
                 Published(opening.team_id, opening.email_id, None, opening.kind, opening.at, None)
             )
 
-    def meet(self, row: Any) -> None:
+    def add_known(self, row: Any) -> None:
         email = (row["team_id"], row["email_id"])
         self._emails[email] = row
         self._known[(*email, row["position"])] = Fate(
@@ -107,7 +107,7 @@ class Batch:
         detail = entry.detail
         if not moved.publishes and detail is not None:
             detail = msgspec.structs.replace(detail, repeated=True)
-        self._line(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
+        self._add_row(entry.team_id, entry.email_id, entry.at, entry.kind, entry.position, detail)
         where = _Counted(
             entry.team_id, self._slot(entry.at), row["domain_id"], row["domain_name"], row["broadcast_id"]
         )
@@ -143,7 +143,7 @@ class Batch:
             Published(entry.team_id, entry.email_id, positions, entry.kind, entry.at, entry.detail)
         )
 
-    def _line(
+    def _add_row(
         self,
         team_id: UUID,
         email_id: UUID,
@@ -152,7 +152,7 @@ class Batch:
         position: int | None,
         detail: Detail | None,
     ) -> None:
-        self._lines.append(
+        self._rows.append(
             {
                 "team_id": team_id,
                 "email_id": email_id,
@@ -174,11 +174,11 @@ class Batch:
         counts = self._counts.setdefault(where, {})
         counts[metric] = counts.get(metric, 0) + amount
 
-    def lines(self) -> list[queries.Row]:
+    def rows(self) -> list[queries.Row]:
         """The lines of history, with ids in their order."""
-        for line, made in zip(self._lines, self._ids.several(len(self._lines)), strict=True):
-            line["id"] = made
-        return self._lines
+        for row, made in zip(self._rows, self._ids.several(len(self._rows)), strict=True):
+            row["id"] = made
+        return self._rows
 
     def fate_rows(self) -> list[tuple[UUID, UUID, int, Fate]]:
         return [(*key, fate) for key, fate in self.fates.items()]

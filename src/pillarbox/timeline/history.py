@@ -36,4 +36,4 @@ async def events(db: TeamDb, email_id: UUID, most: int) -> list[Line]:
     """The first `most` events of one email, oldest first."""
     found = await db.all(Line, EVENTS, email_id, most)
     # What it began with comes first even where the clock was set back since.
-    return sorted(found, key=lambda line: line.kind not in BEGINNINGS)
+    return sorted(found, key=lambda row: row.kind not in BEGINNINGS)

@@ -268,7 +268,7 @@ def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
     ]
 
 
-def nobody_told(teams: Collection[UUID]) -> Expected:
+def none_subscribed(teams: Collection[UUID]) -> Expected:
     """That none of the teams has a webhook."""
     return Expected(WANTED, (literal(teams),), 0)
 
@@ -277,18 +277,18 @@ Wanted = Mapping[UUID, Counter[str]]
 """How many webhooks of each team want which kind of event, for teams that have any."""
 
 
-def appends(lines: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
+def appends(rows: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
     """The statements that add lines of history and increments of metrics."""
-    writes = [Statement(HISTORY, (rows_json(lines),))]
+    writes = [Statement(HISTORY, (rows_json(rows),))]
     if increments:
         writes.append(Statement(COUNTS, (rows_json(increments),)))
     return writes
 
 
-async def append(conn: Connection, lines: Sequence[Row], increments: Sequence[Row]) -> Wanted:
+async def append(conn: Connection, rows: Sequence[Row], increments: Sequence[Row]) -> Wanted:
     """Add lines of history and metric increments; returns which of the teams want to be told of what."""
-    teams = {line["team_id"] for line in lines}
-    return _counted(await combined(conn, appends(lines, increments), Statement(WANTED, (literal(teams),))))
+    teams = {row["team_id"] for row in rows}
+    return _counted(await combined(conn, appends(rows, increments), Statement(WANTED, (literal(teams),))))
 
 
 async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:

@@ -68,7 +68,7 @@ class Settled(NamedTuple):
 
     writes: list[Expected]
     taken: list[Entry]
-    tells: bool
+    announces: bool
 
 
 class Timeline:
@@ -77,7 +77,7 @@ class Timeline:
     def __init__(self, ids: Ids, announcer: Announcer) -> None:
         self._ids = ids
         self._announcer = announcer
-        self._told: dict[UUID, Counter[str]] = {}
+        self._subscribed: dict[UUID, Counter[str]] = {}
         self._learned: dict[UUID, float] = {}
 
     async def record(
@@ -101,18 +101,18 @@ class Timeline:
         for opening in openings:
             batch.open(opening)
         if first and entries:
-            hoped = [entry for entry in entries if entry.email_id in first]
+            expected_first = [entry for entry in entries if entry.email_id in first]
             entries = [entry for entry in entries if entry.email_id not in first]
-            entries += await self._settle_first(conn, hoped, batch)
+            entries += await self._settle_first(conn, expected_first, batch)
         if entries:
             await self._settle(conn, entries, batch)
         if batch.fates or batch.heads:
             await queries.write(conn, batch.fate_rows(), batch.head_rows())
         await faults.point("timeline.events")
         wanted: Wanted = {}
-        if lines := batch.lines():
-            wanted = await queries.append(conn, lines, batch.increments())
-            self._remember({line["team_id"] for line in lines}, wanted)
+        if rows := batch.rows():
+            wanted = await queries.append(conn, rows, batch.increments())
+            self._note_webhooks({row["team_id"] for row in rows}, wanted)
         if batch.published:
             await self.publish(conn, batch.published, wanted)
         return batch.taken
@@ -122,7 +122,7 @@ class Timeline:
         batch = Batch(self._ids)
         for opening in openings:
             batch.open(opening)
-        return Opened(queries.appends(batch.lines(), batch.increments()), batch.published)
+        return Opened(queries.appends(batch.rows(), batch.increments()), batch.published)
 
     def settled(
         self, entries: Sequence[Entry], belongs: Mapping[tuple[UUID, UUID], Belongs]
@@ -134,20 +134,20 @@ class Timeline:
         """
         batch = Batch(self._ids)
         rows = []
-        for email, said in _by_email(entries).items():
-            made = _first(said)
+        for email, events in _by_email(entries).items():
+            made = _first(events)
             if made is None:
                 return None
             first, steps = made
             rows.append((first, belongs[email]))
             batch.adopt(belongs[email]._asdict(), steps)
-        appends = queries.appends(batch.lines(), batch.increments())
-        told = [event for event in batch.published if event.team_id in self._told]
-        if told:
-            appends.append(self._announcer.statement(told))
-        nobody = queries.nobody_told({team for team, _ in belongs} - self._told.keys())
+        appends = queries.appends(batch.rows(), batch.increments())
+        announced = [event for event in batch.published if event.team_id in self._subscribed]
+        if announced:
+            appends.append(self._announcer.statement(announced))
+        nobody = queries.none_subscribed({team for team, _ in belongs} - self._subscribed.keys())
         writes = [*queries.firsts(rows), nobody, *[Expected(*write) for write in appends]]
-        return Settled(writes, batch.taken, bool(told))
+        return Settled(writes, batch.taken, bool(announced))
 
     async def learn(self, source: Source, teams: Collection[UUID], boottime: float) -> None:
         """Look which webhooks these teams have, if the last look is some time ago."""
@@ -155,26 +155,26 @@ class Timeline:
         teams = {team for team in teams if self._learned.get(team, before) <= before}
         if not teams:
             return
-        self._remember(teams, await queries.wanted(source, teams))
+        self._note_webhooks(teams, await queries.wanted(source, teams))
         if len(self._learned) > MOST_LEARNED:
             self._learned.clear()
         self._learned.update(dict.fromkeys(teams, boottime))
 
     def has_webhooks(self, team_id: UUID) -> bool:
         """Whether the team had any when it was last met."""
-        return team_id in self._told
+        return team_id in self._subscribed
 
     def fan_out(self, team_id: UUID, kinds: Iterable[Kind]) -> int:
         """How many deliveries to webhooks come of events of these kinds, by what is known of the team."""
-        wanted = self._told.get(team_id)
+        wanted = self._subscribed.get(team_id)
         return 0 if wanted is None else sum([wanted[EVENT_OF[kind]] for kind in kinds])
 
-    def _remember(self, teams: Collection[UUID], wanted: Wanted) -> None:
+    def _note_webhooks(self, teams: Collection[UUID], wanted: Wanted) -> None:
         for team_id in teams:
             if team_id in wanted:
-                self._told[team_id] = wanted[team_id]
+                self._subscribed[team_id] = wanted[team_id]
             else:
-                self._told.pop(team_id, None)
+                self._subscribed.pop(team_id, None)
 
     def committed(self) -> None:
         """What `settled` tells webhooks of is committed."""
@@ -201,7 +201,7 @@ class Timeline:
     ) -> set[UUID]:
         moved = await queries.move_emails(conn, team_id, sorted(email_ids), kind.value, at)
         if moved:
-            lines = [
+            rows = [
                 {
                     "team_id": team_id,
                     "id": self._ids.new(),
@@ -211,17 +211,17 @@ class Timeline:
                 }
                 for email_id in moved
             ]
-            await queries.append(conn, lines, ())
+            await queries.append(conn, rows, ())
         return set(moved)
 
     async def _settle_first(self, conn: Connection, entries: Sequence[Entry], batch: Batch) -> list[Entry]:
         """Settle first events without a look at what was before; returns those of which that is not known."""
         left: list[Entry] = []
         firsts: dict[tuple[UUID, UUID], tuple[First, list[tuple[Entry, Step]]]] = {}
-        for email, said in _by_email(entries).items():
-            made = _first(said)
+        for email, events in _by_email(entries).items():
+            made = _first(events)
             if made is None:
-                left += said
+                left += events
             else:
                 firsts[email] = made
         if firsts:
@@ -237,7 +237,7 @@ class Timeline:
     async def _settle(self, conn: Connection, entries: Sequence[Entry], batch: Batch) -> None:
         keys = {(e.team_id, e.email_id, e.position) for e in entries if e.position is not None}
         for row in await queries.lock(conn, list(keys)):
-            batch.meet(row)
+            batch.add_known(row)
         for entry in entries:
             batch.apply(entry)
 

@@ -145,7 +145,7 @@ FORGET = """
 """
 
 # Before the first of them goes, so that nobody compares what is left with the history.
-FORGETTING = """
+REMOVING = """
     INSERT INTO rollup_purges AS p (team_id, before, first_id) VALUES ($1, $2, $3)
     ON CONFLICT (team_id) DO UPDATE SET before = excluded.before, first_id = excluded.first_id
      WHERE p.before < excluded.before
@@ -202,11 +202,11 @@ async def forget(pool: asyncpg.Pool, team_id: UUID, before: datetime) -> int:
             await lock(conn)
             return changed(await conn.execute(FORGET, team_id, before, BATCH, NOBODY))
 
-    await pool.execute(FORGETTING, team_id, before, first_id(before))
+    await pool.execute(REMOVING, team_id, before, first_id(before))
     return await in_batches(some)
 
 
-async def forget_old(pool: asyncpg.Pool, now: datetime, retention_days: int) -> int:
+async def remove_old(pool: asyncpg.Pool, now: datetime, retention_days: int) -> int:
     """Remove the rollups that are over their team's time; returns how many."""
     forgotten = 0
     for row in await pool.fetch(RETENTIONS):
@@ -236,7 +236,7 @@ def metric_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Se
     async def thinning() -> str:
         now = clock.now()
         thinned = await thin(pool, now)
-        forgotten = await forget_old(pool, now, retention_days)
+        forgotten = await remove_old(pool, now, retention_days)
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
     return [

@@ -14,7 +14,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
-from pillarbox.usage.quotas import Book, Spending, opened
+from pillarbox.usage.quotas import Ledger, Spending, open_ledger
 
 
 class EmailAboveQuota(Problem):
@@ -54,24 +54,24 @@ async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
     if not arrived:
         return
     spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
-    book = await opened(conn, spendings)
+    ledger = await open_ledger(conn, spendings)
     # The book has them all already: count from where it stood before.
     for spending in spendings:
-        book.spend(Spending(spending.team_id, spending.at, -1))
+        ledger.spend(Spending(spending.team_id, spending.at, -1))
     rows = []
     for mail, spending in zip(arrived, spendings, strict=True):
-        book.spend(spending)
-        above = _above(book, spending)
+        ledger.spend(spending)
+        above = _above(ledger, spending)
         if above != (None, None):
             rows.append((mail.team_id, mail.id, *above))
     if rows:
         await queries.mark_above(conn, rows)
 
 
-def _above(book: Book, spent: Spending) -> tuple[int | None, int | None]:
+def _above(ledger: Ledger, spent: Spending) -> tuple[int | None, int | None]:
     """The units of the day and of the month, each where that is more than the quota."""
-    daily, monthly = book.quotas(spent.team_id)
-    day, month = book.after(Spending(spent.team_id, spent.at, 0))
+    daily, monthly = ledger.quotas(spent.team_id)
+    day, month = ledger.after(Spending(spent.team_id, spent.at, 0))
     return (
         day if daily is not None and day > daily else None,
         month if monthly is not None and month > monthly else None,

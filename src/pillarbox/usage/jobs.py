@@ -17,12 +17,12 @@ KEPT: Final = timedelta(days=62)
 BATCH: Final = 1000
 
 
-async def forget(pool: asyncpg.Pool, clock: Clock) -> int:
+async def remove_old_days(pool: asyncpg.Pool, clock: Clock) -> int:
     """Remove the counts of days that are two months old; returns how many."""
     before = (clock.now() - KEPT).date()
 
     async def some() -> int:
-        return changed(await queries.forget(pool, before, BATCH))
+        return changed(await queries.remove_old_days(pool, before, BATCH))
 
     return await in_batches(some)
 
@@ -31,6 +31,6 @@ def usage_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
     """What comes round for usage."""
 
     async def work() -> str:
-        return f"{await forget(pool, clock)} days of usage"
+        return f"{await remove_old_days(pool, clock)} days of usage"
 
     return [Periodic("usage.forget", timedelta(days=1), work)]

@@ -24,7 +24,7 @@ from pillarbox.usage.windows import day_of, month_of
 
 log = get("usage")
 
-MOST_REMEMBERED: Final = 10_000
+MOST_READINGS: Final = 10_000
 DAILY: Final = "x-resend-daily-quota"
 MONTHLY: Final = "x-resend-monthly-quota"
 
@@ -44,7 +44,7 @@ class UsageMeter:
         self._pool = pool
         self._clock = clock
         self._known: dict[UUID, Reading] = {}
-        self._turns: dict[UUID, asyncio.Lock] = {}
+        self._locks: dict[UUID, asyncio.Lock] = {}
 
     async def headers(self, caller: Caller, since: datetime) -> dict[str, str]:
         try:
@@ -61,9 +61,9 @@ class UsageMeter:
 
     def note(self, team_id: UUID, daily: int, monthly: int) -> None:
         """This is what the team had used when a transaction of ours was committed."""
-        if len(self._known) >= MOST_REMEMBERED:
+        if len(self._known) >= MOST_READINGS:
             self._known.clear()
-            self._turns.clear()
+            self._locks.clear()
         self._known[team_id] = Reading(self._clock.now(), daily, monthly)
 
     async def read(self, source: Source, team_id: UUID) -> Used:
@@ -75,7 +75,7 @@ class UsageMeter:
         known = self._known.get(team_id)
         if known is not None and known.at > since:
             return known
-        async with time_limit.bounded(), self._turns.setdefault(team_id, asyncio.Lock()):
+        async with time_limit.bounded(), self._locks.setdefault(team_id, asyncio.Lock()):
             known = self._known.get(team_id)
             if known is not None and known.at > since:
                 return known

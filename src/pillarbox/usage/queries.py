@@ -91,7 +91,7 @@ DOMAINS = """
 """
 
 # Across teams: days of which nobody asks any more.
-FORGET = """
+REMOVE_OLD_DAYS = """
     WITH old AS MATERIALIZED (
         SELECT team_id, day FROM usage_days
          WHERE day < $1 AND octets <= 0 LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -125,9 +125,9 @@ async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
     await conn.execute(LOCK, teams, LOCKS)
 
 
-async def used(source: Source, places: Sequence[tuple[UUID, datetime, datetime]]) -> list[Used]:
+async def used(source: Source, keys: Sequence[tuple[UUID, datetime, datetime]]) -> list[Used]:
     """What was used, for each team, day and month."""
-    teams, days, months = zip(*places, strict=True)
+    teams, days, months = zip(*keys, strict=True)
     return [Used(**row) for row in await source.fetch(USED, teams, days, months)]
 
 
@@ -156,5 +156,5 @@ async def domains(db: TeamDb) -> Domains:
     return found
 
 
-async def forget(source: Source, before: date, most: int) -> Any:
-    return await source.execute(FORGET, before, most)
+async def remove_old_days(source: Source, before: date, most: int) -> Any:
+    return await source.execute(REMOVE_OLD_DAYS, before, most)

@@ -41,7 +41,7 @@ class Spending:
     units: int
 
 
-class Book:
+class Ledger:
     """What teams have used, as a commit goes on."""
 
     def __init__(self, read: Sequence[queries.Used]) -> None:
@@ -67,12 +67,12 @@ class Book:
         self._months[wanted.team_id, month_of(wanted.at)] = monthly
 
 
-async def opened(conn: Connection, spendings: Sequence[Spending]) -> Book:
+async def open_ledger(conn: Connection, spendings: Sequence[Spending]) -> Ledger:
     """The book of these teams, which nobody else writes in until the end of the transaction."""
     await queries.lock(conn, list({spending.team_id for spending in spendings}))
-    places = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
+    keys = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
     # A statement of its own, so that it sees what the holder of the lock before has committed.
-    return Book(await queries.used(conn, list(places)))
+    return Ledger(await queries.used(conn, list(keys)))
 
 
 class Quotas:
@@ -87,26 +87,26 @@ class Quotas:
 
         The units of those that fit are spent by this transaction, which must go on to accept them.
         """
-        book = await opened(conn, wanted)
+        ledger = await open_ledger(conn, wanted)
         now = self._clock.now()
         found: list[Problem | None] = []
         for spending in wanted:
-            problem = _refusal(book, spending, now)
+            problem = _refusal(ledger, spending, now)
             if problem is None:
-                book.spend(spending)
+                ledger.spend(spending)
             found.append(problem)
         today = {spending.team_id: spending for spending in wanted if day_of(spending.at) == day_of(now)}
-        after_commit(conn, partial(self._tell, book, list(today.values())))
+        after_commit(conn, partial(self._report, ledger, list(today.values())))
         return found
 
-    def _tell(self, book: Book, spendings: Sequence[Spending]) -> None:
+    def _report(self, ledger: Ledger, spendings: Sequence[Spending]) -> None:
         for spending in spendings:
-            self._note(spending.team_id, *book.after(Spending(spending.team_id, spending.at, 0)))
+            self._note(spending.team_id, *ledger.after(Spending(spending.team_id, spending.at, 0)))
 
 
-def _refusal(book: Book, wanted: Spending, now: datetime) -> Problem | None:
-    daily, monthly = book.quotas(wanted.team_id)
-    day, month = book.after(wanted)
+def _refusal(ledger: Ledger, wanted: Spending, now: datetime) -> Problem | None:
+    daily, monthly = ledger.quotas(wanted.team_id)
+    day, month = ledger.after(wanted)
     if daily is not None and day > daily:
         return DailyQuotaExceeded(seconds_until(next_day(wanted.at), now))
     if monthly is not None and month > monthly:

@@ -21,7 +21,7 @@ from pillarbox.webhooks.publish import body_of
 EMPTY = Raw(b"{}")
 
 
-class Owed(NamedTuple):
+class QueuedEvent(NamedTuple):
     """An event of the queue, with what its body is made of."""
 
     event_id: UUID
@@ -51,7 +51,7 @@ class Bodies:
     def __init__(self, sources: Mapping[str, DataOf]) -> None:
         self._sources = dict(sources)
 
-    async def of(self, conn: Connection, team_id: UUID, events: Iterable[Owed]) -> dict[UUID, bytes]:
+    async def of(self, conn: Connection, team_id: UUID, events: Iterable[QueuedEvent]) -> dict[UUID, bytes]:
         """The body of each event, by its id; those that had none are kept with the caller's commit."""
         wanted = {event.event_id: event for event in events}
         if not wanted:
@@ -60,17 +60,19 @@ class Bodies:
         missing = [event for event in wanted.values() if event.event_id not in bodies]
         return bodies | await self.made(conn, team_id, missing) if missing else bodies
 
-    async def made(self, conn: Connection, team_id: UUID, without: Iterable[Owed]) -> dict[UUID, bytes]:
+    async def made(
+        self, conn: Connection, team_id: UUID, without: Iterable[QueuedEvent]
+    ) -> dict[UUID, bytes]:
         """As `of`, for events that had no body a moment ago."""
         events = [event for _, event in sorted({event.event_id: event for event in without}.items())]
         data = await self._data(conn, team_id, events)
         made = [(e.event_id, e.kind, e.at, body_of(e.kind, e.at, data[e.event_id])) for e in events]
-        taken = await queries.keep_bodies(conn, team_id, made)
+        taken = await queries.store_bodies(conn, team_id, made)
         bodies = {event_id: body for event_id, _, _, body in made if event_id in taken}
         others = [event.event_id for event in events if event.event_id not in taken]
         return bodies | await queries.bodies(conn, team_id, others) if others else bodies
 
-    async def _data(self, conn: Connection, team_id: UUID, events: Sequence[Owed]) -> dict[UUID, Raw]:
+    async def _data(self, conn: Connection, team_id: UUID, events: Sequence[QueuedEvent]) -> dict[UUID, Raw]:
         found = {event.event_id: EMPTY for event in events}
         for family, data_of in self._sources.items():
             group = [e for e in events if e.subject_id is not None and e.kind.partition(".")[0] == family]

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-PATIENCE = timedelta(hours=120)
+DISABLE_AFTER = timedelta(hours=120)
 
 Key = tuple[UUID, UUID]
 """A team and one of its webhooks."""
@@ -46,27 +46,27 @@ HEALTHY = Health()
 
 
 class Verdict(NamedTuple):
-    """What a row of results makes of a webhook. `tell`: the team is to know that it has begun to fail."""
+    """What a row of results makes of a webhook. `notify`: the team is to know that it has begun to fail."""
 
     health: Health
-    tell: bool
+    notify: bool
     disable: bool
     last_failure: Result | None
 
 
 def judged(health: Health, results: Iterable[Result]) -> Verdict:
     """The rule, for the results of one webhook in order of time."""
-    tell = disable = False
+    notify = disable = False
     last: Result | None = None
     for result in results:
         if result.succeeded:
-            health, tell, disable = HEALTHY, False, False
+            health, notify, disable = HEALTHY, False, False
         elif not result.replayed:
             health, last = _failed(health, result), result
             if result.exhausted and health.told_failing_at is None:
-                health, tell = replace(health, told_failing_at=result.at), True
+                health, notify = replace(health, told_failing_at=result.at), True
             disable = disable or _is_hopeless(health, result)
-    return Verdict(health, tell, disable, last)
+    return Verdict(health, notify, disable, last)
 
 
 def _failed(health: Health, result: Result) -> Health:
@@ -79,4 +79,4 @@ def _failed(health: Health, result: Result) -> Health:
 
 def _is_hopeless(health: Health, result: Result) -> bool:
     since = health.failing_since
-    return since is not None and result.at - since >= PATIENCE and health.failing_several
+    return since is not None and result.at - since >= DISABLE_AFTER and health.failing_several

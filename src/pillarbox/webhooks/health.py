@@ -33,7 +33,7 @@ async def record(conn: Connection, results: Sequence[Result], ids: Ids) -> set[K
     locked = await queries.health(conn, changing, lock=True)
     verdicts = {key: judged(health, by_webhook[key]) for key, health in locked.items()}
     disabled = await queries.set_health(conn, verdicts)
-    await _give_notice(conn, verdicts, disabled, ids)
+    await _queue_notices(conn, verdicts, disabled, ids)
     return disabled
 
 
@@ -46,13 +46,13 @@ def _changes(health: Health, verdict: Verdict) -> bool:
     return verdict.health != health or verdict.disable
 
 
-async def _give_notice(
+async def _queue_notices(
     conn: Connection, verdicts: Mapping[Key, Verdict], disabled: set[Key], ids: Ids
 ) -> None:
     """One mail when it begins to fail, one when it is disabled; where both are due only the second."""
     notices = [(JOB_DISABLED, key) for key in disabled]
     notices += [
-        (JOB_FAILING, key) for key, verdict in verdicts.items() if verdict.tell and key not in disabled
+        (JOB_FAILING, key) for key, verdict in verdicts.items() if verdict.notify and key not in disabled
     ]
     rows = []
     for kind, (team_id, webhook_id) in sorted(notices):

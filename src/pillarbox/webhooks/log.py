@@ -11,7 +11,7 @@ from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.webhooks import queries
-from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.bodies import Bodies, QueuedEvent
 from pillarbox.webhooks.publish import Wake
 from pillarbox.webhooks.queries import LoggedEvent, Webhook
 
@@ -47,9 +47,11 @@ class DeliveryLog:
         """The bytes that are sent for it."""
         if event.payload is not None:
             return event.payload
-        owed = Owed(event.event_id, event.kind, event.at, event.subject_id, event.position, event.detail)
+        queued = QueuedEvent(
+            event.event_id, event.kind, event.at, event.subject_id, event.position, event.detail
+        )
         async with db.transaction() as inner:
-            return (await self.bodies.of(inner.connection, db.team_id, [owed]))[event.event_id]
+            return (await self.bodies.of(inner.connection, db.team_id, [queued]))[event.event_id]
 
     async def replay(self, db: TeamDb, webhook: Webhook, event: LoggedEvent) -> None:
         """Queue one attempt more; 422 where the webhook takes none."""

@@ -58,14 +58,14 @@ def body_of(kind: str, at: datetime, data: object) -> bytes:
     return _encode(_Envelope(kind, iso_style(at), data))
 
 
-def _nobody_waits() -> None:
+def _wake_nobody() -> None:
     """Where no dispatcher is to be woken."""
 
 
 class Publisher:
     """Writes events for those who want them. `wake` is called after a commit that left work."""
 
-    def __init__(self, ids: Ids, wake: Wake = _nobody_waits) -> None:
+    def __init__(self, ids: Ids, wake: Wake = _wake_nobody) -> None:
         self._ids = ids
         self.wake = wake
 

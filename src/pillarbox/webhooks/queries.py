@@ -211,7 +211,7 @@ BODIES = """
     SELECT id, payload FROM webhook_events WHERE team_id = $1 AND id = ANY ($2::uuid[])
 """
 
-KEEP_BODIES = """
+STORE_BODIES = """
     INSERT INTO webhook_events (team_id, id, kind, at, payload)
     SELECT $1, k.id, k.kind, k.at, k.payload
       FROM unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::bytea[]) AS k (id, kind, at, payload)
@@ -387,11 +387,11 @@ async def bodies(conn: Source, team_id: UUID, event_ids: Sequence[UUID]) -> dict
     return {row["id"]: row["payload"] for row in await conn.fetch(BODIES, team_id, event_ids)}
 
 
-async def keep_bodies(
+async def store_bodies(
     conn: Connection, team_id: UUID, rows: Sequence[tuple[UUID, str, datetime, bytes]]
 ) -> set[UUID]:
     """Keep bodies of events that have none; returns whose was kept."""
-    kept = await conn.fetch(KEEP_BODIES, team_id, *zip(*rows, strict=True))
+    kept = await conn.fetch(STORE_BODIES, team_id, *zip(*rows, strict=True))
     return {row["id"] for row in kept}
 
 

@@ -199,8 +199,8 @@ class WebhookRetention:
             team_id = found
             yield team_id
 
-    async def _remove(self, statement: str, *place: UUID) -> int:
+    async def _remove(self, statement: str, *key: UUID) -> int:
         async def some() -> int:
-            return changed(await self._pool.execute(statement, *place, BATCH))
+            return changed(await self._pool.execute(statement, *key, BATCH))
 
         return await in_batches(some)

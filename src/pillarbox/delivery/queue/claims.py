@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import prometheus, queries
-from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadParcels, Target
+from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
 from pillarbox.delivery.lease_expiry import Expiry
 from pillarbox.delivery.queries import Freed, Pair, Share
 from pillarbox.delivery.queue import quarantine
@@ -29,7 +29,7 @@ MARGIN = 5.0
 """Seconds before the end of its lease at which the holder no longer trusts it."""
 
 OUT_OF_REACH = "The mail servers of this domain cannot be reached; all mail for it waits for the next try."
-PAIRS_PER_LOOK = 500
+PAIRS_PER_CLAIM = 500
 BATCH = 50
 MOST_LOADED = 32 * 1024 * 1024
 """Octets of emails that one claim brings into memory; what does not fit stays free."""
@@ -49,7 +49,7 @@ class Claims:
     """Leases items to this process."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, timeline: Timeline, load: LoadParcels
+        self, pool: asyncpg.Pool, clock: Clock, owner: UUID, timeline: Timeline, load: LoadEmails
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -58,12 +58,12 @@ class Claims:
         self._load = load
         self._after = START
         self._expiry = Expiry()
-        self._silence = StuckSessions(clock)
+        self._stuck_sessions = StuckSessions(clock)
 
     async def due(self) -> list[Pair]:
         """The next teams and destinations with due work; goes round over all of them call by call."""
-        found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_LOOK)
-        full = len(found) == PAIRS_PER_LOOK
+        found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_CLAIM)
+        full = len(found) == PAIRS_PER_CLAIM
         self._after = (found[-1].team_id, found[-1].destination) if full else START
         return [pair for pair in found if pair.due]
 
@@ -80,7 +80,7 @@ class Claims:
             if len(wanted) > 1 or wanted[0].most > 1:
                 ones = [await self.claim([Share(share.pair, 1)]) for share in wanted]
                 return [item for one in ones for item in one]
-            await self._put_aside(unreadable.first)
+            await self._quarantine(unreadable.first)
             return []
 
     async def _claim(self, wanted: Sequence[Share]) -> list[Item]:
@@ -92,35 +92,35 @@ class Claims:
             for row in rows:
                 teams.setdefault(row.team_id, []).append(row)
             items: list[Item] = []
-            room = MOST_LOADED
+            octets = MOST_LOADED
             for team in sorted(teams):
-                found = await self._load_team(conn, teams[team], deadline, max(0, room))
-                room -= sum({item.email_id: item.parcel.weight for item in found}.values())
+                found = await self._load_team(conn, teams[team], deadline, max(0, octets))
+                octets -= sum({item.email_id: item.email.weight for item in found}.values())
                 items += found
             return items
 
     async def _load_team(
-        self, conn: Connection, rows: Sequence[Claimed], deadline: float, room: int
+        self, conn: Connection, rows: Sequence[Claimed], deadline: float, octets: int
     ) -> list[Item]:
         """The items of one team's rows, with their emails; what there is no room for is free again."""
         team_id = rows[0].team_id
         await self._release(conn, team_id, rows)
         try:
-            parcels = await self._load(conn, team_id, sorted({row.email_id for row in rows}), room)
-            loaded = [(row, parcels[row.email_id]) for row in rows]
-            left = [(team_id, row.email_id, row.grp) for row, parcel in loaded if parcel is None]
+            emails = await self._load(conn, team_id, sorted({row.email_id for row in rows}), octets)
+            loaded = [(row, emails[row.email_id]) for row in rows]
+            left = [(team_id, row.email_id, row.grp) for row, email in loaded if email is None]
             if left:
                 await queries.give_back(conn, left, self._owner, self._clock.now())
-            return [_item(row, *parcel, deadline) for row, parcel in loaded if parcel is not None]
+            return [_item(row, *email, deadline) for row, email in loaded if email is not None]
         except TROUBLE:
             raise
         except Exception as trouble:
             # The text of the trouble may show what people wrote.
             raise Unreadable(rows[0], type(trouble).__name__) from None
 
-    async def _put_aside(self, row: Claimed) -> None:
+    async def _quarantine(self, row: Claimed) -> None:
         key = (row.team_id, row.email_id, row.grp)
-        if await queries.put_aside(self._pool, key, QUARANTINED, quarantine.UNREADABLE):
+        if await queries.quarantine_row(self._pool, key, QUARANTINED, quarantine.UNREADABLE):
             quarantine.report([Freed(*key, quarantined=True)])
 
     async def _release(self, conn: Connection, team_id: UUID, rows: Sequence[Claimed]) -> None:
@@ -153,9 +153,9 @@ class Claims:
 
     async def park(self, items: Sequence[Item], until: datetime) -> None:
         """Free these items and postpone all free work of their teams for their destinations."""
-        lanes = sorted({(item.team_id, item.destination) for item in items})
+        pairs = sorted({(item.team_id, item.destination) for item in items})
         await self.give_back(items)
-        await queries.park(self._pool, lanes, until, OUT_OF_REACH)
+        await queries.park(self._pool, pairs, until, OUT_OF_REACH)
 
     async def recover(self) -> int:
         """Free items whose lease has surely run out, and those of dead processes on this host."""
@@ -163,7 +163,7 @@ class Claims:
         expired = await queries.expired(self._pool, now, now + 2 * LEASE)
         lost = self._expiry.lost(expired, self._clock.boottime())
         freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
-        for process in await self._dead_neighbours():
+        for process in await self._dead_processes():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
             await self._pool.execute("DELETE FROM processes WHERE id = $1", process)
         if freed:
@@ -188,16 +188,16 @@ class Claims:
         except TROUBLE as trouble:
             log.warning("delivery.not_left", trouble=repr(trouble)[:200])
 
-    async def end_silence(self) -> None:
+    async def end_stuck_sessions(self) -> None:
         """End sessions of processes that froze in the middle of a statement: claims skip what they lock."""
-        await self._silence.look(self._pool)
+        await self._stuck_sessions.look(self._pool)
 
-    async def _dead_neighbours(self) -> list[UUID]:
+    async def _dead_processes(self) -> list[UUID]:
         rows = await self._pool.fetch("SELECT id, pid, pid_start FROM processes WHERE host = $1", boot_id())
         return [row["id"] for row in rows if started(row["pid"]) != row["pid_start"]]
 
 
-def _item(row: Claimed, parcel: LoadedEmail, groups: Mapping[int, list[Target]], deadline: float) -> Item:
+def _item(row: Claimed, email: LoadedEmail, groups: Mapping[int, list[Target]], deadline: float) -> Item:
     return Item(
         row.team_id,
         row.email_id,
@@ -209,7 +209,7 @@ def _item(row: Claimed, parcel: LoadedEmail, groups: Mapping[int, list[Target]],
         row.uncertain > 0,
         row.first_attempt_at,
         groups.get(row.grp, []),
-        parcel,
+        email,
         deadline,
         row.begun,
         alone=row.grp == 0 and len(groups) == 1,

@@ -21,7 +21,7 @@ from uuid import UUID
 
 from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.kernel.work.jobs import MOST_DEATHS
+from pillarbox.kernel.work.jobs import MOST_CRASHES
 
 RETRY_BATCH = 5000
 PREFETCH = 500
@@ -180,7 +180,7 @@ class Totals(NamedTuple):
     oldest: datetime | None
 
 
-class Heap(NamedTuple):
+class QueueGroup(NamedTuple):
     """The items of one team for one destination. `reason` is the most frequent one."""
 
     team_id: UUID
@@ -228,10 +228,10 @@ async def totals(source: Source, part: Part, now: datetime) -> Totals:
     return Totals(**row)
 
 
-async def heaps(source: Source, part: Part, now: datetime, most: int) -> list[Heap]:
+async def queue_groups(source: Source, part: Part, now: datetime, most: int) -> list[QueueGroup]:
     """The `most` largest heaps."""
     rows = await source.fetch(GROUPS, *part.args, now, HELD, QUARANTINED, most)
-    return [Heap(**row) for row in rows]
+    return [QueueGroup(**row) for row in rows]
 
 
 async def items(conn: Connection, part: Part, now: datetime) -> AsyncIterator[WaitingItem]:
@@ -251,7 +251,7 @@ async def retry_now(source: Source, part: Part, now: datetime) -> int:
 
     Attachments whose fetching was given up because it ended its processes are fetched once more.
     """
-    await source.execute(RETRY_FETCHING, *part.args, now, MOST_DEATHS)
+    await source.execute(RETRY_FETCHING, *part.args, now, MOST_CRASHES)
     moved = 0
     while True:
         status = await source.execute(RETRY, *part.args, now, HELD, RETRY_BATCH, QUARANTINED)

@@ -18,7 +18,7 @@ log = get("delivery")
 
 LOOK_EVERY = 5.0
 RETRY_SECONDS = 30
-PATIENCE = 5.0
+QUERY_TIMEOUT = 5.0
 MOST_PER_PAGE = 100
 """Rows of the queue that a page holds at the most."""
 
@@ -76,9 +76,9 @@ class QueueLimit:
 
     async def _items(self) -> int:
         """About how many items there are; at least not more than the cap, where the size alone tells that."""
-        pages: int = await self._pool.fetchval(SIZE, timeout=PATIENCE)
+        pages: int = await self._pool.fetchval(SIZE, timeout=QUERY_TIMEOUT)
         if pages * MOST_PER_PAGE <= self._most:
             return 0
         share = min(1.0, self._pages / pages)
-        found: int = await self._pool.fetchval(SAMPLE, 100 * share, timeout=PATIENCE)
+        found: int = await self._pool.fetchval(SAMPLE, 100 * share, timeout=QUERY_TIMEOUT)
         return round(found / share)

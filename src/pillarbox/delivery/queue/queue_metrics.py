@@ -31,7 +31,7 @@ log = get("figures")
 EVERY = 15.0
 MOST = 50_000
 PAGES = 1_000
-PATIENCE = 5.0
+QUERY_TIMEOUT = 5.0
 STATES = ("due", "waiting", "leased", "held", "paused", "quarantined")
 
 # Across teams: the installation's figures. At most $4 rows are read.
@@ -96,12 +96,12 @@ class QueueMetrics:
     async def count(self) -> None:
         """Count once. Ages in a queue that is sampled are at least what is told."""
         now = self._clock.now()
-        rows = await self._pool.fetch(COUNT, now, HELD, QUARANTINED, self._most, timeout=PATIENCE)
+        rows = await self._pool.fetch(COUNT, now, HELD, QUARANTINED, self._most, timeout=QUERY_TIMEOUT)
         scale = 1.0
         if sum(row["items"] for row in rows) >= self._most:
             size = await self._pool.fetchval(SIZE)
             share = min(1.0, self._pages / size)
-            rows = await self._pool.fetch(SAMPLE, now, HELD, QUARANTINED, 100 * share, timeout=PATIENCE)
+            rows = await self._pool.fetch(SAMPLE, now, HELD, QUARANTINED, 100 * share, timeout=QUERY_TIMEOUT)
             scale = 1 / share
         self._note(rows, scale, now)
 

@@ -17,7 +17,7 @@ MISSED: Final = """
     RETURNING missing_since
 """
 
-MEET: Final = """
+MARK_REACHED: Final = """
     INSERT INTO destinations AS d (team_id, destination, reached_at)
     SELECT k.team_id, k.destination, $3
       FROM unnest($1::uuid[], $2::text[]) AS k (team_id, destination)
@@ -26,7 +26,7 @@ MEET: Final = """
 """
 
 # Across teams: what has not been reached for long.
-FORGET_DESTINATIONS: Final = """
+REMOVE_OLD: Final = """
     DELETE FROM destinations WHERE reached_at < $1
 """
 
@@ -37,12 +37,12 @@ async def missed(db: TeamDb, destination: str, now: datetime, since: datetime) -
     return found
 
 
-async def meet(conn: Connection, pairs: Sequence[tuple[UUID, str]], now: datetime) -> None:
+async def mark_reached(conn: Connection, pairs: Sequence[tuple[UUID, str]], now: datetime) -> None:
     """These teams' mail has reached these destinations."""
-    await conn.execute(MEET, *zip(*pairs, strict=True), now)
+    await conn.execute(MARK_REACHED, *zip(*pairs, strict=True), now)
 
 
-async def forget(conn: Source, before: datetime) -> int:
+async def remove_old(conn: Source, before: datetime) -> int:
     """Remove what was last reached before; returns how many there were."""
-    status: str = await conn.execute(FORGET_DESTINATIONS, before)
+    status: str = await conn.execute(REMOVE_OLD, before)
     return int(status.rsplit(" ", 1)[-1])

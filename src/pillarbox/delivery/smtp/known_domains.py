@@ -22,7 +22,7 @@ from pillarbox.kernel.work.periodic import Periodic
 
 Pair = tuple[UUID, str]
 
-SECOND_LOOK = timedelta(minutes=10)
+LOOK_AGAIN_AFTER = timedelta(minutes=10)
 ONE_ABSENCE = timedelta(hours=12)
 """Answers that are further apart tell of two absences. Longer than any pause between two attempts."""
 
@@ -39,14 +39,14 @@ class KnownDomains:
         self._clock = clock
         self._written: OrderedDict[Pair, float] = OrderedDict()
 
-    async def doubts(self, team_id: UUID, destination: str) -> bool:
+    async def must_look_again(self, team_id: UUID, destination: str) -> bool:
         """Whether to look again before it is believed that this domain does not exist."""
         self._written.pop((team_id, destination), None)
         now = self._clock.now()
         since = await known_domain_queries.missed(
             TeamDb(self._pool, team_id), destination, now, now - ONE_ABSENCE
         )
-        return since is not None and now - since < SECOND_LOOK
+        return since is not None and now - since < LOOK_AGAIN_AFTER
 
     def has_written(self, pairs: Collection[Pair]) -> bool:
         """Whether `reached` has nothing to write of these."""
@@ -59,10 +59,10 @@ class KnownDomains:
         boottime = self._clock.boottime()
         new = sorted(pair for pair in pairs if self._written.get(pair, float("-inf")) <= boottime)
         if new:
-            await known_domain_queries.meet(conn, new, self._clock.now())
-            after_commit(conn, lambda: self._remember(new, boottime + WRITTEN_EVERY))
+            await known_domain_queries.mark_reached(conn, new, self._clock.now())
+            after_commit(conn, lambda: self._note_written(new, boottime + WRITTEN_EVERY))
 
-    def _remember(self, pairs: Sequence[Pair], until: float) -> None:
+    def _note_written(self, pairs: Sequence[Pair], until: float) -> None:
         for pair in pairs:
             self._written[pair] = until
             self._written.move_to_end(pair)
@@ -73,7 +73,7 @@ class KnownDomains:
 def known_domains_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     """What comes round for domains that nobody writes to any more."""
 
-    async def forget() -> str:
-        return f"{await known_domain_queries.forget(pool, clock.now() - KEPT)} destinations"
+    async def remove_old() -> str:
+        return f"{await known_domain_queries.remove_old(pool, clock.now() - KEPT)} destinations"
 
-    return [Periodic("destinations.forget", timedelta(days=1), forget)]
+    return [Periodic("destinations.forget", timedelta(days=1), remove_old)]

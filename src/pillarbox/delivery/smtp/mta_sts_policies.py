@@ -20,7 +20,7 @@ import asyncpg
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.smtp import mta_sts_queries
-from pillarbox.delivery.smtp.mta_sts_queries import Kept
+from pillarbox.delivery.smtp.mta_sts_queries import StoredPolicy
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.dns import Resolver
 from pillarbox.kernel.network.fetch_result import Fetched, FetchError
@@ -33,7 +33,7 @@ from pillarbox.mail.smtp.mta_sts import Policy, PolicyError
 
 log = get("mta_sts")
 
-LOOK_EVERY: Final = 3600.0
+LOOKUP_EVERY: Final = 3600.0
 TROUBLE_EVERY: Final = 300.0
 """How long after a failure it is looked again (3.3: not more often than every five minutes)."""
 LEAST_PAUSE: Final = 60.0
@@ -46,15 +46,15 @@ KNOWN: Final = 50_000
 class _Known(NamedTuple):
     """What the last look found; `again` is boot time."""
 
-    kept: Kept | None
+    stored: StoredPolicy | None
     again: float
 
     def is_over(self, now: datetime) -> bool:
         """Whether there was a policy that holds no more."""
-        return self.kept is not None and self.kept.expires_at <= now
+        return self.stored is not None and self.stored.expires_at <= now
 
     def policy_at(self, now: datetime) -> Policy | None:
-        return None if self.kept is None or self.is_over(now) else self.kept.policy
+        return None if self.stored is None or self.is_over(now) else self.stored.policy
 
 
 class Policies:
@@ -67,84 +67,84 @@ class Policies:
         resolver: Resolver,
         outbound: Outbound,
         port: int = 443,
-        patience: float = FETCH_SECONDS,
+        fetch_timeout: float = FETCH_SECONDS,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._resolver = resolver
         self._outbound = outbound
         self._port = port
-        self._patience = patience
+        self._fetch_timeout = fetch_timeout
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._looking: dict[str, asyncio.Task[_Known]] = {}
+        self._lookups: dict[str, asyncio.Task[_Known]] = {}
 
     async def of(self, domain: str) -> Policy | None:
         """The policy that holds for mail to the domain (A-labels, lower case)."""
         known = self._known.get(domain)
         if known is None or self._clock.boottime() >= known.again:
-            looking = self._look(domain)
+            lookup = self._lookup(domain)
             if known is None or known.is_over(self._clock.now()):
                 # Shielded: one mail that is given up must not take the answer from the others.
-                known = await asyncio.shield(looking)
+                known = await asyncio.shield(lookup)
         return known.policy_at(self._clock.now())
 
     async def idle(self) -> None:
         """Wait until nothing is being looked for."""
-        while self._looking:
-            await asyncio.wait(tuple(self._looking.values()))
+        while self._lookups:
+            await asyncio.wait(tuple(self._lookups.values()))
 
     async def close(self) -> None:
         """Give up what is being looked for."""
-        looking = tuple(self._looking.values())
-        for task in looking:
+        lookup = tuple(self._lookups.values())
+        for task in lookup:
             task.cancel()
-        await asyncio.gather(*looking, return_exceptions=True)
+        await asyncio.gather(*lookup, return_exceptions=True)
 
-    def _look(self, domain: str) -> asyncio.Task[_Known]:
+    def _lookup(self, domain: str) -> asyncio.Task[_Known]:
         """The look that is under way, or a new one."""
-        task = self._looking.get(domain)
+        task = self._lookups.get(domain)
         if task is None:
-            task = self._looking[domain] = asyncio.create_task(self._found(domain))
-            task.add_done_callback(lambda _: self._looking.pop(domain, None))
+            task = self._lookups[domain] = asyncio.create_task(self._found(domain))
+            task.add_done_callback(lambda _: self._lookups.pop(domain, None))
         return task
 
     async def _found(self, domain: str) -> _Known:
         """Look, and remember what was found; never raises for what others do."""
         before = self._known.get(domain)
         try:
-            kept, pause = await self._current(domain)
+            stored, pause = await self._current(domain)
         except GONE as trouble:
             log.warning("mta_sts.database_away", trouble=repr(trouble)[:200])
-            kept, pause = before.kept if before else None, TROUBLE_EVERY
-        if kept is not None:
-            left = (kept.expires_at - self._clock.now()).total_seconds()
+            stored, pause = before.stored if before else None, TROUBLE_EVERY
+        if stored is not None:
+            left = (stored.expires_at - self._clock.now()).total_seconds()
             pause = max(LEAST_PAUSE, min(pause, left))
-        found = self._known[domain] = _Known(kept, self._clock.boottime() + pause)
+        found = self._known[domain] = _Known(stored, self._clock.boottime() + pause)
         self._known.move_to_end(domain)
         while len(self._known) > KNOWN:
             self._known.popitem(last=False)
         return found
 
-    async def _current(self, domain: str) -> tuple[Kept | None, float]:
+    async def _current(self, domain: str) -> tuple[StoredPolicy | None, float]:
         """The policy in force, and when to look again."""
-        kept = await mta_sts_queries.find(self._pool, domain, self._clock.now())
+        stored = await mta_sts_queries.find(self._pool, domain, self._clock.now())
         answer = await self._resolver.txt(f"_mta-sts.{domain}")
         if answer.status == "failed":
-            return kept, TROUBLE_EVERY
+            return stored, TROUBLE_EVERY
         named = mta_sts.record(answer.records)
         now = self._clock.now()
-        if named is None or (kept is not None and kept.id == named and now < kept.is_due):
-            return kept, LOOK_EVERY
+        if named is None or (stored is not None and stored.id == named and now < stored.is_due):
+            return stored, LOOKUP_EVERY
         try:
-            fetched = Kept.fetched(named, await self._fetch(domain), now)
+            fetched = StoredPolicy.fetched(named, await self._fetch(domain), now)
         except (FetchError, PolicyError) as failure:
-            log.warning("mta_sts.not_fetched", domain=domain, reason=str(failure), kept=kept is not None)
+            log.warning("mta_sts.not_fetched", domain=domain, reason=str(failure), stored=stored is not None)
             prometheus.MTA_STS.add(1, ("policy", "not fetched"))
-            return kept, TROUBLE_EVERY
-        await mta_sts_queries.keep(self._pool, domain, fetched)
+            return stored, TROUBLE_EVERY
+        await mta_sts_queries.store(self._pool, domain, fetched)
         log.info("mta_sts.fetched", domain=domain, id=named, mode=fetched.policy.mode)
         prometheus.MTA_STS.add(1, ("policy", "fetched"))
-        return fetched, LOOK_EVERY
+        return fetched, LOOKUP_EVERY
 
     async def _fetch(self, domain: str) -> Policy:
         """The policy from its one place (3.3): the certificate is checked, no redirect is followed."""
@@ -153,7 +153,7 @@ class Policies:
             "GET",
             f"https://mta-sts.{domain}{port}{mta_sts.WELL_KNOWN}",
             max_bytes=mta_sts.LONGEST_POLICY,
-            total_timeout=self._patience,
+            total_timeout=self._fetch_timeout,
         )
         return _policy_in(answer)
 

@@ -15,7 +15,7 @@ POLICY: Final = """
 """
 
 # Two processes may fetch at once: the later look counts.
-KEEP_POLICY: Final = """
+STORE_POLICY: Final = """
     INSERT INTO mta_sts_policies (domain, id, mode, hosts, max_age, fetched_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (domain) DO UPDATE
@@ -29,7 +29,7 @@ EXPIRED_POLICIES: Final = """
 """
 
 
-class Kept(NamedTuple):
+class StoredPolicy(NamedTuple):
     """A policy as it was fetched, under the id that its TXT record had then."""
 
     id: str
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
     expires_at: datetime
 
     @classmethod
-    def fetched(cls, id: str, policy: Policy, at: datetime) -> Kept:
+    def fetched(cls, id: str, policy: Policy, at: datetime) -> StoredPolicy:
         return cls(id, policy, at, at + timedelta(seconds=policy.max_age))
 
     @property
@@ -47,27 +47,27 @@ class Kept(NamedTuple):
         return self.fetched_at + (self.expires_at - self.fetched_at) / 2
 
 
-async def find(source: Source, domain: str, now: datetime) -> Kept | None:
+async def find(source: Source, domain: str, now: datetime) -> StoredPolicy | None:
     """The policy of a domain that still holds."""
     row = await source.fetchrow(POLICY, domain, now)
     if row is None:
         return None
     policy = Policy(row["mode"], tuple(row["hosts"]), row["max_age"])
-    return Kept(row["id"], policy, row["fetched_at"], row["expires_at"])
+    return StoredPolicy(row["id"], policy, row["fetched_at"], row["expires_at"])
 
 
-async def keep(source: Source, domain: str, kept: Kept) -> None:
+async def store(source: Source, domain: str, stored: StoredPolicy) -> None:
     """Put a policy in the place of an older one of the domain."""
-    policy = kept.policy
+    policy = stored.policy
     await source.execute(
-        KEEP_POLICY,
+        STORE_POLICY,
         domain,
-        kept.id,
+        stored.id,
         policy.mode,
         list(policy.hosts),
         policy.max_age,
-        kept.fetched_at,
-        kept.expires_at,
+        stored.fetched_at,
+        stored.expires_at,
     )
 
 

@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import Source
 KEPT: Final = timedelta(days=1)
 
 # What nobody has complained of for a day goes with the next complaint.
-TELL_OF_SITES: Final = """
+PUBLISH_COMPLAINTS: Final = """
     WITH gone AS (
         DELETE FROM sites WHERE changed_at < $7
     )
@@ -30,13 +30,13 @@ TELL_OF_SITES: Final = """
            told_by = excluded.told_by, changed_at = excluded.changed_at
 """
 
-HEAR_OF_SITES: Final = """
+READ_COMPLAINTS: Final = """
     SELECT site, signal, closed_until, rate, changed_at
       FROM sites
      WHERE changed_at > $1 AND told_by <> $2
 """
 
-LIVING_CARRIERS: Final = """
+LIVE_PROCESSES: Final = """
     SELECT count(*) FROM processes
      WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
 """
@@ -49,17 +49,19 @@ LEAVE: Final = """
 """
 
 
-async def tell(conn: Source, heard: Sequence[SiteComplaint], owner: UUID, now: datetime) -> None:
+async def publish_complaints(
+    conn: Source, complaints: Sequence[SiteComplaint], owner: UUID, now: datetime
+) -> None:
     """Say what sites have complained of."""
-    rows = [(h.site, h.signal.name, now + timedelta(seconds=h.closed_for), h.rate) for h in heard]
-    await conn.execute(TELL_OF_SITES, *zip(*rows, strict=True), owner, now, now - KEPT)
+    rows = [(h.site, h.signal.name, now + timedelta(seconds=h.closed_for), h.rate) for h in complaints]
+    await conn.execute(PUBLISH_COMPLAINTS, *zip(*rows, strict=True), owner, now, now - KEPT)
 
 
-async def hear(
+async def read_complaints(
     conn: Source, since: datetime, owner: UUID, now: datetime
 ) -> list[tuple[SiteComplaint, datetime]]:
     """What other processes have said since then, each with its instant."""
-    rows = await conn.fetch(HEAR_OF_SITES, since, owner)
+    rows = await conn.fetch(READ_COMPLAINTS, since, owner)
     return [
         (
             SiteComplaint(
@@ -74,9 +76,9 @@ async def hear(
     ]
 
 
-async def carriers(conn: Source, since: datetime) -> int:
+async def live_processes(conn: Source, since: datetime) -> int:
     """How many processes that deliver were seen since then."""
-    count: int = await conn.fetchval(LIVING_CARRIERS, since)
+    count: int = await conn.fetchval(LIVE_PROCESSES, since)
     return count
 
 

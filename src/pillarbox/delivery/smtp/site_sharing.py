@@ -36,21 +36,21 @@ class SiteSharing:
         self._since: datetime | None = None
         self._known: dict[str, datetime] = {}
 
-    async def divide(self, lanes: SiteScheduler) -> None:
+    async def divide(self, scheduler: SiteScheduler) -> None:
         """Take this process's part of the slots; called with each heartbeat."""
-        living = await site_queries.carriers(self._pool, self._clock.now() - LIVES)
-        lanes.share(max(1, living))
+        living = await site_queries.live_processes(self._pool, self._clock.now() - LIVES)
+        scheduler.share(max(1, living))
 
-    async def exchange(self, lanes: SiteScheduler) -> None:
+    async def exchange(self, scheduler: SiteScheduler) -> None:
         """Tell what sites have complained of here, and hear what they complained of elsewhere."""
         now = self._clock.now()
-        told = lanes.complaints(self._clock.boottime())
-        if told:
-            await site_queries.tell(self._pool, told, self._owner, now)
+        complaints = scheduler.complaints(self._clock.boottime())
+        if complaints:
+            await site_queries.publish_complaints(self._pool, complaints, self._owner, now)
         since = self._since if self._since is not None else now - timedelta(seconds=HOLD_SECONDS)
-        heard = await site_queries.hear(self._pool, since, self._owner, now)
-        for site, at in heard:
-            if self._known.get(site.site) != at:
-                lanes.hear(site, self._clock.boottime())
-        self._known = {site.site: at for site, at in heard}
+        received = await site_queries.read_complaints(self._pool, since, self._owner, now)
+        for complaint, at in received:
+            if self._known.get(complaint.site) != at:
+                scheduler.apply_complaint(complaint, self._clock.boottime())
+        self._known = {complaint.site: at for complaint, at in received}
         self._since = now - OVERLAP

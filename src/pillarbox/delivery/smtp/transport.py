@@ -43,14 +43,14 @@ SILENT_SECONDS = 30.0
 """A server that says nothing for so long is given up on while other mail waits for its place. Where nobody
 waits, RFC 5321, 4.5.3.2 holds; and it always holds between the final dot and its answer."""
 
-BROKEN_REMEMBERED = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
+BROKEN_TLS_KEPT = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
 """For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
 
 MOST_BROKEN = 10_000
 
 SLOW_OPENING = our_reply(421, "4.4.1", "the server opened no session while other mail waited for it")
 
-LOOKED_UP_AGAIN = our_reply(
+RETRY_LOOKUP = our_reply(
     451,
     "4.4.3",
     "the domain does not exist at the moment; it has received mail before and is looked up again",
@@ -84,7 +84,7 @@ class NextHops(Protocol):
     def tls(self, *, required: bool) -> TlsMode: ...
 
 
-class _Said(NamedTuple):
+class _RecipientReply(NamedTuple):
     """The last word on a recipient in this attempt."""
 
     host: str | None
@@ -103,7 +103,7 @@ class _Attempt:
     mail_from: str
     fence: Callable[[], bool]
     left: dict[int, Target]
-    said: dict[int, _Said] = field(default_factory=dict)
+    said: dict[int, _RecipientReply] = field(default_factory=dict)
     offered: bool = False
     abandoned: bool = False
     sessions: int = 0
@@ -119,56 +119,56 @@ class SmtpTransport:
         self,
         *,
         clock: Clock,
-        way: NextHops,
-        sealer: Composer,
+        next_hops: NextHops,
+        composer: Composer,
         connections: Connections,
         return_path: Callable[[Item], str],
-        familiar: KnownDomains | None = None,
+        known_domains: KnownDomains | None = None,
     ) -> None:
         self._clock = clock
-        self._way = way
-        self._sealer = sealer
+        self._next_hops = next_hops
+        self._composer = composer
         self._connections = connections
         self._return_path = return_path
-        self._familiar = familiar
+        self._known_domains = known_domains
         self._broken: dict[tuple[str, TlsMode], float] = {}
 
     def site(self, destination: str) -> Site:
-        return self._way.site(destination)
+        return self._next_hops.site(destination)
 
     async def close(self) -> None:
         await self._connections.close()
 
-    async def carry(self, item: Item, fence: Callable[[], bool]) -> Report:
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         """Try the destination's servers in order until every recipient has a final word."""
-        wire = await self._sealer.wire(item.parcel)
+        wire = await self._composer.wire(item.email)
         started = self._clock.now()
         attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
-        found = await self._way.hosts(item.destination)
+        found = await self._next_hops.hosts(item.destination)
         try:
             if isinstance(found, NoHosts):
-                self._nowhere(attempt, await self._doubted(item, found))
+                self._no_hosts(attempt, await self._doubted(item, found))
             else:
-                attempt.policy = await self._way.policy(item.destination)
+                attempt.policy = await self._next_hops.policy(item.destination)
                 await self._try_hosts(attempt, found.hosts)
         except BaseException:
-            self._let_go(attempt, settled=False)
+            self._release(attempt, settled=False)
             raise
         host = next((said.host for said in attempt.said.values() if said.host), None)
         return Report(
             started,
             self._clock.now(),
             attempt.offered,
-            [Result(position, *_judged(said)) for position, said in sorted(attempt.said.items())],
+            [Result(position, *_result_of(said)) for position, said in sorted(attempt.said.items())],
             host,
             attempt.abandoned,
             mail_from=attempt.mail_from,
             signal=attempt.signal,
-            after=lambda: self._let_go(attempt, settled=True),
-            instead=lambda: self._let_go(attempt, settled=False),
+            after=lambda: self._release(attempt, settled=True),
+            instead=lambda: self._release(attempt, settled=False),
         )
 
-    def _let_go(self, attempt: _Attempt, *, settled: bool) -> None:
+    def _release(self, attempt: _Attempt, *, settled: bool) -> None:
         for address, connection in attempt.used:
             if settled:
                 self._connections.put(address, connection)
@@ -178,15 +178,15 @@ class SmtpTransport:
 
     async def _doubted(self, item: Item, found: NoHosts) -> NoHosts:
         """A domain that was reached before and does not exist any more is looked up once more, later."""
-        if self._familiar is None or found.reply != NO_DOMAIN:
+        if self._known_domains is None or found.reply != NO_DOMAIN:
             return found
-        doubted = await self._familiar.doubts(item.team_id, item.destination)
-        return NoHosts(LOOKED_UP_AGAIN) if doubted else found
+        doubted = await self._known_domains.must_look_again(item.team_id, item.destination)
+        return NoHosts(RETRY_LOOKUP) if doubted else found
 
-    def _nowhere(self, attempt: _Attempt, found: NoHosts) -> None:
+    def _no_hosts(self, attempt: _Attempt, found: NoHosts) -> None:
         verdict = classify(found.reply, Stage.ROUTE)
         for position in attempt.left:
-            attempt.said[position] = _Said(None, Stage.ROUTE, found.reply, verdict)
+            attempt.said[position] = _RecipientReply(None, Stage.ROUTE, found.reply, verdict)
 
     async def _try_hosts(self, attempt: _Attempt, hosts: Sequence[Host]) -> None:
         for host in hosts:
@@ -202,11 +202,11 @@ class SmtpTransport:
     async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
         """One server; False when it could not be reached, so that its next address is worth a try."""
         for mode in self._modes(attempt, host.name):
-            address = Address(host.name, ip, self._way.port(), mode)
+            address = Address(host.name, ip, self._next_hops.port(), mode)
             connection = await self._connected(attempt, address)
             if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
                 break
-            self._remember_broken(attempt, host.name, mode)
+            self._note_broken_tls(attempt, host.name, mode)
         if isinstance(connection, ConnectFailed):
             self._unreached(attempt, connection, mode)
             return connection.stage is not Stage.CONNECT
@@ -221,19 +221,19 @@ class SmtpTransport:
     ) -> Connection | ConnectFailed:
         """A session; where others wait, a server has `SILENT_SECONDS` to open one."""
         loop = asyncio.get_running_loop()
-        patience, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
+        timeout, until = asyncio.timeout(None), loop.time() + SILENT_SECONDS
 
         def hurry() -> None:
             if loop.time() >= until:
                 attempt.item.hurry = None
-                patience.reschedule(loop.time())
+                timeout.reschedule(loop.time())
 
         try:
-            async with patience:
+            async with timeout:
                 attempt.item.hurry = hurry
                 return await self._connections.get(address, fresh=fresh)
         except TimeoutError:
-            if not patience.expired():
+            if not timeout.expired():
                 raise
             return ConnectFailed(address.server_name, address.ip, Stage.CONNECT, SLOW_OPENING)
         finally:
@@ -241,7 +241,7 @@ class SmtpTransport:
 
     def _modes(self, attempt: _Attempt, host: str) -> Sequence[TlsMode]:
         """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
-        mode = self._way.tls(required=attempt.item.parcel.tls_required)
+        mode = self._next_hops.tls(required=attempt.item.email.tls_required)
         modes = [mode, TlsMode.NONE] if mode is TlsMode.OPPORTUNISTIC else [mode]
         policy = attempt.policy.mode if attempt.policy is not None else "none"
         if policy == "enforce":
@@ -251,14 +251,14 @@ class SmtpTransport:
         now = self._clock.boottime()
         return [m for m in modes[:-1] if self._broken.get((host, m), 0.0) <= now] + modes[-1:]
 
-    def _remember_broken(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
+    def _note_broken_tls(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
         """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
         if attempt.policy is not None and mode is TlsMode.VERIFIED:
             self._failed_policy(attempt, attempt.policy, host, "no valid certificate")
-        if mode in BROKEN_REMEMBERED:
+        if mode in BROKEN_TLS_KEPT:
             if len(self._broken) >= MOST_BROKEN:
                 self._broken.clear()
-            self._broken[host, mode] = self._clock.boottime() + BROKEN_REMEMBERED[mode]
+            self._broken[host, mode] = self._clock.boottime() + BROKEN_TLS_KEPT[mode]
 
     def _may_reach(self, attempt: _Attempt, policy: Policy, host: str) -> bool:
         """Whether the policy lets the mail go to this server; under `testing` it only says what it thinks."""
@@ -287,11 +287,11 @@ class SmtpTransport:
         """We do not talk to this server for now, and say why."""
         verdict = classify(reply, Stage.TLS)
         for position in attempt.left:
-            attempt.said[position] = _Said(host, Stage.TLS, reply, verdict, tls_missing=True)
+            attempt.said[position] = _RecipientReply(host, Stage.TLS, reply, verdict, tls_missing=True)
 
     def _unreached(self, attempt: _Attempt, failed: ConnectFailed, mode: TlsMode) -> None:
         if failed.stage is Stage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
-            self._refused(attempt, failed.host, _asked_by(attempt, failed.reply))
+            self._refused(attempt, failed.host, _with_policy(attempt, failed.reply))
             return
         verdict = classify(failed.reply, failed.stage)
         if failed.stage is Stage.CONNECT:
@@ -299,7 +299,7 @@ class SmtpTransport:
         elif verdict.slow_down or failed.stage is Stage.BANNER:
             attempt.signal = Signal.CROWDED
         for position in attempt.left:
-            attempt.said[position] = _Said(failed.host, failed.stage, failed.reply, verdict)
+            attempt.said[position] = _RecipientReply(failed.host, failed.stage, failed.reply, verdict)
 
     async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
         attempt.used.append((address, connection))
@@ -328,13 +328,13 @@ class SmtpTransport:
                 mailboxes,
                 attempt.wire,
                 before_final_dot=attempt.fence,
-                observe=_pass_point if faults.are_armed() else None,
+                observe=_fault_point if faults.are_armed() else None,
             )
         finally:
             attempt.item.hurry = None
 
     def _note(self, attempt: _Attempt, connection: Connection, done: Transaction) -> None:
-        tls = _in_words(connection.tls)
+        tls = _description(connection.tls)
         # A server that said nothing has not taken the mail without complaint.
         heard = any(not answer.reply.ours for answer in done.answers)
         attempt.signal = Signal.CLEAN if heard else Signal.SILENT
@@ -343,7 +343,7 @@ class SmtpTransport:
             if verdict.slow_down:
                 attempt.signal = Signal.SLOW
             uncertain = done.uncertain and verdict.outcome is Outcome.DELAYED
-            attempt.said[position] = _Said(
+            attempt.said[position] = _RecipientReply(
                 connection.host, answer.stage, answer.reply, verdict, uncertain, tls
             )
             if uncertain or not verdict.retry_host:
@@ -359,7 +359,7 @@ class SmtpTransport:
         )
 
 
-def _in_words(tls: TlsInfo | None) -> str | None:
+def _description(tls: TlsInfo | None) -> str | None:
     """What an attempt records of its encryption (TLS-06)."""
     if tls is None:
         return None
@@ -370,7 +370,7 @@ def _is_enforced(attempt: _Attempt) -> bool:
     return attempt.policy is not None and attempt.policy.mode == "enforce"
 
 
-def _asked_by(attempt: _Attempt, reply: Reply) -> Reply:
+def _with_policy(attempt: _Attempt, reply: Reply) -> Reply:
     """The same answer, with the policy because of which TLS must succeed."""
     if not _is_enforced(attempt):
         return reply
@@ -378,11 +378,11 @@ def _asked_by(attempt: _Attempt, reply: Reply) -> Reply:
     return our_reply(reply.code, reply.enhanced or "4.7.5", text)
 
 
-async def _pass_point(stage: Stage) -> None:
+async def _fault_point(stage: Stage) -> None:
     await faults.point(POINTS[stage])
 
 
-def _judged(said: _Said) -> tuple[Kind, Detail]:
+def _result_of(said: _RecipientReply) -> tuple[Kind, Detail]:
     verdict = said.verdict
     bounce = None
     if verdict.bounce_type is not None:

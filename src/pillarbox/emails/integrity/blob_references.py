@@ -79,7 +79,7 @@ ANALYZE = "ANALYZE listed_blobs"
 DROP = "DROP TABLE IF EXISTS listed_blobs"
 
 # Across teams. A blob under the id of an attachment that is still being fetched is about to be named.
-FORGET_NAMED = """
+DELETE_NAMED = """
     DELETE FROM listed_blobs l
      USING (SELECT blob AS key FROM attachments WHERE blob IS NOT NULL
             UNION ALL
@@ -130,20 +130,20 @@ async def take(
     deleted only if the store is clearly this database's own: every named blob is there, and there are
     at least as many of those as of the unnamed. Raises BlobFailed when the store cannot be read.
     """
-    census = BlobReferences()
+    references = BlobReferences()
     for table in TABLES:
-        await _look_for(pool, blobs, table, census, most)
+        await _check_table(pool, blobs, table, references, most)
     async with pool.acquire() as conn:
         await _list_blobs(conn, blobs, now - OLD)
         try:
-            await conn.execute(FORGET_NAMED, timeout=TIMEOUT)
-            census.unnamed = await conn.fetchval(COUNT)
-            census.withheld = _doubt(census, collect)
-            if census.unnamed and census.withheld is None:
-                await _collect(conn, blobs, now - OLD, census)
+            await conn.execute(DELETE_NAMED, timeout=TIMEOUT)
+            references.unnamed = await conn.fetchval(COUNT)
+            references.withheld = _doubt(references, collect)
+            if references.unnamed and references.withheld is None:
+                await _collect(conn, blobs, now - OLD, references)
         finally:
             await conn.execute(DROP)
-    return census
+    return references
 
 
 async def collect_unnamed(
@@ -154,35 +154,35 @@ async def collect_unnamed(
     The named ones are counted but not looked at. A store that other installations may share (`is_ours` is
     False) is left alone while it holds more unnamed blobs than named ones.
     """
-    census = BlobReferences()
+    references = BlobReferences()
     async with pool.acquire() as conn:
         await _list_blobs(conn, blobs, before)
         try:
-            await conn.execute(FORGET_NAMED, timeout=TIMEOUT)
-            census.unnamed = await conn.fetchval(COUNT)
-            census.named = await conn.fetchval(NAMED, timeout=TIMEOUT)
-            if is_ours or census.unnamed <= census.named:
-                await _collect(conn, blobs, before, census)
+            await conn.execute(DELETE_NAMED, timeout=TIMEOUT)
+            references.unnamed = await conn.fetchval(COUNT)
+            references.named = await conn.fetchval(NAMED, timeout=TIMEOUT)
+            if is_ours or references.unnamed <= references.named:
+                await _collect(conn, blobs, before, references)
             else:
-                census.withheld = "there are more of them than named ones"
+                references.withheld = "there are more of them than named ones"
         finally:
             await conn.execute(DROP)
-    return census
+    return references
 
 
-async def _look_for(
-    pool: asyncpg.Pool, blobs: BlobStore, table: Table, census: BlobReferences, most: int
+async def _check_table(
+    pool: asyncpg.Pool, blobs: BlobStore, table: Table, references: BlobReferences, most: int
 ) -> None:
     """Every blob that a row of the table names is there, and has its size."""
     async for page in _pages(pool, table):
         answers = await _at_once([_trouble(blobs, row) for row in page])
         for row, trouble in zip(page, answers, strict=True):
             if trouble is None or await pool.fetchval(table.again, row.team_id, row.id) != row.blob:
-                census.named += trouble is None
-            elif len(census.gaps) < most:
-                census.gaps.append(_gap(table, row, trouble))
+                references.named += trouble is None
+            elif len(references.gaps) < most:
+                references.gaps.append(_gap(table, row, trouble))
             else:
-                census.more = True
+                references.more = True
 
 
 async def _pages(pool: asyncpg.Pool, table: Table) -> AsyncIterator[Sequence[_Named]]:
@@ -196,15 +196,15 @@ async def _pages(pool: asyncpg.Pool, table: Table) -> AsyncIterator[Sequence[_Na
         after = (rows[-1].team_id, rows[-1].id)
 
 
-async def _at_once(looks: Sequence[Awaitable[str | None]]) -> list[str | None]:
+async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
     """The answers in order, a few looks at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(look: Awaitable[str | None]) -> str | None:
+    async def one(check: Awaitable[str | None]) -> str | None:
         async with slots:
-            return await look
+            return await check
 
-    return list(await asyncio.gather(*map(one, looks)))
+    return list(await asyncio.gather(*map(one, checks)))
 
 
 async def _trouble(blobs: BlobStore, row: _Named) -> str | None:
@@ -256,18 +256,18 @@ async def _list_blobs(conn: Connection, blobs: BlobStore, before: datetime) -> N
     await conn.execute(ANALYZE)
 
 
-def _doubt(census: BlobReferences, collect: bool | None) -> str | None:
+def _doubt(references: BlobReferences, collect: bool | None) -> str | None:
     """Why unnamed blobs are kept, or None when they may go."""
     if collect is False:
         return "asked to keep them"
-    if collect is None and (census.gaps or census.unnamed > census.named):
+    if collect is None and (references.gaps or references.unnamed > references.named):
         return "this may be another installation's store; --collect deletes them all the same"
     return None
 
 
-async def _collect(conn: Connection, blobs: BlobStore, before: datetime, census: BlobReferences) -> None:
+async def _collect(conn: Connection, blobs: BlobStore, before: datetime, references: BlobReferences) -> None:
     async with transaction(conn):
         async for row in conn.cursor(UNNAMED, prefetch=PAGE, timeout=TIMEOUT):
             await blobs.delete(row["key"])
-            census.collected += 1
+            references.collected += 1
     await blobs.remove_partial(before)

@@ -22,7 +22,7 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
 TIMEOUT = 24 * 3600.0
-MEMORY = "64MB"
+WORK_MEM = "64MB"
 PREFETCH = 500
 MOST_ACCOUNTS = 1000
 
@@ -84,35 +84,35 @@ async def reconcile(pool: asyncpg.Pool, most: int) -> ReconcileResult:
 
 async def examine(conn: Connection, most: int) -> ReconcileResult:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
-    findings = ReconcileResult()
+    result = ReconcileResult()
     for invariant in (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS):
-        await _check(conn, invariant, findings, most)
-    await _check_lists(conn, findings, most)
-    await _check_accounts(conn, findings, most)
-    return findings
+        await _check(conn, invariant, result, most)
+    await _check_lists(conn, result, most)
+    await _check_accounts(conn, result, most)
+    return result
 
 
 @asynccontextmanager
 async def snapshot(pool: asyncpg.Pool) -> AsyncIterator[Connection]:
     """A connection that sees one instant of the database and cannot write."""
     async with pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-        await conn.execute("SELECT set_config('work_mem', $1, true)", MEMORY)
+        await conn.execute("SELECT set_config('work_mem', $1, true)", WORK_MEM)
         yield conn
 
 
-async def _check(conn: Connection, invariant: Invariant, findings: ReconcileResult, most: int) -> None:
+async def _check(conn: Connection, invariant: Invariant, result: ReconcileResult, most: int) -> None:
     rows = await conn.fetch(invariant.sql, most + 1, *invariant.args, timeout=TIMEOUT)
     for row in rows:
         ids = dict(row)
-        findings.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), most)
+        result.add(Gap(invariant.name, invariant.sentence.format(**ids), ids), most)
 
 
-async def _check_lists(conn: Connection, findings: ReconcileResult, most: int) -> None:
+async def _check_lists(conn: Connection, result: ReconcileResult, most: int) -> None:
     """Every address of an email has a recipient, and every recipient an address."""
     async for row in conn.cursor(LISTS, prefetch=PREFETCH, timeout=TIMEOUT):
         wrong = _difference(row)
         ids = {"team_id": row["team_id"], "email_id": row["email_id"]}
-        if wrong is not None and not findings.add(Gap("recipients_differ_from_addresses", wrong, ids), most):
+        if wrong is not None and not result.add(Gap("recipients_differ_from_addresses", wrong, ids), most):
             return
 
 
@@ -134,17 +134,17 @@ def _difference(row: Any) -> str | None:
     return None
 
 
-async def _check_accounts(conn: Connection, findings: ReconcileResult, most: int) -> None:
+async def _check_accounts(conn: Connection, result: ReconcileResult, most: int) -> None:
     """Accepted is the sum of what became of it."""
     async for row in conn.cursor(ACCOUNTS, STILL_OPEN, prefetch=PREFETCH, timeout=TIMEOUT):
         account = Account(**row)
-        findings.teams += 1
-        findings.emails += account.emails
-        findings.recipients += account.known
-        if len(findings.accounts) < MOST_ACCOUNTS:
-            findings.accounts.append(account)
+        result.teams += 1
+        result.emails += account.emails
+        result.recipients += account.known
+        if len(result.accounts) < MOST_ACCOUNTS:
+            result.accounts.append(account)
         if account.accepted != account.known:
-            findings.add(_unbalanced(account), most)
+            result.add(_unbalanced(account), most)
 
 
 def _unbalanced(account: Account) -> Gap:

@@ -3,7 +3,7 @@
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
 leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a job that has ended its process
-`MOST_DEATHS` times in a row is not claimed any more (DUR-13).
+`MOST_CRASHES` times in a row is not claimed any more (DUR-13).
 
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
 number of claims that ended without one.
@@ -35,7 +35,7 @@ log = get("jobs")
 
 LEASE = timedelta(seconds=120)
 RENEW_EVERY = 40.0
-MOST_DEATHS = 3
+MOST_CRASHES = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
@@ -254,7 +254,7 @@ class Jobs:
         now = self._clock.now()
         claim = CLAIM_LATEST if track.latest else CLAIM
         rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, room, track.limit.kinds, MOST_DEATHS
+            claim, self._owner, now + LEASE, now, room, track.limit.kinds, MOST_CRASHES
         )
         track.backlog = len(rows) == room
         track.latest = track.backlog and not track.latest
@@ -272,7 +272,7 @@ class Jobs:
         back."""
         now, at = self._clock.now(), self._clock.boottime()
         kind, slots = track.limit.kinds[0], track.limit.running
-        due = await self._pool.fetch(CANDIDATES, kind, now, MOST_DEATHS, slots)
+        due = await self._pool.fetch(CANDIDATES, kind, now, MOST_CRASHES, slots)
         candidates = [Candidate(*row) for row in due]
         held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
         found = chosen(candidates, held, slots, room) if room > 0 else []

@@ -15,9 +15,9 @@ from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
-from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.bodies import Bodies, QueuedEvent
 from pillarbox.webhooks.dispatch import prometheus, queries
-from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, Place
+from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, WebhookKey
 from pillarbox.webhooks.dispatch.queries import ClaimedRow, Holder, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
 
@@ -29,9 +29,9 @@ MARGIN = 20.0
 """Seconds before the end of its lease at which the holder begins nothing more: what it begins a moment before
 takes fifteen at most."""
 
-PLACES_PER_PAGE = 500
-NOWHERE: Place = (UUID(int=0), UUID(int=0))
-GONE_EPOCH = -1
+WEBHOOKS_PER_PAGE = 500
+START: WebhookKey = (UUID(int=0), UUID(int=0))
+DELETED_EPOCH = -1
 FAR = datetime(9999, 1, 1, tzinfo=UTC)
 PUT_OFF = timedelta(minutes=5)
 HOPELESS = timedelta(days=1)
@@ -56,39 +56,39 @@ class Claims:
         self._owner = owner
         self._ring = ring
         self._bodies = bodies
-        self._after = NOWHERE
+        self._after = START
         self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
 
-    async def due(self) -> tuple[list[Place], bool]:
+    async def due(self) -> tuple[list[WebhookKey], bool]:
         """The next webhooks with due work, and whether that was the last page: goes round call by call."""
-        found = await queries.due_places(self._pool, self._clock.now(), self._after, PLACES_PER_PAGE)
-        is_full = len(found) == PLACES_PER_PAGE
-        self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else NOWHERE
-        return [(place.team_id, place.webhook_id) for place in found if place.due], not is_full
+        found = await queries.due_webhooks(self._pool, self._clock.now(), self._after, WEBHOOKS_PER_PAGE)
+        is_full = len(found) == WEBHOOKS_PER_PAGE
+        self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else START
+        return [(webhook.team_id, webhook.webhook_id) for webhook in found if webhook.due], not is_full
 
-    async def claim(self, place: Place, most: int) -> Claim:
+    async def claim(self, webhook: WebhookKey, most: int) -> Claim:
         """Lease up to `most` deliveries of one webhook, with their bodies.
 
         Where a body cannot be made the first delivery alone is tried, and if it is the one it is put off, for
         a day at most. Raises KeyRingError where the secrets of the webhook cannot be opened.
         """
         try:
-            return await self._claim(place, most)
+            return await self._claim(webhook, most)
         except (*TROUBLE, KeyRingError):
             raise
         except Exception as trouble:
             # The text of the trouble may show what people wrote.
-            log.error("webhooks.unreadable", webhook=place[1], trouble=type(trouble).__name__)
+            log.error("webhooks.unreadable", webhook=webhook[1], trouble=type(trouble).__name__)
             if most > 1:
-                return await self.claim(place, 1)
+                return await self.claim(webhook, 1)
             now = self._clock.now()
-            await queries.put_off(self._pool, place, now, now + PUT_OFF, now - HOPELESS)
+            await queries.put_off(self._pool, webhook, now, now + PUT_OFF, now - HOPELESS)
             return Claim()
 
-    async def endpoint(self, place: Place) -> Endpoint | None:
+    async def endpoint(self, webhook: WebhookKey) -> Endpoint | None:
         """Where deliveries of this webhook go now; None where it takes none."""
-        found = await queries.webhook(self._pool, place)
-        return self._endpoint(place, found) if found is not None and found.enabled else None
+        found = await queries.webhook(self._pool, webhook)
+        return self._endpoint(webhook, found) if found is not None and found.enabled else None
 
     async def renew(self, deliveries: Iterable[Delivery]) -> int:
         """Extend these leases; returns how many could not be extended this time."""
@@ -124,44 +124,44 @@ class Claims:
         """Say that this process lives; before the first claim."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 
-    async def _claim(self, place: Place, most: int) -> Claim:
+    async def _claim(self, webhook: WebhookKey, most: int) -> Claim:
         deadline = self._deadline()
         async with transaction(self._pool) as conn:
-            found = await queries.lock_webhook(conn, place)
-            if found is None and await queries.webhook(conn, place) is not None:
+            found = await queries.lock_webhook(conn, webhook)
+            if found is None and await queries.webhook(conn, webhook) is not None:
                 return Claim(elsewhere=True)
-            endpoint = self._endpoint(place, found) if found is not None and found.enabled else None
+            endpoint = self._endpoint(webhook, found) if found is not None and found.enabled else None
             now = self._clock.now()
             taken = await queries.claim(
-                conn, place, _living_epoch(found), self._owner, now + LEASE, now, most
+                conn, webhook, _live_epoch(found), self._owner, now + LEASE, now, most
             )
-            deliveries = await self._ready(conn, place, taken.rows, deadline)
+            deliveries = await self._ready(conn, webhook, taken.rows, deadline)
         return Claim(endpoint, deliveries, taken.met == most, taken.elsewhere)
 
     async def _ready(
-        self, conn: Connection, place: Place, rows: Sequence[ClaimedRow], deadline: float
+        self, conn: Connection, webhook: WebhookKey, rows: Sequence[ClaimedRow], deadline: float
     ) -> list[Delivery]:
         bodies = {row.event_id: row.payload for row in rows if row.payload is not None}
-        missing = [Owed(row.event_id, *row[2:7]) for row in rows if row.payload is None]
+        missing = [QueuedEvent(row.event_id, *row[2:7]) for row in rows if row.payload is None]
         if missing:
-            bodies |= await self._bodies.made(conn, place[0], missing)
+            bodies |= await self._bodies.made(conn, webhook[0], missing)
         return [
-            Delivery(*place, r.event_id, r.replay, r.at, r.attempt, r.tries, bodies[r.event_id], deadline)
+            Delivery(*webhook, r.event_id, r.replay, r.at, r.attempt, r.tries, bodies[r.event_id], deadline)
             for r in rows
         ]
 
-    def _endpoint(self, place: Place, row: WebhookRow) -> Endpoint:
-        keys = signing_keys(self._ring, place[1], row.secrets, row.secret_ends, self._clock.now())
+    def _endpoint(self, webhook: WebhookKey, row: WebhookRow) -> Endpoint:
+        keys = signing_keys(self._ring, webhook[1], row.secrets, row.secret_ends, self._clock.now())
         return Endpoint(row.endpoint, keys, row.epoch)
 
     def _deadline(self) -> float:
         return self._clock.boottime() + LEASE.total_seconds() - MARGIN
 
 
-def _living_epoch(row: WebhookRow | None) -> int:
+def _live_epoch(row: WebhookRow | None) -> int:
     """Deliveries of any other epoch are dead; of a webhook that is disabled, or gone, all are."""
     if row is None:
-        return GONE_EPOCH
+        return DELETED_EPOCH
     return row.epoch if row.enabled else row.epoch + 1
 
 

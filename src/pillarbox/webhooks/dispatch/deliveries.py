@@ -15,7 +15,7 @@ SCHEDULED: Final = UUID(int=0)
 EVENT_PREFIX: Final = "msg_"
 ATTEMPT_PREFIX: Final = "atmpt_"
 
-Place = tuple[UUID, UUID]
+WebhookKey = tuple[UUID, UUID]
 """A team and one of its webhooks."""
 
 Key = tuple[UUID, UUID, UUID, UUID]
@@ -51,7 +51,7 @@ class Delivery:
         return self.team_id, self.webhook_id, self.event_id, self.replay
 
     @property
-    def place(self) -> Place:
+    def webhook(self) -> WebhookKey:
         return self.team_id, self.webhook_id
 
     @property

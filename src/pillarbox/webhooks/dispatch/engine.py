@@ -15,7 +15,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.claims import RENEW_EVERY, Claims
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, Place
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Key, WebhookKey
 from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.schedule import RETRIES, settlement
 from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
@@ -27,18 +27,18 @@ MOST_ITEMS = 2000
 MOST_BYTES = 32 * 1024 * 1024
 MOST_RUNNING = 600
 MOST_CLAIMS = 3
-PAGES_PER_LOOK = 4
-LOOK_EVERY = 1.0
+PAGES_PER_CLAIM = 4
+CLAIM_EVERY = 1.0
 SHORT_PAUSE = 0.1
 """Seconds until the rest is looked at, where there are more webhooks than one look takes."""
 
-LOOK_PAUSE = 0.02
+CLAIM_PAUSE = 0.02
 """Seconds between two looks under load: what is found in them is found by the next one."""
 
 FRESH_SECONDS = 1.0
 """How long a waiting delivery goes by what its claim read of the webhook."""
 
-RESTS = 60.0
+PAUSE_SECONDS = 60.0
 STOP_SECONDS = 3.0
 """A stop waits so long for answers: who answers at all does so by then, and what is cut off is repeated."""
 
@@ -55,29 +55,29 @@ class Dispatcher:
         settler: Settler,
         poster: Poster,
         retries: Sequence[timedelta] = RETRIES,
-        tell: Callable[[], None] | None = None,
+        notify: Callable[[], None] | None = None,
         roles: str = "webhooks",
     ) -> None:
-        """`tell` wakes the dispatchers of other processes."""
+        """`notify` wakes the dispatchers of other processes."""
         self._clock = clock
         self._ids = ids
         self._claims = claims
         self._settler = settler
         self._poster = poster
         self._retries = tuple(retries)
-        self._tell = tell
+        self._notify = notify
         self._roles = roles
-        self._lanes = EndpointScheduler(MOST_RUNNING)
+        self._scheduler = EndpointScheduler(MOST_RUNNING)
         self._held: dict[Key, Delivery] = {}
         self._bytes = 0
-        self._claiming: dict[Place, bool] = {}
-        self._resting: dict[Place, float] = {}
-        self._turns = asyncio.Semaphore(MOST_CLAIMS)
+        self._claiming: dict[WebhookKey, bool] = {}
+        self._paused: dict[WebhookKey, float] = {}
+        self._claim_slots = asyncio.Semaphore(MOST_CLAIMS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._has_news = False
-        self._pause = LOOK_EVERY
+        self._pause = CLAIM_EVERY
         self._recovered = float("-inf")
         self._stopping = False
 
@@ -88,7 +88,7 @@ class Dispatcher:
         self._has_news = True
         self._wake.set()
 
-    def heard(self) -> None:
+    def notified(self) -> None:
         """Another process says that there is work."""
         self._wake.set()
 
@@ -100,19 +100,19 @@ class Dispatcher:
     @property
     def running(self) -> int:
         """How many attempts are in flight."""
-        return self._lanes.running
+        return self._scheduler.running
 
     async def start(self) -> None:
         """Enter this process in the register and begin to claim."""
         await self._claims.enroll(self._roles)
-        self._loops = [asyncio.create_task(self._looking()), asyncio.create_task(self._keeping())]
+        self._loops = [asyncio.create_task(self._claim_loop()), asyncio.create_task(self._renew_loop())]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
         for loop in self._loops[:1]:
             loop.cancel()
-        waiting = self._lanes.drain()
+        waiting = self._scheduler.drain()
         for delivery in waiting:
             self._drop(delivery)
         await _quietly(self._claims.give_back(waiting))
@@ -136,17 +136,17 @@ class Dispatcher:
         await self._recover()
         met, self._pause = 0, SHORT_PAUSE
         has_news, self._has_news = self._has_news, False
-        for _ in range(PAGES_PER_LOOK):
-            places, is_last = await self._claims.due()
-            met += len(places)
-            places.sort(key=self._lanes.load)
-            await asyncio.gather(*[self._refill(place, tells=has_news) for place in places])
+        for _ in range(PAGES_PER_CLAIM):
+            webhooks, is_last = await self._claims.due()
+            met += len(webhooks)
+            webhooks.sort(key=self._scheduler.load)
+            await asyncio.gather(*[self._refill(webhook, notifies=has_news) for webhook in webhooks])
             if is_last or self._stopping:
-                self._pause = LOOK_EVERY
+                self._pause = CLAIM_EVERY
                 break
         return met
 
-    async def _looking(self) -> None:
+    async def _claim_loop(self) -> None:
         while True:
             try:
                 await self.look()
@@ -154,7 +154,7 @@ class Dispatcher:
                 log.warning("webhooks.database_away", trouble=repr(trouble)[:200])
             except Exception:
                 log.exception("webhooks.loop_failed")
-            await asyncio.sleep(LOOK_PAUSE)
+            await asyncio.sleep(CLAIM_PAUSE)
             try:
                 async with asyncio.timeout(self._pause):
                     await self._wake.wait()
@@ -162,7 +162,7 @@ class Dispatcher:
                 pass
             self._wake.clear()
 
-    async def _keeping(self) -> None:
+    async def _renew_loop(self) -> None:
         while True:
             await self._clock.sleep(RENEW_EVERY)
             try:
@@ -176,52 +176,52 @@ class Dispatcher:
     async def _recover(self) -> None:
         """Look for lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
-        if now >= self._recovered + LOOK_EVERY or now < self._recovered:
+        if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
             await self._claims.recover()
 
     # Claiming --------------------------------------------------------------------------------------
 
-    async def _refill(self, place: Place, *, tells: bool = False) -> None:
+    async def _refill(self, webhook: WebhookKey, *, notifies: bool = False) -> None:
         """Claim what the lane of this webhook can take. Who asks while that is being done makes it be done
         once more: what was committed meanwhile may not have been seen."""
-        if place in self._claiming:
-            self._claiming[place] = True
+        if webhook in self._claiming:
+            self._claiming[webhook] = True
             return
-        if self._rests(place):
+        if self._is_paused(webhook):
             return
-        self._claiming[place] = True
+        self._claiming[webhook] = True
         try:
-            async with self._turns:
-                while self._claiming[place]:
-                    self._claiming[place] = False
-                    if (most := self._wanted(place)) > 0:
-                        await self._take(place, most, tells=tells)
+            async with self._claim_slots:
+                while self._claiming[webhook]:
+                    self._claiming[webhook] = False
+                    if (most := self._wanted(webhook)) > 0:
+                        await self._take(webhook, most, notifies=notifies)
         except RETRIED as trouble:
             log.warning("webhooks.claim_failed", trouble=repr(trouble)[:200])
         except KeyRingError as trouble:
-            log.error("webhooks.secret_unreadable", webhook=place[1], trouble=type(trouble).__name__)
-            self._resting[place] = self._clock.boottime() + RESTS
+            log.error("webhooks.secret_unreadable", webhook=webhook[1], trouble=type(trouble).__name__)
+            self._paused[webhook] = self._clock.boottime() + PAUSE_SECONDS
         except Exception:
-            log.exception("webhooks.claim_failed", webhook=place[1])
-            self._resting[place] = self._clock.boottime() + RESTS
+            log.exception("webhooks.claim_failed", webhook=webhook[1])
+            self._paused[webhook] = self._clock.boottime() + PAUSE_SECONDS
         finally:
-            del self._claiming[place]
+            del self._claiming[webhook]
         self._pump()
 
-    def _wanted(self, place: Place) -> int:
-        room = MOST_ITEMS - len(self._held)
+    def _wanted(self, webhook: WebhookKey) -> int:
+        capacity = MOST_ITEMS - len(self._held)
         if self._stopping or self._bytes > MOST_BYTES:
-            room = 0
-        return max(0, min(room, self._lanes.wants(place)))
+            capacity = 0
+        return max(0, min(capacity, self._scheduler.wants(webhook)))
 
-    async def _take(self, place: Place, most: int, *, tells: bool) -> None:
-        found = await self._claims.claim(place, most)
-        if found.elsewhere and tells and self._tell is not None:
-            self._tell()
-        lane = self._lanes.lane(place)
-        if lane is not None:
-            lane.more = found.more
+    async def _take(self, webhook: WebhookKey, most: int, *, notifies: bool) -> None:
+        found = await self._claims.claim(webhook, most)
+        if found.elsewhere and notifies and self._notify is not None:
+            self._notify()
+        queue = self._scheduler.queue_of(webhook)
+        if queue is not None:
+            queue.more = found.more
         if found.endpoint is None or not found.deliveries:
             if found.more:
                 self._wake.set()
@@ -229,19 +229,21 @@ class Dispatcher:
         for delivery in found.deliveries:
             self._held[delivery.key] = delivery
             self._bytes += len(delivery.body)
-        self._lanes.add(place, found.endpoint, found.deliveries, self._clock.boottime()).more = found.more
+        self._scheduler.add(
+            webhook, found.endpoint, found.deliveries, self._clock.boottime()
+        ).more = found.more
 
-    def _rests(self, place: Place) -> bool:
-        until = self._resting.get(place)
+    def _is_paused(self, webhook: WebhookKey) -> bool:
+        until = self._paused.get(webhook)
         if until is not None and self._clock.boottime() >= until:
-            del self._resting[place]
+            del self._paused[webhook]
             return False
         return until is not None
 
     # Carrying --------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        while not self._stopping and (taken := self._lanes.take()) is not None:
+        while not self._stopping and (taken := self._scheduler.take()) is not None:
             self._start(self._run(*taken))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -249,13 +251,13 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, lane: EndpointSlots, delivery: Delivery) -> None:
+    async def _run(self, queue: EndpointSlots, delivery: Delivery) -> None:
         """One attempt with all that belongs to it. The slot is free as soon as the answer is here; the
         delivery stays in memory until its outcome is committed."""
         answer: Answer | None = None
         sent_at = self._clock.now()
         try:
-            answer = await self._attempt(lane, delivery)
+            answer = await self._attempt(queue, delivery)
         except RETRIED as trouble:
             log.warning("webhooks.attempt_not_made", trouble=repr(trouble)[:200])
             await _quietly(self._claims.give_back([delivery]))
@@ -263,23 +265,23 @@ class Dispatcher:
             log.exception("webhooks.attempt_failed", webhook=delivery.webhook_id)
             answer = Answer(0, "internal error")
         finally:
-            self._lanes.finish(lane, answer, self._clock.boottime())
-            if lane.more and self._wanted(lane.place) and not self._stopping:
-                self._start(self._refill(lane.place))
+            self._scheduler.finish(queue, answer, self._clock.boottime())
+            if queue.more and self._wanted(queue.webhook) and not self._stopping:
+                self._start(self._refill(queue.webhook))
             self._pump()
         try:
             if answer is not None:
                 await self._settle(delivery, answer, sent_at, self._clock.now())
         except Exception:
             log.exception("webhooks.not_settled", webhook=delivery.webhook_id)
-            later = self._clock.now() + timedelta(seconds=RESTS)
+            later = self._clock.now() + timedelta(seconds=PAUSE_SECONDS)
             await _quietly(self._claims.give_back([delivery], later))
         finally:
             self._drop(delivery)
 
-    async def _attempt(self, lane: EndpointSlots, delivery: Delivery) -> Answer | None:
+    async def _attempt(self, queue: EndpointSlots, delivery: Delivery) -> Answer | None:
         """The answer; None where the delivery was not tried and is not ours any more."""
-        if self._clock.boottime() >= lane.seen_at + FRESH_SECONDS and not await self._renewed(lane):
+        if self._clock.boottime() >= queue.seen_at + FRESH_SECONDS and not await self._renewed(queue):
             await _quietly(self._claims.give_back([delivery]))
             return None
         if self._clock.boottime() >= delivery.deadline:
@@ -291,16 +293,16 @@ class Dispatcher:
         began, now = self._clock.boottime(), self._clock.now()
         if not delivery.tries and not delivery.is_replay:
             prometheus.LAG.observe((now - delivery.at).total_seconds())
-        answer = await self._poster.attempt(delivery, lane.endpoint, now)
+        answer = await self._poster.attempt(delivery, queue.endpoint, now)
         prometheus.ATTEMPT_SECONDS.observe(self._clock.boottime() - began)
         return answer
 
-    async def _renewed(self, lane: EndpointSlots) -> bool:
+    async def _renewed(self, queue: EndpointSlots) -> bool:
         """Read the webhook again: it may lead elsewhere, or be disabled or gone, since the last claim."""
-        endpoint = await self._claims.endpoint(lane.place)
-        if endpoint is None or endpoint.epoch != lane.endpoint.epoch:
+        endpoint = await self._claims.endpoint(queue.webhook)
+        if endpoint is None or endpoint.epoch != queue.endpoint.epoch:
             return False
-        lane.endpoint, lane.seen_at = endpoint, self._clock.boottime()
+        queue.endpoint, queue.seen_at = endpoint, self._clock.boottime()
         return True
 
     async def _settle(

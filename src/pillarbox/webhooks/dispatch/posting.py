@@ -39,8 +39,8 @@ URLS_KEPT = 10_000
 class Poster:
     """Posts deliveries to their endpoints."""
 
-    def __init__(self, posts: PostClient, rules: EndpointRules) -> None:
-        self._posts = posts
+    def __init__(self, client: PostClient, rules: EndpointRules) -> None:
+        self._client = client
         self._rules = rules
         self._targets: dict[str, WebAddress | Answer] = {}
 
@@ -53,13 +53,13 @@ class Poster:
         signed = headers(endpoint.keys, event, int(now.timestamp()), delivery.body)
         await faults.point("webhooks.before_send")
         try:
-            answer = await self._posts.post(target, SENT_ALWAYS | signed, delivery.body)
+            answer = await self._client.post(target, SENT_ALWAYS | signed, delivery.body)
         except FetchError as failure:
             return Answer(0, REASONS.get(failure.kind, REASONS["protocol"]), failure.kind == "timeout")
         return Answer(answer.status, readable(answer.body))
 
     async def close(self) -> None:
-        await self._posts.close()
+        await self._client.close()
 
     def _target(self, url: str) -> WebAddress | Answer:
         """Where a URL leads by the operator's rules of today, or the answer that it must not be called."""

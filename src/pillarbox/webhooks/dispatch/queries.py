@@ -11,11 +11,11 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.combined_statement import rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
-from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Place, Settlement
+from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Key, Settlement, WebhookKey
 
 # Across teams: which webhooks have due work. One index descent per webhook, so one with a million deliveries
 # costs as much as one with a single one.
-DUE_PLACES = """
+DUE_WEBHOOKS = """
     WITH RECURSIVE places AS (
         (SELECT team_id, webhook_id, due_at
            FROM webhook_deliveries
@@ -260,7 +260,7 @@ SETTLE = """
 """
 
 
-class DuePlace(NamedTuple):
+class DueWebhook(NamedTuple):
     """A webhook that has free work; `due` where the first of it is due."""
 
     team_id: UUID
@@ -316,28 +316,34 @@ class Holder(NamedTuple):
     pid_start: int | None
 
 
-async def due_places(conn: Source, now: datetime, after: Place, most: int) -> list[DuePlace]:
+async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, most: int) -> list[DueWebhook]:
     """Up to `most` webhooks with free work behind `after`, in key order, due or not."""
-    return [DuePlace(*row) for row in await conn.fetch(DUE_PLACES, now, *after, most)]
+    return [DueWebhook(*row) for row in await conn.fetch(DUE_WEBHOOKS, now, *after, most)]
 
 
-async def lock_webhook(conn: Connection, place: Place) -> WebhookRow | None:
+async def lock_webhook(conn: Connection, webhook: WebhookKey) -> WebhookRow | None:
     """The webhook, locked; None where it is gone or somebody else holds the lock."""
-    row = await conn.fetchrow(LOCK_WEBHOOK, *place)
+    row = await conn.fetchrow(LOCK_WEBHOOK, *webhook)
     return None if row is None else WebhookRow(*row)
 
 
-async def webhook(conn: Source, place: Place) -> WebhookRow | None:
+async def webhook(conn: Source, webhook: WebhookKey) -> WebhookRow | None:
     """The webhook as it stands."""
-    row = await conn.fetchrow(WEBHOOK, *place)
+    row = await conn.fetchrow(WEBHOOK, *webhook)
     return None if row is None else WebhookRow(*row)
 
 
 async def claim(
-    conn: Connection, place: Place, epoch: int, owner: UUID, until: datetime, now: datetime, most: int
+    conn: Connection,
+    webhook: WebhookKey,
+    epoch: int,
+    owner: UUID,
+    until: datetime,
+    now: datetime,
+    most: int,
 ) -> Taken:
     """Lease up to `most` due deliveries of one webhook."""
-    rows = await conn.fetch(CLAIM, *place, epoch, owner, until, now, most, SCHEDULED)
+    rows = await conn.fetch(CLAIM, *webhook, epoch, owner, until, now, most, SCHEDULED)
     taken = [ClaimedRow(*row[2:]) for row in rows if row["event_id"] is not None]
     return Taken(rows[0]["held"], rows[0]["met"], taken)
 
@@ -353,10 +359,12 @@ async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, earliest: da
     await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, earliest)
 
 
-async def put_off(conn: Source, place: Place, now: datetime, until: datetime, hopeless: datetime) -> None:
+async def put_off(
+    conn: Source, webhook: WebhookKey, now: datetime, until: datetime, hopeless: datetime
+) -> None:
     """Let the first due delivery of a webhook wait until then, or fail where its event is from before
     `hopeless`."""
-    await conn.execute(PUT_OFF, *place, now, until, hopeless, SCHEDULED)
+    await conn.execute(PUT_OFF, *webhook, now, until, hopeless, SCHEDULED)
 
 
 async def holders(conn: Source) -> list[Holder]:

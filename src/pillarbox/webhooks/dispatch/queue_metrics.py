@@ -25,7 +25,7 @@ log = get("figures")
 EVERY = 15.0
 MOST = 10_000
 PAGES = 150
-PATIENCE = 5.0
+QUERY_TIMEOUT = 5.0
 STATES = ("due", "waiting", "leased")
 
 # Across teams: the installation's figures. At most $2 rows are read.
@@ -80,11 +80,11 @@ class WebhookQueueMetrics:
     async def count(self) -> None:
         """Count once. Ages in a queue that is sampled are at least what is told."""
         now = self._clock.now()
-        rows = await self._pool.fetch(COUNT, now, self._most, timeout=PATIENCE)
+        rows = await self._pool.fetch(COUNT, now, self._most, timeout=QUERY_TIMEOUT)
         scale = 1.0
         if sum(row["items"] for row in rows) >= self._most:
             share = min(1.0, self._pages / await self._pool.fetchval(SIZE))
-            rows = await self._pool.fetch(SAMPLE, now, 100 * share, timeout=PATIENCE)
+            rows = await self._pool.fetch(SAMPLE, now, 100 * share, timeout=QUERY_TIMEOUT)
             scale = 1 / share
         self._note(rows, scale, now)
 

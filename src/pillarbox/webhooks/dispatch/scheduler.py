@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint, Place
+from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint, WebhookKey
 
 MOST_SLOTS = 10
 FIRST_SLOTS = 2
@@ -22,14 +22,14 @@ AHEAD_SECONDS = 0.2
 """A lane holds what it carries in this time, so that it need not wait for its next claim."""
 
 MEASURE_SECONDS = 0.5
-LANES_KEPT = 5000
+QUEUES_KEPT = 5000
 
 
 @dataclass(slots=True)
 class EndpointSlots:
     """One webhook's deliveries in memory. `more`: the database may have more that are due."""
 
-    place: Place
+    webhook: WebhookKey
     endpoint: Endpoint
     seen_at: float
     slots: int = FIRST_SLOTS
@@ -73,47 +73,47 @@ class EndpointScheduler:
 
     def __init__(self, most_running: int) -> None:
         self._most_running = most_running
-        self._lanes: OrderedDict[Place, EndpointSlots] = OrderedDict()
+        self._queues: OrderedDict[WebhookKey, EndpointSlots] = OrderedDict()
         self._teams: deque[UUID] = deque()
         self._turns: dict[UUID, deque[EndpointSlots]] = {}
         self._doubtful_of: Counter[UUID] = Counter()
         self.running = 0
         self.doubtful_running = 0
 
-    def wants(self, place: Place) -> int:
+    def wants(self, webhook: WebhookKey) -> int:
         """How many deliveries of a webhook can be taken now; where that is none it is asked again as soon
         as an attempt of it has ended."""
-        lane = self._lanes.get(place)
-        if lane is None:
+        queue = self._queues.get(webhook)
+        if queue is None:
             return FIRST_SLOTS * 2
-        window, here = lane.window, lane.running + len(lane.waiting)
-        if here <= window // 2 and not (lane.silent and self._is_crowded(place[0])):
+        window, here = queue.window, queue.running + len(queue.waiting)
+        if here <= window // 2 and not (queue.silent and self._is_crowded(webhook[0])):
             return window - here
-        lane.more = True
+        queue.more = True
         return 0
 
-    def load(self, place: Place) -> int:
+    def load(self, webhook: WebhookKey) -> int:
         """How much of a webhook is in memory; whoever has least is served first."""
-        lane = self._lanes.get(place)
-        return 0 if lane is None else lane.running + len(lane.waiting)
+        queue = self._queues.get(webhook)
+        return 0 if queue is None else queue.running + len(queue.waiting)
 
-    def lane(self, place: Place) -> EndpointSlots | None:
+    def queue_of(self, webhook: WebhookKey) -> EndpointSlots | None:
         """What is known of a webhook."""
-        return self._lanes.get(place)
+        return self._queues.get(webhook)
 
     def add(
-        self, place: Place, endpoint: Endpoint, deliveries: Iterable[Delivery], now: float
+        self, webhook: WebhookKey, endpoint: Endpoint, deliveries: Iterable[Delivery], now: float
     ) -> EndpointSlots:
         """Put deliveries at the end of their lane."""
-        lane = self._lanes.get(place)
-        if lane is None:
-            self._forget_one()
-            lane = self._lanes[place] = EndpointSlots(place, endpoint, now, counted_from=now)
-        self._lanes.move_to_end(place)
-        lane.endpoint, lane.seen_at = endpoint, now
-        lane.waiting.extend(deliveries)
-        self._list(lane)
-        return lane
+        queue = self._queues.get(webhook)
+        if queue is None:
+            self._evict_idle()
+            queue = self._queues[webhook] = EndpointSlots(webhook, endpoint, now, counted_from=now)
+        self._queues.move_to_end(webhook)
+        queue.endpoint, queue.seen_at = endpoint, now
+        queue.waiting.extend(deliveries)
+        self._list(queue)
+        return queue
 
     def take(self) -> tuple[EndpointSlots, Delivery] | None:
         """The next delivery that has a free slot, now counted as running; None when there is none."""
@@ -121,58 +121,58 @@ class EndpointScheduler:
             return None
         for _ in range(len(self._teams)):
             team = self._teams.popleft()
-            lane = self._next(self._turns[team])
+            queue = self._next(self._turns[team])
             if self._turns[team]:
                 self._teams.append(team)
             else:
                 del self._turns[team]
-            if lane is not None:
-                return self._start(lane)
+            if queue is not None:
+                return self._start(queue)
         return None
 
-    def finish(self, lane: EndpointSlots, answer: Answer | None, now: float) -> None:
+    def finish(self, queue: EndpointSlots, answer: Answer | None, now: float) -> None:
         """Free the slot of a delivery that `take` gave; None where nothing was tried."""
-        lane.running -= 1
+        queue.running -= 1
         self.running -= 1
-        was = lane.is_doubtful
-        self._count(lane, -was)
+        was = queue.is_doubtful
+        self._count(queue, -was)
         if answer is not None:
-            lane.note(answer, now)
-            self._count(lane, lane.running * (lane.is_doubtful - was))
-        self._list(lane)
+            queue.note(answer, now)
+            self._count(queue, queue.running * (queue.is_doubtful - was))
+        self._list(queue)
 
     def drain(self) -> list[Delivery]:
         """Remove and return everything that waits."""
-        left = [delivery for lane in self._lanes.values() for delivery in lane.waiting]
-        for lane in self._lanes.values():
-            lane.waiting.clear()
+        left = [delivery for queue in self._queues.values() for delivery in queue.waiting]
+        for queue in self._queues.values():
+            queue.waiting.clear()
         return left
 
-    def _start(self, lane: EndpointSlots) -> tuple[EndpointSlots, Delivery]:
-        delivery = lane.waiting.popleft()
-        lane.running += 1
+    def _start(self, queue: EndpointSlots) -> tuple[EndpointSlots, Delivery]:
+        delivery = queue.waiting.popleft()
+        queue.running += 1
         self.running += 1
-        self._count(lane, lane.is_doubtful)
-        self._list(lane)
-        return lane, delivery
+        self._count(queue, queue.is_doubtful)
+        self._list(queue)
+        return queue, delivery
 
     def _next(self, turns: deque[EndpointSlots]) -> EndpointSlots | None:
         """The first lane of these that may start something; those that may not leave, or stay behind."""
         for _ in range(len(turns)):
-            lane = turns.popleft()
-            lane.listed = False
-            if not lane.waiting or lane.running >= lane.slots:
+            queue = turns.popleft()
+            queue.listed = False
+            if not queue.waiting or queue.running >= queue.slots:
                 continue
-            if lane.is_doubtful and self._is_crowded(lane.place[0]):
-                lane.listed = True
-                turns.append(lane)
+            if queue.is_doubtful and self._is_crowded(queue.webhook[0]):
+                queue.listed = True
+                turns.append(queue)
                 continue
-            return lane
+            return queue
         return None
 
-    def _count(self, lane: EndpointSlots, change: int) -> None:
+    def _count(self, queue: EndpointSlots, change: int) -> None:
         """So many more attempts at endpoints of which nobody knows that they answer."""
-        team = lane.place[0]
+        team = queue.webhook[0]
         self.doubtful_running += change
         self._doubtful_of[team] += change
         if not self._doubtful_of[team]:
@@ -183,20 +183,20 @@ class EndpointScheduler:
         left = self._most_running // 2 - self.doubtful_running
         return left <= 0 or self._doubtful_of[team] >= left
 
-    def _forget_one(self) -> None:
+    def _evict_idle(self) -> None:
         """What was learned of endpoints is kept of the latest ones."""
-        if len(self._lanes) < LANES_KEPT:
+        if len(self._queues) < QUEUES_KEPT:
             return
-        idle = next((p for p, lane in self._lanes.items() if not lane.running and not lane.waiting), None)
+        idle = next((p for p, queue in self._queues.items() if not queue.running and not queue.waiting), None)
         if idle is not None:
-            del self._lanes[idle]
+            del self._queues[idle]
 
-    def _list(self, lane: EndpointSlots) -> None:
-        if lane.listed or not lane.waiting or lane.running >= lane.slots:
+    def _list(self, queue: EndpointSlots) -> None:
+        if queue.listed or not queue.waiting or queue.running >= queue.slots:
             return
-        lane.listed = True
-        team = lane.place[0]
+        queue.listed = True
+        team = queue.webhook[0]
         if team not in self._turns:
             self._turns[team] = deque()
             self._teams.append(team)
-        self._turns[team].append(lane)
+        self._turns[team].append(queue)

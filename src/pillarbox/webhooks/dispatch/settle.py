@@ -26,7 +26,7 @@ log = get("webhooks")
 
 PAUSE = 0.5
 MOST_REFUSALS = 10
-GATHER_SECONDS = 0.01
+LINGER_SECONDS = 0.01
 COUNTED = frozenset({"success", "retry", "failed"})
 
 
@@ -43,7 +43,7 @@ class Settler:
             weigh=lambda s: len(s.answer.response),
             most_waiting=1 << 40,
             flushers=1,
-            linger=GATHER_SECONDS,
+            linger=LINGER_SECONDS,
             shared=RETRIED,
         )
 
@@ -75,12 +75,12 @@ class Settler:
     async def _with_failures(self, batch: Sequence[Settlement]) -> None:
         """What failures mean for a webhook depends on how it stands, so that is looked at in between."""
         async with transaction(self._pool) as conn:
-            fates = await queries.settle(conn, batch, self._owner, all_well=False)
-            await health.record(conn, _results(batch, fates), self._ids)
+            outcomes = await queries.settle(conn, batch, self._owner, all_well=False)
+            await health.record(conn, _results(batch, outcomes), self._ids)
             await faults.point("webhooks.in_settle")
 
 
-def _results(batch: Sequence[Settlement], fates: dict[Key, str]) -> list[Result]:
+def _results(batch: Sequence[Settlement], outcomes: dict[Key, str]) -> list[Result]:
     """What counts for the failure clocks: every attempt of a delivery that was ours to settle."""
     return [
         Result(
@@ -92,5 +92,5 @@ def _results(batch: Sequence[Settlement], fates: dict[Key, str]) -> list[Result]
             replayed=s.delivery.is_replay,
         )
         for s in batch
-        if fates.get(s.delivery.key) in COUNTED
+        if outcomes.get(s.delivery.key) in COUNTED
     ]

@@ -15,12 +15,12 @@ from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks import signing_secrets
-from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.bodies import Bodies, QueuedEvent
 from pillarbox.webhooks.dispatch.deliveries import SCHEDULED, Delivery, Endpoint
 from pillarbox.webhooks.listening import queries
 
-FORGET_AFTER = timedelta(hours=1)
-LOOK_EVERY = timedelta(minutes=10)
+REMOVE_AFTER = timedelta(hours=1)
+CHECK_EVERY = timedelta(minutes=10)
 MOST_TAKEN = 100
 FAR = float("inf")
 
@@ -52,12 +52,12 @@ class Listener:
         await queries.touch(self._db, self.id, self._clock.now())
         async with transaction(self._pool) as conn:
             rows = await queries.take(conn, self._db.team_id, self.id, MOST_TAKEN)
-            bodies = await self._bodies.of(conn, self._db.team_id, [Owed(*row) for row in rows])
+            bodies = await self._bodies.of(conn, self._db.team_id, [QueuedEvent(*row) for row in rows])
         return [ReceivedEvent(row.event_id, row.kind, row.at, bodies[row.event_id]) for row in rows]
 
-    def delivery(self, heard: ReceivedEvent, url: str) -> tuple[Delivery, Endpoint]:
+    def delivery(self, event: ReceivedEvent, url: str) -> tuple[Delivery, Endpoint]:
         """The event as a delivery to a program of the listener's own."""
-        made = Delivery(self._db.team_id, self.id, heard.event_id, SCHEDULED, heard.at, 1, 0, heard.body, FAR)
+        made = Delivery(self._db.team_id, self.id, event.event_id, SCHEDULED, event.at, 1, 0, event.body, FAR)
         return made, Endpoint(url, [signing_secrets.key_of(self.secret)])
 
     async def close(self, ids: Ids) -> None:
@@ -85,9 +85,9 @@ def listener_periodic(pool: asyncpg.Pool, clock: Clock, ids: Ids) -> list[Period
     """Removes listeners that nobody reads any more."""
 
     async def collect() -> str:
-        found = await queries.forgotten(pool, clock.now() - FORGET_AFTER)
+        found = await queries.abandoned(pool, clock.now() - REMOVE_AFTER)
         for team_id, listener in found:
             await queries.close(TeamDb(pool, team_id), listener, ids.new(), ids.now())
         return f"{len(found)} listeners"
 
-    return [Periodic("webhooks.listeners", LOOK_EVERY, collect)]
+    return [Periodic("webhooks.listeners", CHECK_EVERY, collect)]

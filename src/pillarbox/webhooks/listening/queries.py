@@ -45,7 +45,7 @@ CLOSE = """
 """
 
 # Across teams: listeners that nobody reads any more.
-FORGOTTEN = """
+ABANDONED = """
     SELECT team_id, id FROM webhooks WHERE kind = 'listener' AND seen_at < $1 LIMIT 100
 """
 
@@ -84,9 +84,9 @@ async def take(conn: Connection, team_id: UUID, listener: UUID, most: int) -> li
     return sorted(TakenRow(*row) for row in await conn.fetch(TAKE, team_id, listener, most))
 
 
-async def forgotten(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:
+async def abandoned(conn: Source, before: datetime) -> list[tuple[UUID, UUID]]:
     """Team and id of listeners that were last read before then."""
-    return [(row["team_id"], row["id"]) for row in await conn.fetch(FORGOTTEN, before)]
+    return [(row["team_id"], row["id"]) for row in await conn.fetch(ABANDONED, before)]
 
 
 async def subscribers(conn: Connection, team_id: UUID, kind: str) -> int:
