@@ -34,7 +34,7 @@ ITEM = [
 FULL = ["object", *ITEM, "records"]
 
 
-def workshop(api: Door) -> DomainContext:
+def domain_context(api: Door) -> DomainContext:
     """What the command line hands to `trust`."""
     return api.services.use(DomainContext)
 
@@ -241,14 +241,14 @@ async def test_a_name_of_several_teams(database_url: str) -> None:
         async with api.client(one.token) as a, api.client(two.token) as b, api.client(three.token) as c:
             for client in (a, b):
                 assert (await client.post("/domains", json={"name": "harbor.example"})).status_code == 201
-            await trust(api.pool, "harbor.example", one.id, workshop(api))
+            await trust(api.pool, "harbor.example", one.id, domain_context(api))
             refused = error(await c.post("/domains", json={"name": "Harbor.example"}))
             assert refused[:2] == (403, "validation_error")
             assert "claim" in refused[2]
             for path in ("sub.harbor.example", "harbor2.example"):
                 assert (await c.post("/domains", json={"name": path})).status_code == 201
             with pytest.raises(Problem, match="another team"):
-                await trust(api.pool, "harbor.example", two.id, workshop(api))
+                await trust(api.pool, "harbor.example", two.id, domain_context(api))
             states = (await b.get("/domains")).json()["data"][0]["status"]
             assert states == "not_started"
             own = (await a.get("/domains")).json()["data"][0]["id"]
@@ -296,14 +296,14 @@ async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
     """Contract decision 21 and docs/decisions/0010."""
     async with door(database_url) as api:
         team = await api.team()
-        shop = workshop(api)
+        context = domain_context(api)
         senders = api.services.use(Senders)
         async with api.client(team.token) as client:
             made = (await client.post("/domains", json={"name": "harbor.example"})).json()
             before = await senders.find(team.id, "harbor.example")
             assert before is not None
             assert not before.may_send
-            await trust(api.pool, " Harbor.example. ", team.id, shop)
+            await trust(api.pool, " Harbor.example. ", team.id, context)
             senders.forget(team.id)
             after = await senders.find(team.id, "harbor.example")
             assert after is not None
@@ -312,10 +312,10 @@ async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
             shown = (await client.get(f"/domains/{made['id']}")).json()
             assert shown["status"] == "verified"
             assert {record["status"] for record in shown["records"]} == {"verified"}
-            added = await trust(api.pool, "new.example", team.id, shop)
+            added = await trust(api.pool, "new.example", team.id, context)
             assert (await client.get(f"/domains/{added.id}")).json()["status"] == "verified"
             with pytest.raises(Problem, match="public suffix"):
-                await trust(api.pool, "co.uk", team.id, shop)
+                await trust(api.pool, "co.uk", team.id, context)
 
 
 async def test_the_private_key_is_sealed_for_its_row(database_url: str) -> None:

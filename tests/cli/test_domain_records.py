@@ -90,8 +90,8 @@ async def test_keys_in_rotation_are_listed(database_url: str, tmp_path: Path) ->
     async with still(database_url, tmp_path) as pillarbox:
         domain = await made(pillarbox)
         team = domain["team"]
-        shop = pillarbox.app.house.workshop
-        rotation = await keys.rotate(team.db, UUID(domain["id"]), shop)
+        context = pillarbox.app.house.workshop
+        rotation = await keys.rotate(team.db, UUID(domain["id"]), context)
         selector = rotation.key.selector
         done = await run(pillarbox, tmp_path, database_url, "domains", "dns", "mail.harbor.co.uk", "--zone")
         assert f"{selector}._domainkey.mail.harbor.co.uk. 3600 IN TXT" in done.stdout

@@ -48,9 +48,9 @@ async def outside(
 
     async with DnsServer(script) as dns:
         clock = ManualClock()
-        asker = UncachedResolver([dns.address], clock, rounds=(0.3,))
+        resolver = UncachedResolver([dns.address], clock, timeouts=(0.3,))
         given = {"connect": connect, "is_ours": lambda address: address == "192.0.2.80", **more}
-        yield Outside(asker, clock, **given)
+        yield Outside(resolver, clock, **given)
 
 
 def at_25(first: Contact, second: Contact) -> dict[tuple[str, int], Contact]:

@@ -1,4 +1,4 @@
-"""Forty broken zones, and the advice that each must give (DKIM-06); the look is the real one, over UDP."""
+"""Forty broken zones, and the advice that each must give (DKIM-06); DNS is queried for real, over UDP."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def domain_of(name: str, **fields: object) -> Domain:
     )
 
 
-async def look(case: Broken) -> RecordResult:
+async def inspected(case: Broken) -> RecordResult:
     """What is found of the record that the zone is about."""
     whole = wanted_of(domain_of(case.domain), [], HERE, proof=True)
     wanted = Wanted(case.domain, {case.record: whole.records[case.record]}, (OLD,))
     async with DnsServer(script_of(case)) as server:
-        asker = UncachedResolver([server.address], SystemClock(), rounds=(1.0,))
-        return (await Inspector(asker, ManualClock()).look(wanted))[case.record]
+        resolver = UncachedResolver([server.address], SystemClock(), timeouts=(1.0,))
+        return (await Inspector(resolver, ManualClock()).inspect(wanted))[case.record]
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: re.sub(r"\W+", "-", case.what))
 async def test_a_broken_zone_gets_its_advice(case: Broken) -> None:
-    finding = await look(case)
-    assert finding.match != "match"
-    first = finding.advice[0]
+    result = await inspected(case)
+    assert result.match != "match"
+    first = result.advice[0]
     assert first.code == case.code
     assert case.says in f"{first.problem} {first.step}"
     assert "{" not in first.problem + first.step
@@ -63,10 +63,10 @@ async def test_a_broken_zone_gets_its_advice(case: Broken) -> None:
 
 @pytest.mark.parametrize("case", UNWISE, ids=lambda case: re.sub(r"\W+", "-", case.what))
 async def test_what_counts_but_is_unwise_gets_advice_too(case: Broken) -> None:
-    finding = await look(case)
-    assert finding.match == "match"
-    assert [advice.code for advice in finding.advice] == [case.code]
-    assert case.says in f"{finding.advice[0].problem} {finding.advice[0].step}"
+    result = await inspected(case)
+    assert result.match == "match"
+    assert [advice.code for advice in result.advice] == [case.code]
+    assert case.says in f"{result.advice[0].problem} {result.advice[0].step}"
 
 
 def test_there_are_forty_broken_zones_and_every_advice_is_among_them() -> None:
@@ -78,8 +78,8 @@ def test_there_are_forty_broken_zones_and_every_advice_is_among_them() -> None:
 async def test_a_tracking_record_that_is_missing_is_not_needed_yet() -> None:
     """First what is wrong, then that nothing depends on it."""
     missing = next(case for case in BROKEN if case.record == "tracking")
-    finding = await look(missing)
-    assert [advice.code for advice in finding.advice] == [missing.code, "not_tracked_yet"]
+    result = await inspected(missing)
+    assert [advice.code for advice in result.advice] == [missing.code, "not_tracked_yet"]
 
 
 async def test_a_right_zone_needs_no_advice() -> None:
@@ -92,13 +92,11 @@ async def test_a_right_zone_needs_no_advice() -> None:
         links.harbor.example                CNAME track.pillar.example
     """
     async with DnsServer(script) as server:
-        asker = UncachedResolver([server.address], SystemClock(), rounds=(1.0,))
+        resolver = UncachedResolver([server.address], SystemClock(), timeouts=(1.0,))
         wanted = wanted_of(domain_of("harbor.example"), [], HERE, proof=True)
-        found = await Inspector(asker, ManualClock()).look(wanted)
-        assert {key: finding.match for key, finding in found.items()} == dict.fromkeys(
-            wanted.records, "match"
-        )
-        codes = {key: tuple(advice.code for advice in finding.advice) for key, finding in found.items()}
+        found = await Inspector(resolver, ManualClock()).inspect(wanted)
+        assert {key: result.match for key, result in found.items()} == dict.fromkeys(wanted.records, "match")
+        codes = {key: tuple(advice.code for advice in result.advice) for key, result in found.items()}
         assert codes == dict.fromkeys(wanted.records, ()) | {"tracking": ("not_tracked_yet",)}
         assert len(server.asked) == len(wanted.records), "what is right costs one question each"
         spf = found["spf_txt"]
@@ -112,5 +110,5 @@ async def test_a_name_that_leaves_no_room_for_its_records() -> None:
     name = ".".join(["a" * 63] * 3 + ["b" * 53, "example"])
     assert len(name) == 253
     case = Broken("longest name", "spf_mx", "", "name_too_long", "253", name)
-    finding = await look(case)
-    assert (finding.match, finding.advice[0].code) == ("absent", "name_too_long")
+    result = await inspected(case)
+    assert (result.match, result.advice[0].code) == ("absent", "name_too_long")

@@ -59,8 +59,8 @@ async def test_what_was_seen_is_kept_with_where_and_when(database_url: str, tmp_
         await domain.publishes("DKIM")
         await domain.verifies()
         await at.checks()
-        found = await domain.findings()
-        assert {key: finding.match for key, finding in found.items()} == {
+        found = await domain.results()
+        assert {key: result.match for key, result in found.items()} == {
             "spf_mx": "different",
             "spf_txt": "absent",
             "dkim": "match",
@@ -192,8 +192,8 @@ async def test_trouble_in_dns_changes_no_state(database_url: str, tmp_path: Path
         assert set((await domain.states()).values()) == {"verified"}
         assert await domain.may() == "send"
         assert await told_kinds(at.team) == events
-        assert {finding.match for finding in (await domain.findings()).values()} == {"unknown"}
-        assert {finding.advice[0].code for finding in (await domain.findings()).values()} == {"trouble"}
+        assert {result.match for result in (await domain.results()).values()} == {"unknown"}
+        assert {result.advice[0].code for result in (await domain.results()).values()} == {"trouble"}
         assert await domain.due() is not None
 
 
@@ -311,8 +311,10 @@ async def test_a_check_that_is_due_survives_a_restart(database_url: str, tmp_pat
 
 async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, tmp_path: Path) -> None:
     async with DnsServer("hole.example ! SILENCE") as dns:
-        asks = UncachedResolver([dns.address], SystemClock(), rounds=(60.0,), in_flight=4, quick=0.02)
-        async with still(database_url, tmp_path, asks=asks) as pillarbox:
+        resolver = UncachedResolver(
+            [dns.address], SystemClock(), timeouts=(60.0,), in_flight=4, quick_seconds=0.02
+        )
+        async with still(database_url, tmp_path, asks=resolver) as pillarbox:
             at = Place(pillarbox, dns, await pillarbox.team())
             holes = [await at.adds(f"hole{number}.example") for number in range(6)]
             for hole in holes:
@@ -357,8 +359,8 @@ async def test_hostile_text_in_dns_is_kept_as_text(database_url: str, tmp_path: 
         await domain.verifies()
         assert await at.checks() == 1
         assert (await domain.states())["domain"] == "pending"
-        found = await domain.findings()
+        found = await domain.results()
         assert "<script>{owner}%s$1" in found["spf_txt"].found[0]
-        assert [finding.advice[0].code for finding in found.values()] == [
+        assert [result.advice[0].code for result in found.values()] == [
             "other_mx", "spf_not_there", "empty_key",
         ]  # fmt: skip

@@ -75,7 +75,7 @@ async def test_the_first_team_with_its_key_in_dns_owns_the_name(database_url: st
         assert await owner_of(at) == at.team.id
         assert set((await first.states()).values()) == {"verified"}
         assert set((await second.states()).values()) == {"pending"}
-        codes = {finding.advice[0].code for finding in (await second.findings()).values()}
+        codes = {result.advice[0].code for result in (await second.results()).values()}
         assert codes == {"owned_elsewhere"}
         await at.checks(72 * HOUR)
         assert set((await second.states()).values()) == {"failed"}

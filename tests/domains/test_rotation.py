@@ -57,7 +57,7 @@ async def test_dkim_04_publish_first_then_switch_then_drop(database_url: str, tm
         assert await listed(domain) == {"pillarbox": KeyState.SIGNING, "pillarbox2": KeyState.WAITING}
         assert await domain.shown() == before, "`records` shows the active selector"
         assert await at.checks() == 1
-        assert (await domain.findings())["dkim_next"].match == "absent"
+        assert (await domain.results())["dkim_next"].match == "absent"
         assert await domain.shown() == before
         assert await selector_of_a_mail(at, sink) == "pillarbox"
         assert await told(at.team) == []
@@ -137,7 +137,7 @@ async def test_the_key_before_at_the_new_selector_is_recognised(database_url: st
         await at.checks()
         at.dns.put("pillarbox2._domainkey.harbor.example", "TXT", old)
         await at.checks(2 * DAY)
-        assert (await domain.findings())["dkim"].advice[0].code == "old_key"
+        assert (await domain.results())["dkim"].advice[0].code == "old_key"
 
 
 async def test_what_has_no_keys_to_rotate(database_url: str, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 from kit.clock import START
-from pillarbox.domains.checks.schedule import next_check
 from pillarbox.domains.checks.transitions import (
     PATIENCE,
     Abilities,
@@ -16,6 +15,7 @@ from pillarbox.domains.checks.transitions import (
     able,
     advanced,
     begun,
+    next_check,
     recheck_after,
 )
 from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, state_of

@@ -40,20 +40,24 @@ SCRIPT = f"""
 """
 
 
-def asker(*servers: DnsServer, rounds: tuple[float, ...] = (0.3,), **options: Any) -> UncachedResolver:
-    """What asks only these servers."""
-    return UncachedResolver([server.address for server in servers], SystemClock(), rounds=rounds, **options)
+def uncached_resolver(
+    *servers: DnsServer, timeouts: tuple[float, ...] = (0.3,), **options: Any
+) -> UncachedResolver:
+    """A resolver that asks only these servers."""
+    return UncachedResolver(
+        [server.address for server in servers], SystemClock(), timeouts=timeouts, **options
+    )
 
 
 async def one(server: DnsServer, name: str, kind: Any = "TXT") -> DnsAnswer:
-    return settled(await asker(server).ask(Question(name, kind)))
+    return settled(await uncached_resolver(server).ask(Question(name, kind)))
 
 
 async def test_what_there_is() -> None:
     async with DnsServer(SCRIPT) as dns:
         mx = await one(dns, "Harbor.example", "MX")
         assert sorted(mx.values) == ["10 mx1.harbor.example", "20 mx2.harbor.example"]
-        assert (mx.said, mx.server) == (AnswerKind.VALUES, f"127.0.0.1 port {dns.port}")
+        assert (mx.kind, mx.server) == (AnswerKind.VALUES, f"127.0.0.1 port {dns.port}")
         assert (await one(dns, "null.example", "MX")).values == ("0 .",)
         both = await one(dns, "mx1.harbor.example", "ADDRESSES")
         assert both.values == ("192.0.2.1", "2001:db8::1")
@@ -75,11 +79,11 @@ async def test_dkim_06_cnames_are_followed_whoever_does_it(recursive: bool) -> N
         assert found.values == ("v=spf1 a:mx.pillar.example ~all",)
         assert found.through == ("one.harbor.example", "two.harbor.example")
         lost = await one(dns, "lost.harbor.example")
-        assert (lost.said, lost.through) == (AnswerKind.NO_NAME, ("gone.harbor.example",))
+        assert (lost.kind, lost.through) == (AnswerKind.NO_NAME, ("gone.harbor.example",))
         bare = await one(dns, "bare.harbor.example")
-        assert (bare.said, bare.through) == (AnswerKind.NO_DATA, ("mx1.harbor.example",))
+        assert (bare.kind, bare.through) == (AnswerKind.NO_DATA, ("mx1.harbor.example",))
         circle = await one(dns, "a.circle.example")
-        assert circle.said is AnswerKind.TROUBLE
+        assert circle.kind is AnswerKind.TROUBLE
         assert "circle" in circle.detail
 
 
@@ -88,17 +92,17 @@ async def test_a_chain_ends_at_sixteen(recursive: bool) -> None:
     script = "\n".join(f"n{at}.example CNAME n{at + 1}.example" for at in range(20))
     async with DnsServer(f"{script}\nn20.example TXT there", recursive=recursive) as dns:
         assert (await one(dns, "n8.example")).values == ("there",)
-        assert (await one(dns, "n0.example")).said is AnswerKind.TROUBLE
+        assert (await one(dns, "n0.example")).kind is AnswerKind.TROUBLE
 
 
 async def test_no_name_and_no_data_differ_also_beside_a_wildcard() -> None:
     """RFC 4592: a wildcard stands for names that do not exist, and for no others."""
     async with DnsServer(SCRIPT) as dns:
-        assert (await one(dns, "gone.example")).said is AnswerKind.NO_NAME
-        assert (await one(dns, "under.example")).said is AnswerKind.NO_DATA
+        assert (await one(dns, "gone.example")).kind is AnswerKind.NO_NAME
+        assert (await one(dns, "under.example")).kind is AnswerKind.NO_DATA
         assert (await one(dns, "any.wild.example")).values == ("from the wildcard",)
         assert (await one(dns, "a.b.wild.example")).values == ("from the wildcard",)
-        assert (await one(dns, "known.wild.example")).said is AnswerKind.NO_DATA
+        assert (await one(dns, "known.wild.example")).kind is AnswerKind.NO_DATA
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,7 @@ async def test_no_name_and_no_data_differ_also_beside_a_wildcard() -> None:
 async def test_trouble_is_an_answer_with_words(fault: str, words: str) -> None:
     async with DnsServer(f"{SCRIPT}\nharbor.example ! {fault}") as dns:
         found = await one(dns, "harbor.example")
-        assert (found.said, found.values) == (AnswerKind.TROUBLE, ())
+        assert (found.kind, found.values) == (AnswerKind.TROUBLE, ())
         assert found.detail == f"127.0.0.1 port {dns.port} {words}"
 
 
@@ -121,7 +125,7 @@ async def test_a_server_that_is_not_there() -> None:
     async with DnsServer() as dns:
         pass
     found = await one(dns, "harbor.example")
-    assert found.said is AnswerKind.TROUBLE
+    assert found.kind is AnswerKind.TROUBLE
     assert "does not accept questions" in found.detail
 
 
@@ -144,24 +148,26 @@ async def test_a_forged_answer_is_passed_over() -> None:
 @pytest.mark.parametrize("fault", ["SERVFAIL", "REFUSED", "SILENCE"])
 async def test_the_next_server_is_asked_where_one_fails(fault: str) -> None:
     async with DnsServer(f"{SCRIPT}\n* ! {fault}") as sick, DnsServer(SCRIPT) as well:
-        [found] = await asker(sick, well).ask(Question("harbor.example", "TXT"))
+        [found] = await uncached_resolver(sick, well).ask(Question("harbor.example", "TXT"))
         assert (found.values, found.server) == (("v=spf1 -all",), f"127.0.0.1 port {well.port}")
 
 
 async def test_a_lost_datagram_is_asked_for_in_a_second_round() -> None:
     async with DnsServer(SCRIPT) as dns:
         dns.fault("harbor.example", "SILENCE")
-        asking = asyncio.create_task(asker(dns, rounds=(0.05, 2.0)).ask(Question("harbor.example", "TXT")))
+        pending = asyncio.create_task(
+            uncached_resolver(dns, timeouts=(0.05, 2.0)).ask(Question("harbor.example", "TXT"))
+        )
         await dns.changed.wait()
         dns.fault("harbor.example")
-        [found] = await asking
+        [found] = await pending
         assert found.values == ("v=spf1 -all",)
 
 
 @pytest.mark.parametrize("name", ["a..example", "x" * 64 + ".example", "", "a." * 130 + "example"])
 async def test_what_is_no_name_does_not_exist(name: str) -> None:
     async with DnsServer() as dns:
-        assert (await one(dns, name)).said in (AnswerKind.NO_NAME, AnswerKind.NO_DATA)
+        assert (await one(dns, name)).kind in (AnswerKind.NO_NAME, AnswerKind.NO_DATA)
 
 
 # Without --dns: the domain's own servers and the system's resolvers.
@@ -169,15 +175,17 @@ async def test_what_is_no_name_does_not_exist(name: str) -> None:
 LOOPBACK = [ip_network("127.0.0.0/8")]
 
 
-def worldly(resolver: DnsServer, port: int, clock: Any = None, allowed: Any = LOOPBACK) -> UncachedResolver:
-    """What asks a resolver, and the servers that NS records name, on `port`."""
+def resolver_with_authoritative(
+    resolver: DnsServer, port: int, clock: Any = None, allowed: Any = LOOPBACK
+) -> UncachedResolver:
+    """A resolver that asks a recursive server, and the servers that NS records name, on `port`."""
     return UncachedResolver(
         None,
         clock or SystemClock(),
         allowed=allowed,
         resolvers=[Server(*resolver.address)],
         port=port,
-        rounds=(0.2,),
+        timeouts=(0.2,),
     )
 
 
@@ -194,7 +202,9 @@ async def test_the_domains_own_servers_are_asked_besides_the_resolvers() -> None
         DnsServer(DELEGATION) as resolver,
         DnsServer("send.harbor.example MX 10 mx.pillar.example", recursive=False) as own,
     ):
-        first, second = await worldly(resolver, own.port).ask(Question("send.harbor.example", "MX"))
+        first, second = await resolver_with_authoritative(resolver, own.port).ask(
+            Question("send.harbor.example", "MX")
+        )
         assert (first.values, first.server) == (
             ("10 mx.pillar.example",),
             f"ns1.harbor.example (127.0.0.1 port {own.port})",
@@ -206,7 +216,7 @@ async def test_the_domains_own_servers_are_asked_besides_the_resolvers() -> None
 
 async def test_with_servers_named_only_those_are_asked() -> None:
     async with DnsServer(DELEGATION) as named:
-        [found] = await asker(named).ask(Question("send.harbor.example", "MX"))
+        [found] = await uncached_resolver(named).ask(Question("send.harbor.example", "MX"))
         assert found.values == ("10 old.pillar.example",)
         assert [(asked.name, asked.kind) for asked in named.asked] == [("send.harbor.example", "MX")]
 
@@ -219,7 +229,9 @@ async def test_a_zone_that_is_cut_off_is_asked_for_at_its_own_servers() -> None:
         DnsServer("k.sub.harbor.example TXT there", recursive=False, at="127.0.0.9", port=own.port) as below,
     ):
         own.cut("sub.harbor.example", "ns9.harbor.example")
-        first, _ = await worldly(resolver, own.port).ask(Question("k.sub.harbor.example", "TXT"))
+        first, _ = await resolver_with_authoritative(resolver, own.port).ask(
+            Question("k.sub.harbor.example", "TXT")
+        )
         assert first.values == ("there",)
         assert first.server == f"ns9.harbor.example (127.0.0.9 port {below.port})"
 
@@ -229,7 +241,9 @@ async def test_a_cname_out_of_the_zone_goes_on_at_the_resolvers() -> None:
         DnsServer(f"{DELEGATION}\nkeys.quay.example TXT there") as resolver,
         DnsServer("k.harbor.example CNAME keys.quay.example", recursive=False) as own,
     ):
-        first, _ = await worldly(resolver, own.port).ask(Question("k.harbor.example", "TXT"))
+        first, _ = await resolver_with_authoritative(resolver, own.port).ask(
+            Question("k.harbor.example", "TXT")
+        )
         assert (first.values, first.through) == (("there",), ("keys.quay.example",))
 
 
@@ -238,15 +252,19 @@ async def test_a_server_that_is_not_responsible_says_nothing_about_the_name() ->
         DnsServer(DELEGATION) as resolver,
         DnsServer("* ! LAME", recursive=True) as own,
     ):
-        first, second = await worldly(resolver, own.port).ask(Question("send.harbor.example", "MX"))
-        assert (first.said, second.said) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
+        first, second = await resolver_with_authoritative(resolver, own.port).ask(
+            Question("send.harbor.example", "MX")
+        )
+        assert (first.kind, second.kind) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
         assert "not responsible" in first.detail
 
 
 async def test_wh_06_servers_on_private_addresses_are_not_asked() -> None:
     """A name server's address is a stranger's word (WH-06)."""
     async with DnsServer(DELEGATION) as resolver, DnsServer(recursive=False) as own:
-        [found] = await worldly(resolver, own.port, allowed=()).ask(Question("send.harbor.example", "MX"))
+        [found] = await resolver_with_authoritative(resolver, own.port, allowed=()).ask(
+            Question("send.harbor.example", "MX")
+        )
         assert found.values == ("10 old.pillar.example",)
         assert own.asked == []
 
@@ -254,26 +272,26 @@ async def test_wh_06_servers_on_private_addresses_are_not_asked() -> None:
 async def test_a_silent_server_of_a_domain_is_left_alone_for_a_while() -> None:
     clock = ManualClock()
     async with DnsServer(DELEGATION) as resolver, DnsServer("* ! SILENCE", recursive=False) as own:
-        asks = worldly(resolver, own.port, clock)
+        uncached = resolver_with_authoritative(resolver, own.port, clock)
         for _ in range(SILENCES + 2):
-            first, second = await asks.ask(Question("send.harbor.example", "MX"))
-            assert (first.said, second.said) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
+            first, second = await uncached.ask(Question("send.harbor.example", "MX"))
+            assert (first.kind, second.kind) == (AnswerKind.TROUBLE, AnswerKind.VALUES)
         assert len(own.asked) == SILENCES
         own.fault("*")
         clock.advance(LEFT_ALONE + REMEMBERED)
         own.add("send.harbor.example", "MX", "10 mx.pillar.example")
-        first, _ = await asks.ask(Question("send.harbor.example", "MX"))
+        first, _ = await uncached.ask(Question("send.harbor.example", "MX"))
         assert first.values == ("10 mx.pillar.example",)
 
 
 async def test_the_servers_of_a_zone_are_asked_for_once_a_minute() -> None:
     clock = ManualClock()
     async with DnsServer(DELEGATION) as resolver, DnsServer(recursive=False) as own:
-        asks = worldly(resolver, own.port, clock)
-        await asyncio.gather(*(asks.ask(Question(f"n{at}.harbor.example", "TXT")) for at in range(5)))
+        uncached = resolver_with_authoritative(resolver, own.port, clock)
+        await asyncio.gather(*(uncached.ask(Question(f"n{at}.harbor.example", "TXT")) for at in range(5)))
         assert [asked.kind for asked in resolver.asked].count("NS") == 1
         clock.advance(REMEMBERED)
-        await asks.ask(Question("harbor.example", "TXT"))
+        await uncached.ask(Question("harbor.example", "TXT"))
         assert [asked.kind for asked in resolver.asked].count("NS") == 2
 
 
@@ -284,11 +302,13 @@ async def test_a_black_hole_delays_nobody_else() -> None:
     """Four times as many silent questions as there are places, and the others go through at once."""
     script = "\n".join(f"hole{at}.example ! SILENCE" for at in range(40))
     async with DnsServer(f"{SCRIPT}\n{script}") as dns:
-        asks = asker(dns, rounds=(30.0,), in_flight=10, quick=0.02)
-        holes = [asyncio.create_task(asks.ask(Question(f"hole{at}.example", "TXT"))) for at in range(40)]
+        uncached = uncached_resolver(dns, timeouts=(30.0,), in_flight=10, quick_seconds=0.02)
+        holes = [asyncio.create_task(uncached.ask(Question(f"hole{at}.example", "TXT"))) for at in range(40)]
         began = time.monotonic()
         async with asyncio.timeout(10):
-            answers = await asyncio.gather(*(asks.ask(Question("harbor.example", "TXT")) for _ in range(50)))
+            answers = await asyncio.gather(
+                *(uncached.ask(Question("harbor.example", "TXT")) for _ in range(50))
+            )
         assert all(found.values for [found] in answers)
         assert time.monotonic() - began < 5, (
             "a thirtieth of what one silence takes, with room for a busy machine"
@@ -301,8 +321,8 @@ async def test_a_black_hole_delays_nobody_else() -> None:
 
 async def test_slow_questions_are_bounded_too() -> None:
     async with DnsServer("* ! SILENCE") as dns:
-        asks = asker(dns, rounds=(30.0,), in_flight=5, most_slow=3, quick=0.02)
-        asked = [asyncio.create_task(asks.ask(Question(f"n{at}.example", "TXT"))) for at in range(10)]
+        uncached = uncached_resolver(dns, timeouts=(30.0,), in_flight=5, most_slow=3, quick_seconds=0.02)
+        asked = [asyncio.create_task(uncached.ask(Question(f"n{at}.example", "TXT"))) for at in range(10)]
         async with asyncio.timeout(20):
             while len(asked) > 3:
                 await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
@@ -317,8 +337,8 @@ async def test_slow_questions_are_bounded_too() -> None:
 async def test_no_more_questions_are_on_their_way_than_allowed() -> None:
     async with DnsServer(SCRIPT) as dns:
         dns.hold = asyncio.Event()
-        asks = asker(dns, rounds=(5.0,), in_flight=4, quick=5.0)
-        asked = [asyncio.create_task(asks.ask(Question(f"n{at}.example", "TXT"))) for at in range(12)]
+        uncached = uncached_resolver(dns, timeouts=(5.0,), in_flight=4, quick_seconds=5.0)
+        asked = [asyncio.create_task(uncached.ask(Question(f"n{at}.example", "TXT"))) for at in range(12)]
         while len(dns.asked) < 4:
             await dns.changed.wait()
             dns.changed.clear()

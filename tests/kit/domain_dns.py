@@ -146,7 +146,7 @@ class Added:
         assert row is not None
         return " ".join(name for name, able in row.items() if able)
 
-    async def findings(self) -> dict[str, RecordResult]:
+    async def results(self) -> dict[str, RecordResult]:
         stored = await self.place.world.pool.fetchval(
             "SELECT findings FROM domains WHERE team_id = $1 AND id = $2", self.team.id, self.uuid
         )
@@ -166,7 +166,7 @@ async def checked(database_url: str, folder: Path, **settings: Any) -> AsyncIter
     """One team; DNS knows nothing yet but the addresses of our own host."""
     script = "mx.pillar.example A 192.0.2.80"
     async with DnsServer(script) as dns:
-        asks = UncachedResolver([dns.address], SystemClock(), rounds=(0.4,))
+        resolver = UncachedResolver([dns.address], SystemClock(), timeouts=(0.4,))
         settings = {"require_verified_domain": "always", **settings}
-        async with still(database_url, folder, asks=asks, **settings) as pillarbox:
+        async with still(database_url, folder, asks=resolver, **settings) as pillarbox:
             yield Place(pillarbox, dns, await pillarbox.team())

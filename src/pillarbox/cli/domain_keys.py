@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pillarbox.cli.answers import say
 from pillarbox.cli.connect import Connected
-from pillarbox.cli.domain_records import held, workshop_of
+from pillarbox.cli.domain_records import domain_context, held
 from pillarbox.domains import keys
 from pillarbox.domains.names import relative
 
 
 async def rotate_dkim(reach: Connected, name: str, team: str | None) -> int:
     found = await held(reach, name, team)
-    rotation = await keys.rotate(found.db, found.domain.id, workshop_of(reach))
+    rotation = await keys.rotate(found.db, found.domain.id, domain_context(reach))
     key = rotation.key
     owner = relative(f"{key.selector}._domainkey", found.domain.name)
     if not rotation.new:

@@ -84,7 +84,7 @@ async def lines_of(reach: Connected, found: Held) -> list[ZoneLine]:
 async def look_again(reach: Connected, name: str, team: str | None) -> int:
     found = await held(reach, name, team)
     async with found.db.transaction() as inner:
-        await start.begin(inner, found.domain.id, workshop_of(reach))
+        await start.begin(inner, found.domain.id, domain_context(reach))
     say(f"The records of {found.domain.name} are looked for now.")
     if reach.doors is None:
         say("No server runs here: it happens as soon as one does.")
@@ -92,7 +92,7 @@ async def look_again(reach: Connected, name: str, team: str | None) -> int:
     return 0
 
 
-def workshop_of(reach: Connected) -> DomainContext:
+def domain_context(reach: Connected) -> DomainContext:
     """What changing a domain takes."""
     ids = Ids(SystemClock())
     return DomainContext(

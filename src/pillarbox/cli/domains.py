@@ -10,7 +10,7 @@ from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_t
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
 from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.domain_keys import rotate_dkim
-from pillarbox.cli.domain_records import Zone, installation_of, look_again, show_dns, workshop_of
+from pillarbox.cli.domain_records import Zone, domain_context, installation_of, look_again, show_dns
 from pillarbox.domains import overview
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
@@ -78,7 +78,7 @@ async def vouch(reach: Connected, name: str, team: str | None, *, create: bool) 
         raise Refused(
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
-    domain = await trust(reach.pool, wanted, owner.id, workshop_of(reach))
+    domain = await trust(reach.pool, wanted, owner.id, domain_context(reach))
     say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
     return 0
 

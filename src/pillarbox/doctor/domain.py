@@ -34,8 +34,8 @@ async def domain_checks(outside: Outside, db: TeamDb, domain: Domain, here: Inst
     checked = await check_queries.checked(db, domain.id)
     keys = await check_queries.keys(db, domain.id)
     wanted = wanted_of(domain, keys, here, proof=await proof_needed(db, here))
-    findings = await Inspector(outside.asks, outside.clock).look(wanted)
-    checks = [_record(name, finding) for name, finding in findings.items()]
+    results = await Inspector(outside.dns, outside.clock).inspect(wanted)
+    checks = [_record(name, result) for name, result in results.items()]
     if checked is not None:
         able = {"sending": checked.sending_ok, "receiving": checked.receiving_ok}
         enabled = {"sending": domain.sending, "receiving": domain.receiving}
@@ -87,6 +87,6 @@ async def _dmarc(outside: Outside, domain: Domain) -> Check:
     title, expected = f"TXT {owner}", f"one record that starts with v=DMARC1, for example {DMARC}"
     if len(records) == 1:
         return Check("record.dmarc", Level.OK, title, records[0], expected)
-    found = seen.detail if seen.said is AnswerKind.TROUBLE else " | ".join(records) or "nothing"
+    found = seen.detail if seen.kind is AnswerKind.TROUBLE else " | ".join(records) or "nothing"
     step = "Keep one of the records." if records else f"Publish: {owner} TXT {DMARC}"
     return Check("record.dmarc", Level.WARNING, title, found, expected, step)

@@ -66,7 +66,7 @@ async def _pointer(outside: Outside, hostname: str, address: str, trouble: Level
     """Forward-confirmed: the name of the address has that address (RFC 1912, 2.1)."""
     expected = f"{address} has the name {hostname}"
     seen = await outside.pointers(address)
-    if seen.said is AnswerKind.TROUBLE:
+    if seen.kind is AnswerKind.TROUBLE:
         found = f"DNS does not say what the name of {address} is: {seen.detail}"
         return Check(f"{PTR}.unknown", Level.WARNING, PTR_TITLE, found, expected, "Try again later.")
     if hostname in seen.values:

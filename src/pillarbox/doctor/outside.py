@@ -71,21 +71,21 @@ the network itself is unreachable."""
 class Outside:
     """What the doctor knows the world by."""
 
-    asks: UncachedDns
+    dns: UncachedDns
     clock: Clock
     connect: Connect
     is_ours: Callable[[str], bool]
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """What DNS says, by the most trustworthy of those that can be asked."""
-        return settled(await self.asks.ask(Question(name, kind)))
+        return settled(await self.dns.ask(Question(name, kind)))
 
     async def addresses(self, name: str) -> tuple[str, ...]:
         """The addresses of a name; an address is its own. Nothing where there are none."""
         if is_address(name):
             return (name,)
         seen = await self.look_up(name, "ADDRESSES")
-        return seen.values if seen.said is AnswerKind.VALUES else ()
+        return seen.values if seen.kind is AnswerKind.VALUES else ()
 
     async def pointers(self, address: str) -> DnsAnswer:
         """The names that an address has in DNS."""

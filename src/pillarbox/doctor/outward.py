@@ -86,7 +86,7 @@ async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[
 async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
     """The best mail server of the domain and what it says; None where DNS tells of none."""
     seen = await outside.look_up(domain, "MX")
-    if seen.said is not AnswerKind.VALUES:
+    if seen.kind is not AnswerKind.VALUES:
         return None
     preferred = sorted((int(preference), host) for preference, host in map(str.split, seen.values))
     host = preferred[0][1]

@@ -24,19 +24,19 @@ from pillarbox.kernel.wire.problems import NotFound
 _TRACKING = frozenset({RecordKey.TRACKING.value, RecordKey.TRACKING_CAA.value})
 
 
-async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, shop: DomainContext) -> None:
-    """Make the domain what was asked for, in the transaction that `db` stands for; a change that changes
-    nothing tells nobody."""
+async def change(db: TeamDb, domain_id: UUID, wanted: ChangedDomain, context: DomainContext) -> None:
+    """Make the domain what was asked for, in the transaction that `db` stands for; without a difference no
+    event is published."""
     before = await queries.lock(db, domain_id)
     if before is None:
         raise NotFound("Domain")
     after = changed(before, wanted)
     if after == before:
         return
-    kept = states_kept(before, after, proof=await proof_needed(db, shop.here))
+    kept = states_kept(before, after, proof=await proof_needed(db, context.here))
     after = replace(after, states=kept)
     await queries.update(db, after)
-    await publish(db, shop, UPDATED, after)
+    await publish(db, context, UPDATED, after)
 
 
 def changed(domain: Domain, wanted: ChangedDomain) -> Domain:

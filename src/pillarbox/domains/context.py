@@ -1,4 +1,4 @@
-"""What changing a domain takes, besides the database."""
+"""What changing a domain needs besides the database."""
 
 from __future__ import annotations
 

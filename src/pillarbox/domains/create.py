@@ -45,28 +45,28 @@ class NoCapability(InvalidField):
         super().__init__("capabilities", "At least one of `sending` and `receiving` must be `enabled`.")
 
 
-async def create(db: TeamDb, wanted: NewDomain, shop: DomainContext) -> Domain:
+async def create(db: TeamDb, wanted: NewDomain, context: DomainContext) -> Domain:
     """A new domain with its key, committed."""
-    domain, key = await prepared(db, wanted, shop)
+    domain, key = await prepared(db, wanted, context)
     async with db.transaction() as inner:
-        await add(inner, domain, key, shop)
+        await add(inner, domain, key, context)
     return domain
 
 
-async def prepared(db: TeamDb, wanted: NewDomain, shop: DomainContext) -> tuple[Domain, StoredKey]:
+async def prepared(db: TeamDb, wanted: NewDomain, context: DomainContext) -> tuple[Domain, StoredKey]:
     """A new domain with its key, not stored yet. `db` must not be inside a transaction: making a key takes
     a tenth of a second, and no transaction waits for it."""
-    name = registrable_name(wanted.name, shop.here)
+    name = registrable_name(wanted.name, context.here)
     refuse_options(wanted)
-    await refuse_taken(db, name, shop.here)
-    stamp = shop.ids.stamp()
-    key = await make_key(shop)
+    await refuse_taken(db, name, context.here)
+    stamp = context.ids.stamp()
+    key = await make_key(context)
     return drafted(wanted, name, key, stamp.id, stamp.at), key
 
 
-async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: DomainContext) -> None:
-    """Store a domain with its key and tell of it, in the transaction that `db` stands for."""
-    most = await queries.allowed(db, shop.here.most_domains)
+async def add(db: TeamDb, domain: Domain, key: StoredKey, context: DomainContext) -> None:
+    """Store a domain with its key and publish the event, in the transaction that `db` stands for."""
+    most = await queries.allowed(db, context.here.most_domains)
     if most is not None:
         await refuse_too_many(db, most)
     try:
@@ -77,11 +77,11 @@ async def add(db: TeamDb, domain: Domain, key: StoredKey, shop: DomainContext) -
         raise AlreadyRegistered(domain.name) from None
     await queries.insert_key(db, domain.id, key)
     await directory.add(db, domain.name, domain.id)
-    await publish(db, shop, CREATED, domain)
+    await publish(db, context, CREATED, domain)
 
 
 async def refuse_too_many(db: TeamDb, most: int) -> None:
-    """403 where the team has its share; until the transaction ends nobody else adds to it."""
+    """403 where the team has as many as it may; until the transaction ends nobody else adds to it."""
     await queries.hold_count(db)
     if await queries.count(db) >= most:
         raise TooManyDomains(most)
@@ -125,12 +125,12 @@ async def refuse_taken(db: TeamDb, name: str, here: Installation) -> None:
         raise TooManyDomains(most)
 
 
-async def make_key(shop: DomainContext) -> StoredKey:
+async def make_key(context: DomainContext) -> StoredKey:
     """A DKIM key for this installation's selector, made in a thread and sealed."""
     pair = await asyncio.to_thread(generate_rsa_key)
-    key_id = shop.ids.new()
-    sealed = shop.ring.seal(pair.private, seal_context(key_id))
-    return StoredKey(key_id, shop.here.selector, pair.public, sealed, shop.ids.now())
+    key_id = context.ids.new()
+    sealed = context.ring.seal(pair.private, seal_context(key_id))
+    return StoredKey(key_id, context.here.selector, pair.public, sealed, context.ids.now())
 
 
 def drafted(wanted: NewDomain, name: str, key: StoredKey, domain_id: UUID, at: datetime) -> Domain:

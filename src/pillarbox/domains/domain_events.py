@@ -1,4 +1,4 @@
-"""Domain events, told in the transaction of what they tell about (webhooks.md section 7.3)."""
+"""Domain events, published in the transaction of the change (webhooks.md section 7.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UPDATED: Final = "domain.updated"
 DELETED: Final = "domain.deleted"
 
 
-class ToldRecord(Struct):
+class EventRecord(Struct):
     """As the API shows it, but for one name."""
 
     record: Literal["SPF", "DKIM", "Receiving MX", "Tracking", "TrackingCAA"]
@@ -42,17 +42,17 @@ class DomainData(Struct):
     status: DomainStatus
     created_at: IsoTime
     region: str
-    records: list[ToldRecord]
+    records: list[EventRecord]
 
 
 SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
 """The type of the data, by the kind of event."""
 
 
-async def publish(db: TeamDb, shop: DomainContext, kind: str, domain: Domain) -> None:
-    """Tell the team's webhooks what the domain looks like now (deleted: looked like)."""
-    data = event_data(domain, shop.here, proof=await proof_needed(db, shop.here))
-    await shop.publisher.publish(db.connection, [Event(db.team_id, kind, shop.ids.now(), data)])
+async def publish(db: TeamDb, context: DomainContext, kind: str, domain: Domain) -> None:
+    """Publish an event with the domain as it is now (for `domain.deleted`: as it was)."""
+    data = event_data(domain, context.here, proof=await proof_needed(db, context.here))
+    await context.publisher.publish(db.connection, [Event(db.team_id, kind, context.ids.now(), data)])
 
 
 def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData:
@@ -67,6 +67,6 @@ def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData
     )
 
 
-def _record(found: Record) -> ToldRecord:
+def _record(found: Record) -> EventRecord:
     name: Any = "Receiving MX" if found.record == "Receiving" else found.record
-    return ToldRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)
+    return EventRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)

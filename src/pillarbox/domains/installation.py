@@ -1,4 +1,4 @@
-"""What the records of a domain say about this installation, and which names it keeps for itself."""
+"""The values of this installation that stand in DNS records, and the names that no team can add."""
 
 from __future__ import annotations
 

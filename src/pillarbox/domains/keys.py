@@ -20,7 +20,7 @@ from uuid import UUID
 from pillarbox.domains import queries
 from pillarbox.domains.checks import check_queries
 from pillarbox.domains.checks.check_queries import KeyRow
-from pillarbox.domains.checks.start import ClaimFirst, look_now
+from pillarbox.domains.checks.start import ClaimFirst, schedule_check
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.create import make_key
 from pillarbox.kernel.postgres.database import TeamDb
@@ -59,10 +59,10 @@ async def listed(db: TeamDb, domain_id: UUID, now: datetime) -> list[ListedKey]:
     return [_listed(row) for row in rows if row.retires_at is None or row.retires_at > now]
 
 
-async def rotate(db: TeamDb, domain_id: UUID, shop: DomainContext) -> Rotation:
-    """Give the domain a key that waits for its record, committed, and have DNS looked at; a key that waits
+async def rotate(db: TeamDb, domain_id: UUID, context: DomainContext) -> Rotation:
+    """Give the domain a key that waits for its record, committed, and schedule a check; a key that waits
     already stays. `db` must not be inside a transaction: making a key takes a tenth of a second."""
-    made = await make_key(shop)
+    made = await make_key(context)
     async with db.transaction() as inner:
         domain = await queries.lock(inner, domain_id)
         if domain is None:
@@ -72,9 +72,9 @@ async def rotate(db: TeamDb, domain_id: UUID, shop: DomainContext) -> Rotation:
         rows = await check_queries.keys(inner, domain_id)
         waiting = next((row for row in rows if row.waiting), None)
         if waiting is None:
-            key = replace(made, selector=next_selector(shop.here.selector, rows))
+            key = replace(made, selector=next_selector(context.here.selector, rows))
             await check_queries.add_waiting_key(inner, domain_id, key)
-        await look_now(inner, domain_id, shop, shop.ids.now())
+        await schedule_check(inner, domain_id, context, context.ids.now())
     if waiting is not None:
         return Rotation(_listed(waiting), new=False)
     return Rotation(ListedKey(key.selector, key.public_key, KeyState.WAITING, None), new=True)

@@ -22,7 +22,7 @@ DOMAINS = """
 
 
 class OverviewRow(NamedTuple):
-    """One domain; `trusted` says that the operator vouched for it."""
+    """One domain; `trusted` says that the operator trusts it without DNS."""
 
     id: UUID
     name: str

@@ -188,7 +188,7 @@ async def delete(db: TeamDb, domain_id: UUID) -> None:
 
 
 async def stop_checks(db: TeamDb, domain_id: UUID) -> None:
-    """No background work looks at the domain any more."""
+    """Remove the domain's checks: no background job queries its records any more."""
     await db.run("DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2", domain_id)
 
 

@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound
 
 
-async def delete(db: TeamDb, domain_id: UUID, shop: DomainContext) -> None:
+async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
     """Remove the domain with all that follows, in the transaction that `db` stands for.
 
     Emails keep its id and name; those that wait end `failed` when they are due. Claims of other teams for a
@@ -32,10 +32,10 @@ async def delete(db: TeamDb, domain_id: UUID, shop: DomainContext) -> None:
     owner = await directory.owner(db.connection, name)
     if owner is not None and owner.team_id == db.team_id:
         await end_rivals(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
-    await take_out(db, domain, shop)
+    await take_out(db, domain, context)
 
 
-async def take_out(db: TeamDb, domain: Domain, shop: DomainContext) -> None:
+async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
     """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
     locked, or a key that is just being made for it would stay active."""
     await keys.lapse(db, domain.id)
@@ -43,4 +43,4 @@ async def take_out(db: TeamDb, domain: Domain, shop: DomainContext) -> None:
     await queries.stop_checks(db, domain.id)
     await queries.delete(db, domain.id)
     await directory.remove(db, domain.name)
-    await publish(db, shop, DELETED, domain)
+    await publish(db, context, DELETED, domain)

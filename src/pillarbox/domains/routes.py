@@ -34,11 +34,11 @@ from pillarbox.kernel.wire.problems import NotFound
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedDomain]:
     wanted = parse(wire.NewDomain, request.json())
-    shop = request.use(DomainContext)
-    domain, key = await prepared(db, wanted, shop)
+    context = request.use(DomainContext)
+    domain, key = await prepared(db, wanted, context)
     async with db.transaction() as inner:
-        await add(inner, domain, key, shop)
-        shape = wire.created(domain, shop.here, proof=await proof_needed(inner, shop.here))
+        await add(inner, domain, key, context)
+        shape = wire.created(domain, context.here, proof=await proof_needed(inner, context.here))
         reply = await recorded(request, inner, Reply(shape))
     request.use(Senders).forget(db.team_id)
     return reply

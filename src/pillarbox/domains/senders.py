@@ -1,4 +1,4 @@
-"""What sending needs to know about a sender's domain, remembered for a moment."""
+"""What sending needs to know about a sender's domain, cached for a moment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SenderDomain:
 
     @property
     def may_send(self) -> bool:
-        """True when the capability is enabled and DNS (or the operator) has vouched for it."""
+        """True when the capability is enabled and DNS (or the operator) has verified it."""
         return self.sending and self.sending_ok
 
 

@@ -1,6 +1,6 @@
 """States of records, of capabilities and of a whole domain (domains.md sections 2 and 3).
 
-`domains.dns.records` holds one entry for each record that is not in its first state:
+The column `domains.records` holds one entry for each record that is not in its first state:
 
     {"dkim": {"status": "pending", "since": "2026-10-03T07:40:00.000Z"}, …}
 

@@ -1,4 +1,4 @@
-"""The operator vouches for a domain without DNS (contract decision 21; docs/decisions/0010)."""
+"""The operator trusts a domain without DNS (contract decision 21; docs/decisions/0010)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from pillarbox.kernel.wire.problems import NotFound
 _NEVER_TRUSTED = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
 
 
-async def trust(source: Source, name: str, team_id: UUID, shop: DomainContext) -> Domain:
+async def trust(source: Source, name: str, team_id: UUID, context: DomainContext) -> Domain:
     """Let the team send and receive as `name` from the commit on; the domain is added where it is missing.
 
     Raises the same problems as adding a domain, and ClaimFirst for the placeholder of an open claim. `source`
     must not be inside a transaction.
     """
     db = TeamDb(source, team_id)
-    name = registrable_name(name, shop.here)
+    name = registrable_name(name, context.here)
     domain_id = await queries.id_of(db, name)
     if domain_id is None:
-        domain_id = (await create(db, NewDomain(name=name), shop)).id
+        domain_id = (await create(db, NewDomain(name=name), context)).id
     async with db.transaction() as inner:
         await directory.hold_name(inner, name)
         domain = await queries.lock(inner, domain_id)
@@ -43,22 +43,22 @@ async def trust(source: Source, name: str, team_id: UUID, shop: DomainContext) -
             raise NotFound("Domain")
         if domain.claim_id is not None:
             raise ClaimFirst
-        return await _vouched(inner, domain, shop)
+        return await _trusted(inner, domain, context)
 
 
-async def _vouched(db: TeamDb, before: Domain, shop: DomainContext) -> Domain:
+async def _trusted(db: TeamDb, before: Domain, context: DomainContext) -> Domain:
     after = replace(before, states=trusted_states(before))
     await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
-    if not await directory.own(db, after.name, shop.ids.now()):
+    if not await directory.own(db, after.name, context.ids.now()):
         raise OwnedElsewhere(after.name)
-    proof = await proof_needed(db, shop.here)
+    proof = await proof_needed(db, context.here)
     if shown(before, proof=proof) != shown(after, proof=proof):
-        await publish(db, shop, UPDATED, after)
+        await publish(db, context, UPDATED, after)
     return after
 
 
 def trusted_states(domain: Domain) -> dict[str, dict[str, str]]:
-    """Every record that the domain needs as verified, so its status follows by the one rule there is."""
+    """Every record that the domain needs as verified, so its status follows by the usual rule."""
     states = {name: dict(state) for name, state in domain.states.items()}
     for record in needed(domain, proof=True):
         if record not in _NEVER_TRUSTED:

@@ -1,5 +1,5 @@
-"""One look at a domain: every record that it needs is asked for, judged, and advice is made of what is not
-right. Nothing is written."""
+"""One inspection of a domain in DNS: every record that it needs is queried and compared, and what is wrong
+gets advice. Nothing is written."""
 
 from __future__ import annotations
 
@@ -75,47 +75,48 @@ def _dkim(domain: Domain, selector: str, public_key: str) -> Expected:
 
 
 class Inspector:
-    """Looks at domains."""
+    """Inspects the DNS records of domains."""
 
-    def __init__(self, asks: UncachedDns, clock: Clock) -> None:
-        self._asks = asks
+    def __init__(self, dns: UncachedDns, clock: Clock) -> None:
+        self._dns = dns
         self._clock = clock
 
-    async def look(self, wanted: Wanted) -> dict[str, RecordResult]:
-        """What DNS shows of each record now. Every question is asked once."""
-        once = _Once(self._asks)
+    async def inspect(self, wanted: Wanted) -> dict[str, RecordResult]:
+        """The result for each record as DNS is now. Every question is asked once."""
+        queries_once = _QueriesOnce(self._dns)
         found = await asyncio.gather(
-            *(self._record(once, wanted, expected) for expected in wanted.records.values())
+            *(self._record(queries_once, wanted, expected) for expected in wanted.records.values())
         )
         return dict(zip(wanted.records, found, strict=True))
 
-    async def _record(self, once: _Once, wanted: Wanted, expected: Expected) -> RecordResult:
-        case = Case(expected, await self._verdict(once, expected), wanted.domain, wanted.old_keys)
+    async def _record(self, queries_once: _QueriesOnce, wanted: Wanted, expected: Expected) -> RecordResult:
+        case = Case(expected, await self._verdict(queries_once, expected), wanted.domain, wanted.old_keys)
         asked = clues(case)
-        answers = await asyncio.gather(*(once.ask(clue.question) for clue in asked))
-        told = [(clue, settled(sightings)) for clue, sightings in zip(asked, answers, strict=True)]
+        answers = await asyncio.gather(*(queries_once.ask(clue.question) for clue in asked))
+        clue_answers = [(clue, settled(found)) for clue, found in zip(asked, answers, strict=True)]
         at = iso_style(self._clock.now())
-        return record_result(expected, case.verdict, at, advised(case, told))
+        return record_result(expected, case.verdict, at, advised(case, clue_answers))
 
-    async def _verdict(self, once: _Once, expected: Expected) -> Verdict:
-        sightings = await once.ask(Question(expected.owner, expected.type))
-        if expected.kind is not Kind.TRACKING or judge(expected, sightings).match is Match.MATCH:
-            return judge(expected, sightings)
+    async def _verdict(self, queries_once: _QueriesOnce, expected: Expected) -> Verdict:
+        answers = await queries_once.ask(Question(expected.owner, expected.type))
+        if expected.kind is not Kind.TRACKING or judge(expected, answers).match is Match.MATCH:
+            return judge(expected, answers)
         theirs, ours = await asyncio.gather(
-            once.ask(Question(expected.owner, "ADDRESSES")), once.ask(Question(expected.value, "ADDRESSES"))
+            queries_once.ask(Question(expected.owner, "ADDRESSES")),
+            queries_once.ask(Question(expected.value, "ADDRESSES")),
         )
-        return judge_tracking(expected, sightings, theirs, ours)
+        return judge_tracking(expected, answers, theirs, ours)
 
 
-class _Once:
-    """Asks each question once in a look."""
+class _QueriesOnce:
+    """Asks each question once in an inspection."""
 
-    def __init__(self, asks: UncachedDns) -> None:
-        self._asks = asks
+    def __init__(self, dns: UncachedDns) -> None:
+        self._dns = dns
         self._asked: dict[Question, asyncio.Task[DnsAnswers]] = {}
 
     async def ask(self, question: Question) -> DnsAnswers:
         task = self._asked.get(question)
         if task is None:
-            task = self._asked[question] = asyncio.ensure_future(self._asks.ask(question))
+            task = self._asked[question] = asyncio.ensure_future(self._dns.ask(question))
         return await task

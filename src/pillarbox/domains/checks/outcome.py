@@ -20,7 +20,6 @@ from pillarbox.domains.checks import check_queries
 from pillarbox.domains.checks.check_queries import Checked, KeyRow
 from pillarbox.domains.checks.inspection import Wanted, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, encoded
-from pillarbox.domains.checks.schedule import next_check
 from pillarbox.domains.checks.start import shown
 from pillarbox.domains.checks.transitions import (
     CHECKED,
@@ -29,6 +28,7 @@ from pillarbox.domains.checks.transitions import (
     able,
     advanced,
     daily,
+    next_check,
     recheck_after,
 )
 from pillarbox.domains.context import DomainContext
@@ -41,15 +41,15 @@ from pillarbox.domains.status import SENDING_RECORDS, RecordKey, State, receivin
 from pillarbox.kernel.postgres.database import TeamDb
 
 
-class Seen(NamedTuple):
-    """One look at a domain: when it began, and what it found."""
+class Inspection(NamedTuple):
+    """When an inspection began, and its result for each record."""
 
     began: datetime
-    findings: Mapping[str, RecordResult]
+    results: Mapping[str, RecordResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentDomain:
     """The domain as it is when the outcome is written; nobody else changes it meanwhile."""
 
     domain: Domain
@@ -70,13 +70,13 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """Writes what checks come to. `window` is how long delivery is tried."""
+    """Writes the outcome of checks. `window` is how long delivery is tried."""
 
-    shop: DomainContext
+    context: DomainContext
     window: timedelta
 
     async def settle(
-        self, db: TeamDb, name: str, domain_id: UUID, seen: Seen, at: datetime, chance: float
+        self, db: TeamDb, name: str, domain_id: UUID, inspection: Inspection, at: datetime, chance: float
     ) -> datetime | None:
         """Write the outcome in the transaction that `db` stands for; when the next check is due, or None
         where no check could change anything."""
@@ -85,47 +85,49 @@ class CheckOutcome:
         if now is None:
             return None
         found = {
-            key: finding
+            key: result
             for key, expected in now.wanted.records.items()
-            if (finding := seen.findings.get(key)) is not None and finding.answers(expected)
+            if (result := inspection.results.get(key)) is not None and result.answers(expected)
         }
-        ours = await self._ours(db, now, found)
+        ours = await self._owns_name(db, now, found)
         after = replace(now.domain, states=advanced(now.domain.states, _outcomes(found), at, ours=ours))
         if ours:
-            after, found = await self._switched(db, now, after, found)
+            after, found = await self._with_key_switched(db, now, after, found)
         else:
-            found = {key: _foreign(finding, name) for key, finding in found.items()}
+            found = {key: _with_not_owned_advice(result, name) for key, result in found.items()}
         await self._store(db, now, after, found)
-        return self._due(now, after, seen.began, chance)
+        return self._next_due(now, after, inspection.began, chance)
 
-    async def _read(self, db: TeamDb, domain_id: UUID, at: datetime) -> Now | None:
+    async def _read(self, db: TeamDb, domain_id: UUID, at: datetime) -> CurrentDomain | None:
         """None where there is nothing to check any more."""
         domain = await queries.lock(db, domain_id)
         checked = await check_queries.checked(db, domain_id)
         if domain is None or checked is None or domain.claim_id is not None:
             return None
         rows = await check_queries.keys(db, domain_id)
-        proof = proof_asked(self.shop.here, several_teams=checked.several_teams)
-        return Now(domain, checked, rows, proof, wanted_of(domain, rows, self.shop.here, proof=proof), at)
+        proof = proof_asked(self.context.here, several_teams=checked.several_teams)
+        return CurrentDomain(
+            domain, checked, rows, proof, wanted_of(domain, rows, self.context.here, proof=proof), at
+        )
 
-    async def _ours(self, db: TeamDb, now: Now, found: Mapping[str, RecordResult]) -> bool:
+    async def _owns_name(self, db: TeamDb, now: CurrentDomain, found: Mapping[str, RecordResult]) -> bool:
         """Whether no other team owns the name; the team owns it from the first proof on."""
         if now.checked.owner is not None:
             return now.checked.owner == db.team_id
         proofs = {RecordKey.DKIM} if now.proof else {RecordKey.DKIM, RecordKey.RECEIVING}
         for record in proofs:
-            finding = found.get(record.value)
-            proven = finding is not None and finding.outcome is Outcome.MATCH
+            result = found.get(record.value)
+            proven = result is not None and result.outcome is Outcome.MATCH
             if proven and state_of(record, now.domain.states) in CHECKED:
                 return await directory.own(db, now.domain.name, now.at)
         return True
 
-    async def _switched(
-        self, db: TeamDb, now: Now, after: Domain, found: dict[str, RecordResult]
+    async def _with_key_switched(
+        self, db: TeamDb, now: CurrentDomain, after: Domain, found: dict[str, RecordResult]
     ) -> tuple[Domain, dict[str, RecordResult]]:
-        """A key whose record has been seen signs from now on, and the record is verified by that."""
-        waiting, finding = now.waiting, found.get(NEXT_KEY)
-        if waiting is None or finding is None or finding.outcome is not Outcome.MATCH:
+        """Let a waiting key whose record is published sign from now on; that verifies the DKIM record."""
+        waiting, result = now.waiting, found.get(NEXT_KEY)
+        if waiting is None or result is None or result.outcome is not Outcome.MATCH:
             return after, found
         await keys.switch(db, after.id, waiting, now.at, self.window)
         states = now.domain.states
@@ -137,10 +139,12 @@ class CheckOutcome:
                 public_key=waiting.public_key,
                 states={**after.states, **_entry(advanced(states, dkim, now.at, ours=True))},
             ),
-            {**{key: kept for key, kept in found.items() if key != NEXT_KEY}, RecordKey.DKIM.value: finding},
+            {**{key: kept for key, kept in found.items() if key != NEXT_KEY}, RecordKey.DKIM.value: result},
         )
 
-    async def _store(self, db: TeamDb, now: Now, after: Domain, found: Mapping[str, RecordResult]) -> None:
+    async def _store(
+        self, db: TeamDb, now: CurrentDomain, after: Domain, found: Mapping[str, RecordResult]
+    ) -> None:
         abilities = able(
             now.checked.abilities,
             after.states,
@@ -152,19 +156,19 @@ class CheckOutcome:
         await check_queries.store(db, after.id, after.states, abilities, encoded(found), now.at)
         if any(key.retires_at is not None and key.retires_at <= now.at for key in now.keys):
             await check_queries.drop_retired(db, after.id, now.at)
-        if self._lost(now, after):
+        if self._has_lost_proof(now, after):
             await directory.disown(db, after.name)
         if shown(now.domain, proof=now.proof) != shown(after, proof=now.proof):
-            await publish(db, self.shop, UPDATED, after)
+            await publish(db, self.context, UPDATED, after)
 
-    def _lost(self, now: Now, after: Domain) -> bool:
-        """Whether the record that showed whose the name is has failed in this check."""
+    def _has_lost_proof(self, now: CurrentDomain, after: Domain) -> bool:
+        """Whether the record that proves ownership has failed in this check."""
         proof = RecordKey.DKIM if RecordKey.DKIM in now.needed else RecordKey.RECEIVING
         before = state_of(proof, now.domain.states)
         failed = state_of(proof, after.states) is State.FAILED and before is not State.FAILED
         return failed and not now.checked.trusted
 
-    def _due(self, now: Now, after: Domain, began: datetime, chance: float) -> datetime | None:
+    def _next_due(self, now: CurrentDomain, after: Domain, began: datetime, chance: float) -> datetime | None:
         found = []
         if any(state_of(key, after.states) is State.PENDING for key in now.needed):
             found.append(next_check(now.checked.verifying_since or began, began))
@@ -179,7 +183,7 @@ class CheckOutcome:
 
 
 def _outcomes(found: Mapping[str, RecordResult]) -> dict[RecordKey, Outcome]:
-    return {RecordKey(key): finding.outcome for key, finding in found.items() if key != NEXT_KEY}
+    return {RecordKey(key): result.outcome for key, result in found.items() if key != NEXT_KEY}
 
 
 def _entry(states: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -187,6 +191,6 @@ def _entry(states: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, An
     return {} if dkim is None else {RecordKey.DKIM.value: dkim}
 
 
-def _foreign(finding: RecordResult, name: str) -> RecordResult:
-    """What was found of a name that another team owns."""
-    return restruct(finding, advice=(not_ours(name), *finding.advice))
+def _with_not_owned_advice(result: RecordResult, name: str) -> RecordResult:
+    """The result with the advice that another team owns the name."""
+    return restruct(result, advice=(not_ours(name), *result.advice))

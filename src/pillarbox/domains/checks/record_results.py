@@ -1,5 +1,6 @@
-"""What a check found of each record: what was expected, what was seen, where and when. Kept as JSON in
-`domains.checks.record_results`, by the kind of record; `dkim_next` is the key that waits for its record."""
+"""The result of a check for each record: the expected value, what DNS answered, which server and when.
+Stored as JSON in the column `domains.findings`, by the kind of record; `dkim_next` is the key that waits
+for its record."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ OUTCOMES: Final[Mapping[Match, Outcome]] = {
 
 class RecordResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """One record in one check. `match` is `match`, `different`, `absent` or `unknown`; `where` is the server
-    that said so, `through` the names that CNAMEs led to."""
+    that answered, `through` the names that CNAMEs led to."""
 
     name: str
     type: str
@@ -39,7 +40,7 @@ class RecordResult(msgspec.Struct, frozen=True, omit_defaults=True):
     advice: tuple[Advice, ...] = ()
 
     def answers(self, expected: Expected) -> bool:
-        """Whether this was found of exactly the record that is expected now."""
+        """Whether this is about exactly the record that is expected now."""
         return (self.name, self.type, self.expected) == (expected.owner, expected.type, expected.value)
 
     @property
@@ -47,16 +48,16 @@ class RecordResult(msgspec.Struct, frozen=True, omit_defaults=True):
         return OUTCOMES[Match(self.match)]
 
 
-Findings = Mapping[str, RecordResult]
+RecordResults = Mapping[str, RecordResult]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, RecordResult]).decode
 
 
 def record_result(expected: Expected, verdict: Verdict, at: str, advice: tuple[Advice, ...]) -> RecordResult:
-    """A finding, with what was seen cut to what people can read."""
-    sighting = verdict.sighting
-    values = sighting.values[:MOST_VALUES]
+    """The result for one record; long values and long lists are cut."""
+    answer = verdict.answer
+    values = answer.values[:MOST_VALUES]
     return RecordResult(
         name=expected.owner,
         type=expected.type,
@@ -65,16 +66,16 @@ def record_result(expected: Expected, verdict: Verdict, at: str, advice: tuple[A
         found=tuple(
             value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + "…" for value in values
         ),
-        where=sighting.server,
+        where=answer.server,
         at=at,
-        through=sighting.through,
+        through=answer.through,
         advice=advice,
     )
 
 
-def encoded(findings: Findings) -> str:
+def encoded(results: RecordResults) -> str:
     """As it is stored."""
-    return _encode(findings).decode()
+    return _encode(results).decode()
 
 
 def decoded(text: str) -> dict[str, RecordResult]:

@@ -1,4 +1,4 @@
-"""Asking for a check of a domain (domains.md section 4.6). `passes.py` has what a check comes to."""
+"""Asking for a check of a domain (domains.md section 4.6). `outcome.py` has what a check comes to."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class ClaimFirst(Invalid):
         super().__init__("This domain is being claimed; complete the claim before you verify it.")
 
 
-async def begin(db: TeamDb, domain_id: UUID, shop: DomainContext) -> None:
-    """Ask for a check, in the transaction that `db` stands for: every record is `pending`, the clock of 72
+async def begin(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
+    """Request a check, in the transaction that `db` stands for: every record is `pending`, the clock of 72
     hours starts anew, and the domain's one check is due at once.
 
     404 for an unknown domain, 422 for a placeholder of an open claim.
@@ -38,18 +38,18 @@ async def begin(db: TeamDb, domain_id: UUID, shop: DomainContext) -> None:
         raise NotFound("Domain")
     if domain.claim_id is not None:
         raise ClaimFirst
-    now = shop.ids.now()
-    proof = await proof_needed(db, shop.here)
+    now = context.ids.now()
+    proof = await proof_needed(db, context.here)
     after = replace(domain, states=begun(domain.states, needed(domain, proof=proof), now))
     await check_queries.begin(db, domain.id, after.states, now)
-    await look_now(db, domain.id, shop, now)
+    await schedule_check(db, domain.id, context, now)
     if shown(domain, proof=proof) != shown(after, proof=proof):
-        await publish(db, shop, UPDATED, after)
+        await publish(db, context, UPDATED, after)
 
 
-async def look_now(db: TeamDb, domain_id: UUID, shop: DomainContext, now: datetime) -> None:
+async def schedule_check(db: TeamDb, domain_id: UUID, context: DomainContext, now: datetime) -> None:
     """Make the domain's one check due; the states stay as they are."""
-    await check_queries.schedule(db, shop.ids.new(), JOB, domain_id, now, now)
+    await check_queries.schedule(db, context.ids.new(), JOB, domain_id, now, now)
 
 
 def shown(domain: Domain, *, proof: bool) -> tuple[str, ...]:

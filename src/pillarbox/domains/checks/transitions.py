@@ -1,7 +1,8 @@
-"""From what DNS showed to the states of records and to what a domain may do (domains.md sections 2 and 3).
+"""The states of records, and what a domain may do, after a check (domains.md sections 2 and 3); and when
+the next check is due (sections 4.6 and 5.4).
 
 Pure. A record leaves `not_started` and `failed` only by a verify call; trouble in DNS changes nothing by
-itself, but time does: a record that nobody has seen 72 hours after the verify call has failed.
+itself, but time does: a record that was not found within 72 hours of the verify call has failed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ PATIENCE = timedelta(hours=72)
 RECHECK = timedelta(hours=24)
 RECHECK_JITTER = 0.1
 RECHECK_BROKEN = timedelta(hours=1)
+
+FIRST_CHECKS = tuple(timedelta(minutes=minutes) for minutes in (0, 1, 2, 5, 10, 30, 60))
+"""After the request; from the last one on, hourly."""
+
+HOUR = timedelta(hours=1)
 
 CHECKED = (State.PENDING, State.VERIFIED, State.TEMPORARY_FAILURE)
 """States that a check may change."""
@@ -90,7 +96,7 @@ def able(
     trusted: bool,
 ) -> Abilities:
     """What the domain may do now. The collections are the records that each ability rests on, empty where it
-    is not wanted. What the operator vouched for, DNS does not take away."""
+    is not wanted. DNS does not take away what the operator trusts."""
     return Abilities(
         _able(before.sending, states, sending, kept=trusted),
         _able(before.receiving, states, receiving, kept=trusted),
@@ -116,6 +122,17 @@ def recheck_after(states: States, records: Iterable[RecordKey], chance: float) -
     return daily(chance) if State.VERIFIED in found else None
 
 
+def next_check(since: datetime, after: datetime) -> datetime:
+    """The first check later than `after` of a series that was requested at `since`.
+
+    `after` is when the check before it began: a request that came later gets a check of its own at once.
+    """
+    for step in FIRST_CHECKS:
+        if since + step > after:
+            return since + step
+    return since + ((after - since) // HOUR + 1) * HOUR
+
+
 def daily(chance: float) -> timedelta:
     """A day, give or take a tenth."""
     return RECHECK * (1 + RECHECK_JITTER * (2 * chance - 1))
@@ -131,6 +148,6 @@ def _entry(state: State, since: datetime) -> dict[str, str]:
 
 
 def _since(entry: Mapping[str, Any], now: datetime) -> datetime:
-    """When the record came into its state; what was vouched for by hand has no clock yet."""
+    """When the record came into its state; one that the operator trusts has no time yet."""
     since = entry.get("since")
     return now if since is None else parse_instant(since)

@@ -1,4 +1,4 @@
-"""The background door of claims: one job for each open claim, until the claim is over."""
+"""The background jobs of claims: one for each open claim, until the claim is over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.domains.checks.schedule import next_check
+from pillarbox.domains.checks.transitions import next_check
 from pillarbox.domains.claims import queries
 from pillarbox.domains.claims.ending import end
 from pillarbox.domains.claims.policy import JOB, LOOK_AGAIN, Status
@@ -51,7 +51,7 @@ FORGOTTEN = """
 
 
 def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """What comes round for claims."""
+    """The periodic jobs of claims."""
 
     async def collect() -> str:
         async def some() -> int:
@@ -65,10 +65,10 @@ def claim_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
 class Claiming:
     """The handler of job kind `domain.claim`; its subject is the claim."""
 
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, asks: UncachedDns, transfers: Transfers) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, dns: UncachedDns, transfers: Transfers) -> None:
         self._pool = pool
         self._clock = clock
-        self._asks = asks
+        self._dns = dns
         self._transfers = transfers
 
     async def run(self, job: Job) -> Finished | Postponed:
@@ -91,12 +91,12 @@ class Claiming:
             return Finished()
         if claim.checking_since is None:
             return Postponed(claim.expires_at, "nobody asked for a check yet")
-        sightings = await self._asks.ask(Question(claim.name, "TXT"))
-        if any(claim.token in sighting.values for sighting in sightings):
+        answers = await self._dns.ask(Question(claim.name, "TXT"))
+        if any(claim.token in answer.values for answer in answers):
             await queries.prove(TeamDb(self._pool, team_id), claim.id)
             return None
         due = min(next_check(claim.checking_since, started), claim.expires_at)
-        return Postponed(due, settled(sightings).detail or "the TXT record is not there")
+        return Postponed(due, settled(answers).detail or "the TXT record is not there")
 
     async def _settle(self, job: Job, now: datetime) -> Finished | Postponed:
         try:

@@ -52,27 +52,27 @@ class Prepared(NamedTuple):
     key: StoredKey | None
 
 
-async def prepared(db: TeamDb, wanted: NewClaim, shop: DomainContext) -> Prepared:
+async def prepared(db: TeamDb, wanted: NewClaim, context: DomainContext) -> Prepared:
     """What opening the claim takes. `db` must not be inside a transaction: a new placeholder needs a key, and
     no transaction waits for one."""
-    name = registrable_name(wanted.name, shop.here)
+    name = registrable_name(wanted.name, context.here)
     options = options_of(wanted)
     refuse_same_label(options.tracking_subdomain, options.return_path)
     key = None
     if await domain_queries.place(db, name) is None:
         if not await directory.owned_elsewhere(db, name):
             raise NothingToClaim
-        key = await make_key(shop)
+        key = await make_key(context)
     return Prepared(name, options, key)
 
 
-async def open_claim(db: TeamDb, ready: Prepared, shop: DomainContext, rules: ClaimRules) -> Opened:
+async def open_claim(db: TeamDb, ready: Prepared, context: DomainContext, rules: ClaimRules) -> Opened:
     """The team's claim for the name, in the transaction that `db` stands for."""
     name, options, key = ready
     await directory.hold_name(db, name)
     place = await domain_queries.place(db, name)
     last = None if place is None else await queries.latest(db, place.domain_id)
-    now = shop.ids.now()
+    now = context.ids.now()
     if last is not None and last.status in OPEN:
         if last.options == options and not (last.status is Status.PENDING and last.expires_at <= now):
             return Opened(last, False)
@@ -83,25 +83,25 @@ async def open_claim(db: TeamDb, ready: Prepared, shop: DomainContext, rules: Cl
     if not await directory.owned_elsewhere(db, name):
         raise AlreadyRegistered(name) if place is not None else NothingToClaim()
     if place is None:
-        domain_stamp, claim_stamp = shop.ids.stamp(), shop.ids.stamp()
-        claim = _new_claim(name, options, domain_stamp, claim_stamp, shop, rules)
-        await _add_place(db, claim, domain_stamp, shop, key or await make_key(shop))
+        domain_stamp, claim_stamp = context.ids.stamp(), context.ids.stamp()
+        claim = _new_claim(name, options, domain_stamp, claim_stamp, context, rules)
+        await _add_place(db, claim, domain_stamp, context, key or await make_key(context))
     else:
-        claim = _new_claim(name, options, Stamp(place.domain_id, now), shop.ids.stamp(), shop, rules)
-        await _reuse_place(db, place, claim, shop)
+        claim = _new_claim(name, options, Stamp(place.domain_id, now), context.ids.stamp(), context, rules)
+        await _reuse_place(db, place, claim, context)
     await queries.insert(db, claim)
-    await check_queries.schedule(db, shop.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
+    await check_queries.schedule(db, context.ids.new(), JOB, claim.id, claim.expires_at, claim.created_at)
     return Opened(claim, True)
 
 
 def _new_claim(
-    name: str, options: Options, domain: Stamp, stamp: Stamp, shop: DomainContext, rules: ClaimRules
+    name: str, options: Options, domain: Stamp, stamp: Stamp, context: DomainContext, rules: ClaimRules
 ) -> Claim:
     return Claim(
         id=stamp.id,
         name=name,
         domain_id=domain.id,
-        token=f"{rules.prefix}={shop.ids.token()}",
+        token=f"{rules.prefix}={context.ids.token()}",
         options=options,
         status=Status.PENDING,
         blocked_reason=None,
@@ -113,7 +113,7 @@ def _new_claim(
     )
 
 
-async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: DomainContext, key: StoredKey) -> None:
+async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, context: DomainContext, key: StoredKey) -> None:
     options = claim.options
     domain = Domain(
         id=stamp.id,
@@ -131,10 +131,10 @@ async def _add_place(db: TeamDb, claim: Claim, stamp: Stamp, shop: DomainContext
         public_key=key.public_key,
         claim_id=claim.id,
     )
-    await add(db, domain, key, shop)
+    await add(db, domain, key, context)
 
 
-async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: DomainContext) -> None:
+async def _reuse_place(db: TeamDb, place: Place, claim: Claim, context: DomainContext) -> None:
     before = await domain_queries.lock(db, place.domain_id)
     assert before is not None, "the name is held, so its domain stays"
     await domain_queries.stop_checks(db, place.domain_id)
@@ -142,4 +142,4 @@ async def _reuse_place(db: TeamDb, place: Place, claim: Claim, shop: DomainConte
     after = await domain_queries.get(db, place.domain_id)
     assert after is not None
     if replace(before, claim_id=None) != replace(after, claim_id=None) or before.claim_id is None:
-        await publish(db, shop, UPDATED, after)
+        await publish(db, context, UPDATED, after)

@@ -199,7 +199,7 @@ async def unschedule(db: TeamDb, kind: str, claim_id: UUID) -> None:
 
 
 async def take_over(db: TeamDb, domain_id: UUID, claim_id: UUID) -> None:
-    """The placeholder is the domain from the commit on; nothing of it has been looked at yet."""
+    """The placeholder is the domain from the commit on; none of its records has been checked yet."""
     await db.run(
         """
         UPDATE domains

@@ -38,10 +38,10 @@ class ClaimOver(Invalid):
 )
 async def create(request: Request, db: TeamDb) -> Reply[wire.ShownClaim]:
     wanted = parse(wire.NewClaim, request.json())
-    shop = request.use(DomainContext)
-    ready = await prepared(db, wanted, shop)
+    context = request.use(DomainContext)
+    ready = await prepared(db, wanted, context)
     async with db.transaction() as inner:
-        opened = await open_claim(inner, ready, shop, request.use(ClaimRules))
+        opened = await open_claim(inner, ready, context, request.use(ClaimRules))
         reply = Reply(wire.shown(opened.claim), 201 if opened.new else 200)
         await recorded(request, inner, reply)
     request.use(Senders).forget(db.team_id)

@@ -29,7 +29,7 @@ PROVEN = frozenset({Status.VERIFIED, Status.BLOCKED})
 
 
 class OwnerActivity(Protocol):
-    """What the owner of a name does with it; `emails` knows."""
+    """Whether the owner of a name sends mail with it; `emails` implements it."""
 
     async def sent_since(self, db: TeamDb, domain_id: UUID, since: datetime) -> bool:
         """Whether mail from the domain left after `since`."""
@@ -52,7 +52,7 @@ class Transfers:
     """Judges proven claims; each judgement is one transaction."""
 
     pool: asyncpg.Pool
-    shop: DomainContext
+    context: DomainContext
     rules: ClaimRules
     activity: OwnerActivity
 
@@ -116,14 +116,14 @@ class Transfers:
             rows[row_id] = await domain_queries.lock(side, row_id)
         former = rows[owner.domain_id]
         assert former is not None, "the name is held, so its domains stay"
-        await take_out(owner_db, former, self.shop)
+        await take_out(owner_db, former, self.context)
         await queries.take_over(db, domain_id, claim.id)
         await directory.own(db, claim.name, now)
         await queries.close(db, claim.id, Status.COMPLETED)
         await end_rivals(db, claim.name, Status.SUPERSEDED)
         domain = await domain_queries.get(db, domain_id)
         assert domain is not None
-        await publish(db, self.shop, UPDATED, domain)
+        await publish(db, self.context, UPDATED, domain)
         log.info("domains.claimed", claim=claim.id, team=db.team_id, former_team=owner.team_id)
 
 

@@ -1,5 +1,5 @@
 """What is wrong with a record and what to do next, in plain words. Pure: `clues` says what else to ask DNS
-for, `advised` makes advice of all that was seen."""
+for, `advised` makes advice of all answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Advice(Struct, frozen=True):
 
 
 class Role(Enum):
-    """What a further question is to tell."""
+    """What a further question is asked for."""
 
     DOUBLED = "the record may stand under a doubled name"
     ELSEWHERE = "the record may stand under a similar name"
@@ -40,7 +40,7 @@ class Role(Enum):
 
 
 class Clue(NamedTuple):
-    """A further question, and what it is to tell."""
+    """A further question, and what it is asked for."""
 
     role: Role
     question: Question
@@ -63,7 +63,7 @@ def clues(case: Case) -> list[Clue]:
     if verdict.match is Match.DIFFERENT:
         question = Question(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)
         return [] if expected.kind is Kind.RECEIVING else [Clue(Role.WILDCARD, question)]
-    if verdict.match is not Match.ABSENT or verdict.sighting.through:
+    if verdict.match is not Match.ABSENT or verdict.answer.through:
         return []
     found = [Clue(Role.DOUBLED, Question(name, expected.type)) for name in _doubled(case)]
     found += [Clue(Role.ELSEWHERE, Question(name, expected.type)) for name in _similar(case)]
@@ -74,20 +74,20 @@ def clues(case: Case) -> list[Clue]:
 
 def advised(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]] = ()) -> tuple[Advice, ...]:
     """The advice for a record, the most important first; none where everything is right."""
-    expected, (match, sighting) = case.expected, case.verdict
+    expected, (match, answer) = case.expected, case.verdict
     if match is Match.MATCH:
-        fair = fits(expected, sighting.values)
-        return _worded(case, *(warned(expected, sighting.values) if fair else ()), *_unused(case))
+        is_match = fits(expected, answer.values)
+        return _advice_texts(case, *(warned(expected, answer.values) if is_match else ()), *_unused(case))
     if match is Match.UNKNOWN:
-        return _worded(case, Diagnosis("trouble", {"found": sighting.detail or "no reason is known"}))
-    if sighting.through and expected.kind is not Kind.TRACKING:
-        code = "cname_dangling" if sighting.said is AnswerKind.NO_NAME else "cname_beside"
-        return _worded(case, Diagnosis(code, {"place": sighting.through[0]}))
+        return _advice_texts(case, Diagnosis("trouble", {"found": answer.detail or "no reason is known"}))
+    if answer.through and expected.kind is not Kind.TRACKING:
+        code = "cname_dangling" if answer.kind is AnswerKind.NO_NAME else "cname_beside"
+        return _advice_texts(case, Diagnosis(code, {"place": answer.through[0]}))
     if match is Match.ABSENT:
-        return _worded(case, _absent(case, answers), *_unused(case))
-    wrong = diagnosed(Wrong(expected, sighting.values, case.domain, case.old_keys))
-    wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(sighting.values)]
-    return _worded(case, *wild[:1], wrong, *_unused(case))
+        return _advice_texts(case, _absent(case, answers), *_unused(case))
+    wrong = diagnosed(Wrong(expected, answer.values, case.domain, case.old_keys))
+    wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(answer.values)]
+    return _advice_texts(case, *wild[:1], wrong, *_unused(case))
 
 
 def not_ours(domain: str) -> Advice:
@@ -102,16 +102,16 @@ def _unused(case: Case) -> list[Diagnosis]:
 
 
 def _absent(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]]) -> Diagnosis:
-    """Why nothing is there, by the first clue that tells."""
+    """Why nothing is there, by the first clue that explains it."""
     if len(case.expected.owner) > LONGEST:
         return Diagnosis("name_too_long")
     for clue, found in answers:
-        if (told := _told(case.expected, clue, found)) is not None:
-            return told
+        if (diagnosis := _clue_diagnosis(case.expected, clue, found)) is not None:
+            return diagnosis
     return Diagnosis("absent")
 
 
-def _told(expected: Expected, clue: Clue, found: DnsAnswer) -> Diagnosis | None:
+def _clue_diagnosis(expected: Expected, clue: Clue, found: DnsAnswer) -> Diagnosis | None:
     match clue.role:
         case Role.DOUBLED if _is_ours(expected, found):
             return Diagnosis("doubled_name", {"place": clue.question.name})
@@ -119,14 +119,14 @@ def _told(expected: Expected, clue: Clue, found: DnsAnswer) -> Diagnosis | None:
             return Diagnosis("wrong_host", {"place": clue.question.name})
         case Role.OTHER_TYPE if any(expected.value == value.strip(". ").lower() for value in found.values):
             return Diagnosis("wrong_type")
-        case Role.APEX if found.said is AnswerKind.NO_NAME:
+        case Role.APEX if found.kind is AnswerKind.NO_NAME:
             return Diagnosis("no_domain")
     return None
 
 
 def _is_ours(expected: Expected, found: DnsAnswer) -> bool:
     """Whether the record stands there."""
-    return found.said is AnswerKind.VALUES and fits(expected, found.values)
+    return found.kind is AnswerKind.VALUES and fits(expected, found.values)
 
 
 def _doubled(case: Case) -> list[str]:
@@ -159,7 +159,7 @@ def _others(expected: Expected, names: Sequence[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != expected.owner and len(name) <= LONGEST]
 
 
-def _worded(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
+def _advice_texts(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
     expected = case.expected
     known = {
         "owner": expected.owner,
@@ -167,13 +167,13 @@ def _worded(case: Case, *diagnoses: Diagnosis) -> tuple[Advice, ...]:
         "type": expected.type,
         "value": expected.value,
         "domain": case.domain,
-        "found": quoted(case.verdict.sighting.values),
+        "found": quoted(case.verdict.answer.values),
     }
     return tuple(
         Advice(
-            told.code,
-            ADVICE[told.code].problem.format(**{**known, **told.words}),
-            ADVICE[told.code].step.format(**{**known, **told.words}),
+            diagnosis.code,
+            ADVICE[diagnosis.code].problem.format(**{**known, **diagnosis.words}),
+            ADVICE[diagnosis.code].step.format(**{**known, **diagnosis.words}),
         )
-        for told in diagnoses
+        for diagnosis in diagnoses
     )

@@ -13,8 +13,8 @@ from pillarbox.domains.dns.matching import (
     Expected,
     Kind,
     dkim_tags,
-    exchanges,
     fits,
+    mx_records,
     spf_records,
     spf_terms,
     spf_wanted,
@@ -68,7 +68,7 @@ def quoted(values: Sequence[str]) -> str:
 def _dkim(wrong: Wrong) -> Iterator[Diagnosis]:
     found = [_dkim_value(wrong, value) for value in wrong.values]
     vague = ("other_key", "not_a_key")
-    yield from (told for told in found if told.code not in vague)
+    yield from (diagnosis for diagnosis in found if diagnosis.code not in vague)
     yield from found
 
 
@@ -180,7 +180,7 @@ def _is_all(term: str) -> bool:
 
 def _mx(wrong: Wrong) -> Iterator[Diagnosis]:
     host = wrong.expected.value
-    found = exchanges(wrong.values)
+    found = mx_records(wrong.values)
     others = [exchange for exchange in found if exchange.host != host]
     if any(exchange.host == "." for exchange in others):
         yield Diagnosis("null_mx")

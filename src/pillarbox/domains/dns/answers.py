@@ -1,4 +1,4 @@
-"""What DNS said when it was asked: questions and answers as values."""
+"""DNS questions and DNS answers as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Question(NamedTuple):
 
 
 class AnswerKind(Enum):
-    """The four things that DNS can say."""
+    """The four kinds of DNS answer."""
 
     VALUES = "values"
     NO_DATA = "no_data"
@@ -31,12 +31,11 @@ class DnsAnswer:
     """One answer to one question.
 
     `values`, where there are any: TXT with its strings joined, `10 mx.example.com` for MX (a null MX is
-    `0 .`), names in lower case without the final dot, addresses. `server` says who answered, `through` which
-    names CNAMEs led to, the last one first to hold the values (or to lack them). `detail` says in words what
-    the trouble was.
+    `0 .`), names in lower case without the final dot, addresses. `server` is who answered, `through` are the
+    names that CNAMEs led to; the last one holds the values (or lacks them). `detail` describes the trouble.
     """
 
-    said: AnswerKind
+    kind: AnswerKind
     values: tuple[str, ...] = ()
     server: str = ""
     detail: str = ""
@@ -48,11 +47,11 @@ DnsAnswers = tuple[DnsAnswer, ...]
 
 
 class UncachedDns(Protocol):
-    """Asks DNS as it is now: nothing of ours is remembered."""
+    """Asks DNS as it is now, without a cache of ours."""
 
     async def ask(self, question: Question) -> DnsAnswers: ...
 
 
-def settled(sightings: DnsAnswers) -> DnsAnswer:
-    """The answer that counts where only one can: the first that says something about the name."""
-    return next((found for found in sightings if found.said is not AnswerKind.TROUBLE), sightings[0])
+def settled(answers: DnsAnswers) -> DnsAnswer:
+    """The answer that counts where only one can: the first that is not trouble."""
+    return next((found for found in answers if found.kind is not AnswerKind.TROUBLE), answers[0])

@@ -1,8 +1,8 @@
-"""Which servers are responsible for a domain, and where they are.
+"""Which servers are authoritative for a domain, and their addresses.
 
-What stands in NS records was written by strangers: at most a few servers of a zone are asked, on public
-addresses or those that the operator allowed. A server that stays silent again and again is left alone for a
-while. The servers of a zone are remembered for a minute, so that one check of a domain asks for them once.
+Anybody can write anything into NS records, so at most a few servers of a zone are asked, on public addresses
+or those that the operator allowed. A server that repeatedly does not answer is skipped for a while. The
+servers of a zone are cached for a minute, so that one check of a domain asks for them once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Resolve = Callable[[str, str], Awaitable[DnsAnswer]]
 
 
 class AuthoritativeServers:
-    """Finds the servers of zones by what the resolvers say."""
+    """Finds the authoritative servers of zones by asking the resolvers."""
 
     def __init__(self, resolve: Resolve, clock: Clock, allowed: Sequence[Network], port: int) -> None:
         self._resolve = resolve
@@ -59,14 +59,14 @@ class AuthoritativeServers:
         places = zip([*names[:MOST_NAMES], *names[:MOST_NAMES]], found, strict=True)
         servers = [
             Server(address, self._port, name)
-            for name, sighting in places
-            for address in sighting.values
+            for name, answer in places
+            for address in answer.values
             if self._may_be_asked(address)
         ]
         return tuple(servers[:MOST_SERVERS])
 
     def answering(self, servers: Sequence[Server]) -> tuple[Server, ...]:
-        """Those that are not left alone at the moment."""
+        """Those that are not skipped at the moment."""
         now = self._clock.boottime()
         return tuple(server for server in servers if now >= self._silent.get(server.address, (0, 0.0))[1])
 

@@ -1,4 +1,4 @@
-"""When a record counts as published (domains.md section 2). Pure: what DNS said goes in, a verdict comes out.
+"""When a record counts as published (domains.md section 2). Pure: DNS answers go in, a verdict comes out.
 
 Names are compared without case and final dot (`DnsAnswer` has them so), CNAMEs are followed already.
 """
@@ -53,23 +53,23 @@ class Match(Enum):
 
 
 class Verdict(NamedTuple):
-    """The verdict, and the sighting that it rests on."""
+    """The verdict, and the DNS answer that it rests on."""
 
     match: Match
-    sighting: DnsAnswer
+    answer: DnsAnswer
 
 
-class Exchange(NamedTuple):
+class MxRecord(NamedTuple):
     """One MX record; the host of a null MX is `.`."""
 
     preference: int
     host: str
 
 
-def judge(expected: Expected, sightings: DnsAnswers) -> Verdict:
-    """The verdict on what several parties saw: it is enough that one of them saw the right record, and only
-    if none could say anything is nothing known."""
-    verdicts = [Verdict(_of_one(expected, sighting), sighting) for sighting in sightings]
+def judge(expected: Expected, answers: DnsAnswers) -> Verdict:
+    """The verdict on the answers of several servers: one right answer is enough, and the record is unknown
+    only where none of them answered."""
+    verdicts = [Verdict(_of_one(expected, answer), answer) for answer in answers]
     for match in (Match.MATCH, Match.DIFFERENT, Match.ABSENT):
         for verdict in verdicts:
             if verdict.match is match:
@@ -84,16 +84,16 @@ def judge_tracking(expected: Expected, cnames: DnsAnswers, theirs: DnsAnswers, o
     if plain.match in (Match.MATCH, Match.UNKNOWN):
         return plain
     wanted = settled(ours)
-    for sighting in theirs:
-        if sighting.said is AnswerKind.VALUES and set(sighting.values) == set(wanted.values):
-            return Verdict(Match.MATCH, sighting)
-    there = settled(theirs)
-    if there.said is AnswerKind.TROUBLE:
-        return Verdict(Match.UNKNOWN, there)
-    if there.said is AnswerKind.VALUES and wanted.said is AnswerKind.TROUBLE and plain.match is Match.ABSENT:
+    for answer in theirs:
+        if answer.kind is AnswerKind.VALUES and set(answer.values) == set(wanted.values):
+            return Verdict(Match.MATCH, answer)
+    found = settled(theirs)
+    if found.kind is AnswerKind.TROUBLE:
+        return Verdict(Match.UNKNOWN, found)
+    if found.kind is AnswerKind.VALUES and wanted.kind is AnswerKind.TROUBLE and plain.match is Match.ABSENT:
         return Verdict(Match.UNKNOWN, wanted)
-    if there.said is AnswerKind.VALUES and plain.match is Match.ABSENT:
-        return Verdict(Match.DIFFERENT, there)
+    if found.kind is AnswerKind.VALUES and plain.match is Match.ABSENT:
+        return Verdict(Match.DIFFERENT, found)
     return plain
 
 
@@ -102,12 +102,12 @@ def fits(expected: Expected, values: Sequence[str]) -> bool:
     return RULES[expected.kind](expected.value, values)
 
 
-def exchanges(values: Sequence[str]) -> list[Exchange]:
+def mx_records(values: Sequence[str]) -> list[MxRecord]:
     """MX records, the most preferred first."""
     found = []
     for value in values:
         preference, _, host = value.partition(" ")
-        found.append(Exchange(int(preference), host))
+        found.append(MxRecord(int(preference), host))
     return sorted(found)
 
 
@@ -142,13 +142,13 @@ def squeezed(text: str) -> str:
 
 
 def _spf_mx(host: str, values: Sequence[str]) -> bool:
-    return any(exchange.host == host for exchange in exchanges(values))
+    return any(record.host == host for record in mx_records(values))
 
 
 def _receiving(host: str, values: Sequence[str]) -> bool:
-    first, *others = exchanges(values)
-    lower = [exchange for exchange in others if exchange.preference == first.preference]
-    return first.host == host and all(exchange.host == host for exchange in lower)
+    first, *others = mx_records(values)
+    same = [record for record in others if record.preference == first.preference]
+    return first.host == host and all(record.host == host for record in same)
 
 
 def _spf_txt(ours: str, values: Sequence[str]) -> bool:
@@ -175,12 +175,12 @@ RULES: Final[Mapping[Kind, Callable[[str, Sequence[str]], bool]]] = {
 """Given the value that is expected and at least one that was found."""
 
 
-def _of_one(expected: Expected, sighting: DnsAnswer) -> Match:
-    if sighting.said is AnswerKind.TROUBLE:
+def _of_one(expected: Expected, answer: DnsAnswer) -> Match:
+    if answer.kind is AnswerKind.TROUBLE:
         return Match.UNKNOWN
-    if sighting.said is not AnswerKind.VALUES:
+    if answer.kind is not AnswerKind.VALUES:
         return Match.ABSENT
-    return Match.MATCH if fits(expected, sighting.values) else Match.DIFFERENT
+    return Match.MATCH if fits(expected, answer.values) else Match.DIFFERENT
 
 
 def _term(term: str) -> str:

@@ -58,10 +58,10 @@ class Referral(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerReply:
-    """What one server said. `through` are the names that CNAMEs led to; with `rest` the chain goes on there.
-    `silent` is trouble of a server that gave no answer at all."""
+    """The reply of one server. `through` are the names that CNAMEs led to; with `rest` the chain goes on
+    there. `silent` is trouble of a server that gave no answer at all."""
 
-    said: AnswerKind
+    kind: AnswerKind
     values: tuple[str, ...] = ()
     detail: str = ""
     through: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class ServerReply:
 async def query_server(
     server: Server, name: str, kind: str, seconds: float, *, recursion: bool
 ) -> ServerReply:
-    """Ask one server; silence and whatever else goes wrong is an answer too."""
+    """Ask one server; a timeout and whatever else goes wrong is an answer too."""
     try:
         owner = dns.name.from_text(name, origin=dns.name.root)
     except (dns.exception.DNSException, UnicodeError):
@@ -89,7 +89,7 @@ async def query_server(
 
 
 def read(response: dns.message.Message, kind: str, *, recursion: bool) -> ServerReply:
-    """What a response says of the question in it."""
+    """The answer of a response to the question in it."""
     rcode = response.rcode()
     if rcode not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return ServerReply(AnswerKind.TROUBLE, detail=f"answers {dns.rcode.to_text(rcode)}")

@@ -2,7 +2,7 @@
 
 With servers named by the operator only those are asked, in turn. Otherwise two parties are: the servers
 that are responsible for the domain (they know of a change at once), and the system's resolvers (they see
-what the rest of the world sees, and answer where port 53 is closed). Each gives a sighting of its own.
+what the rest of the world sees, and answer where port 53 is closed). Each gives an answer of its own.
 
 No domain delays another: so many questions may be on their way at once, but one that has no answer after a
 moment gives its place away and goes on waiting among the slow ones. Their number is bounded too; where it is
@@ -52,67 +52,69 @@ class UncachedResolver:
         allowed: Sequence[Network] = (),
         resolvers: Sequence[Server] | None = None,
         port: int = DNS_PORT,
-        rounds: Sequence[float] = ROUNDS,
+        timeouts: Sequence[float] = ROUNDS,
         in_flight: int = IN_FLIGHT,
         most_slow: int = MOST_SLOW,
-        quick: float = QUICK,
+        quick_seconds: float = QUICK,
     ) -> None:
-        self._rounds = tuple(rounds)
-        self._quick = quick
-        self._places = asyncio.Semaphore(in_flight)
+        self._timeouts = tuple(timeouts)
+        self._quick_seconds = quick_seconds
+        self._slots = asyncio.Semaphore(in_flight)
         self._most_slow = most_slow
         self._slow = 0
-        self._own: AuthoritativeServers | None = None
+        self._authoritative: AuthoritativeServers | None = None
         if servers is not None:
             self._resolvers = tuple(Server(address, port) for address, port in servers)
         else:
             self._resolvers = tuple(system_servers() if resolvers is None else resolvers)
-            self._own = AuthoritativeServers(self._resolved, clock, allowed, port)
+            self._authoritative = AuthoritativeServers(self._resolver_answer, clock, allowed, port)
 
     async def ask(self, question: Question) -> DnsAnswers:
-        """What each party says that can be asked."""
+        """The answers of all servers that can be asked: the authoritative ones first, then the resolvers."""
         if question.kind == "ADDRESSES":
             return _both(*await asyncio.gather(*(self._ask(question.name, kind) for kind in ("A", "AAAA"))))
         return await self._ask(question.name, question.kind)
 
     async def _ask(self, name: str, kind: str) -> DnsAnswers:
-        if self._own is None:
-            return (await self._resolved(name, kind),)
+        if self._authoritative is None:
+            return (await self._resolver_answer(name, kind),)
         own, others = await asyncio.gather(
-            self._responsible(self._own, name, kind), self._resolved(name, kind)
+            self._authoritative_answer(self._authoritative, name, kind), self._resolver_answer(name, kind)
         )
         return (others,) if own is None else (own, others)
 
-    async def _resolved(self, name: str, kind: str, before: tuple[str, ...] = ()) -> DnsAnswer:
-        """What the resolvers say. They follow CNAMEs, but some stop at the border of a zone: then the next
-        part is asked. `before` are names that led here."""
+    async def _resolver_answer(self, name: str, kind: str, before: tuple[str, ...] = ()) -> DnsAnswer:
+        """The answer of the resolvers. They follow CNAMEs, but some stop at the border of a zone: then the
+        next part is asked. `before` are the names that led here."""
         through = before
-        server, heard = await self._turn(self._resolvers, name, kind, recursion=True)
-        while heard.rest is not None:
-            circle = not set(heard.through).isdisjoint((*through, name))
-            through += heard.through
+        server, reply = await self._query_in_turn(self._resolvers, name, kind, recursion=True)
+        while reply.rest is not None:
+            circle = not set(reply.through).isdisjoint((*through, name))
+            through += reply.through
             if circle or len(through) > MAX_CNAMES:
                 return DnsAnswer(
                     AnswerKind.TROUBLE, (), str(server or ""), "the CNAME records go in a circle", through
                 )
-            server, heard = await self._turn(self._resolvers, heard.rest, kind, recursion=True)
-        return _sighting(server, heard, through)
+            server, reply = await self._query_in_turn(self._resolvers, reply.rest, kind, recursion=True)
+        return _dns_answer(server, reply, through)
 
-    async def _responsible(self, own: AuthoritativeServers, name: str, kind: str) -> DnsAnswer | None:
-        """What the domain's own servers say; None where none is known."""
+    async def _authoritative_answer(
+        self, own: AuthoritativeServers, name: str, kind: str
+    ) -> DnsAnswer | None:
+        """The answer of the domain's authoritative servers; None where none is known."""
         servers = await own.of(name)
         for _ in range(MOST_REFERRALS):
             if not servers:
                 return None
-            server, heard = await self._turn(servers, name, kind, recursion=False, own=own)
-            if heard.rest is not None:
-                return await self._resolved(heard.rest, kind, heard.through)
-            if heard.referral is None:
-                return _sighting(server, heard, ())
-            servers = await own.named(heard.referral.servers)
+            server, reply = await self._query_in_turn(servers, name, kind, recursion=False, own=own)
+            if reply.rest is not None:
+                return await self._resolver_answer(reply.rest, kind, reply.through)
+            if reply.referral is None:
+                return _dns_answer(server, reply, ())
+            servers = await own.named(reply.referral.servers)
         return None
 
-    async def _turn(
+    async def _query_in_turn(
         self,
         servers: Sequence[Server],
         name: str,
@@ -121,45 +123,45 @@ class UncachedResolver:
         recursion: bool,
         own: AuthoritativeServers | None = None,
     ) -> tuple[Server | None, ServerReply]:
-        """Ask the servers in turn until one says something about the name."""
+        """Ask the servers in turn until one answers something about the name."""
         if not servers:
             return None, NO_SERVERS
         last: tuple[Server | None, ServerReply] = (servers[0], LEFT_ALONE)
         silent = list(servers[:MOST_SERVERS])
-        for seconds in self._rounds:
-            asked, silent = (own.answering(silent) if own else silent), []
-            for server in asked:
-                heard = await self._flown(server, name, kind, seconds, recursion)
+        for seconds in self._timeouts:
+            queried, silent = (own.answering(silent) if own else silent), []
+            for server in queried:
+                reply = await self._query_bounded(server, name, kind, seconds, recursion)
                 if own is not None:
-                    own.note(server, silent=heard.silent)
-                if heard.said is not AnswerKind.TROUBLE or heard.referral is not None:
-                    return server, heard
-                last = (server, heard)
-                if heard.silent:
+                    own.note(server, silent=reply.silent)
+                if reply.kind is not AnswerKind.TROUBLE or reply.referral is not None:
+                    return server, reply
+                last = (server, reply)
+                if reply.silent:
                     silent.append(server)
         return last
 
-    async def _flown(
+    async def _query_bounded(
         self, server: Server, name: str, kind: str, seconds: float, recursion: bool
     ) -> ServerReply:
-        """One exchange, within the bounds of how many may be on their way."""
-        await self._places.acquire()
-        flight = asyncio.create_task(query_server(server, name, kind, seconds, recursion=recursion))
+        """One query, within the limit of how many may be in flight."""
+        await self._slots.acquire()
+        query = asyncio.create_task(query_server(server, name, kind, seconds, recursion=recursion))
         try:
-            await asyncio.wait((flight,), timeout=self._quick)
+            await asyncio.wait((query,), timeout=self._quick_seconds)
         except asyncio.CancelledError:
-            flight.cancel()
+            query.cancel()
             raise
         finally:
-            self._places.release()
-        if flight.done():
-            return flight.result()
+            self._slots.release()
+        if query.done():
+            return query.result()
         if self._slow >= self._most_slow:
-            flight.cancel()
+            query.cancel()
             return ServerReply(AnswerKind.TROUBLE, detail="does not answer in time", silent=True)
         self._slow += 1
         try:
-            return await flight
+            return await query
         finally:
             self._slow -= 1
 
@@ -173,19 +175,19 @@ def system_servers() -> tuple[Server, ...]:
     return tuple(Server(address) for address in found if isinstance(address, str))
 
 
-def _sighting(server: Server | None, heard: ServerReply, through: tuple[str, ...]) -> DnsAnswer:
+def _dns_answer(server: Server | None, reply: ServerReply, through: tuple[str, ...]) -> DnsAnswer:
     who = "" if server is None else str(server)
-    detail = f"{who} {heard.detail}" if who and heard.detail else heard.detail
-    return DnsAnswer(heard.said, heard.values, who, detail, through + heard.through)
+    detail = f"{who} {reply.detail}" if who and reply.detail else reply.detail
+    return DnsAnswer(reply.kind, reply.values, who, detail, through + reply.through)
 
 
 def _both(first: DnsAnswers, second: DnsAnswers) -> DnsAnswers:
-    """A and AAAA as one answer for each party; trouble with either leaves the set unknown."""
+    """A and AAAA as one answer for each kind of server; trouble with either leaves the set unknown."""
     joined = []
     for a, aaaa in zip(first, second, strict=False):
         pair = (a, aaaa)
-        for said in (AnswerKind.TROUBLE, AnswerKind.VALUES, AnswerKind.NO_DATA, AnswerKind.NO_NAME):
-            if told := next((found for found in pair if found.said is said), None):
-                joined.append(replace(told, values=tuple(value for found in pair for value in found.values)))
+        for kind in (AnswerKind.TROUBLE, AnswerKind.VALUES, AnswerKind.NO_DATA, AnswerKind.NO_NAME):
+            if one := next((found for found in pair if found.kind is kind), None):
+                joined.append(replace(one, values=tuple(value for found in pair for value in found.values)))
                 break
     return tuple(joined)

@@ -86,7 +86,7 @@ def key_line(key: ListedKey, domain: Domain) -> ZoneLine:
 
 
 def dmarc_line(domain: Domain) -> ZoneLine:
-    """The least that a DMARC record can say; it agrees with what we send by construction."""
+    """The smallest DMARC record; all mail that Pillarbox sends is aligned with it."""
     note = "recommended; if you have one already, keep yours"
     return ZoneLine("DMARC", f"_dmarc.{domain.name}", "TXT", DMARC, note=note)
 
