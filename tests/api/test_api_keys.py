@@ -150,6 +150,7 @@ async def test_last_used_at(database_url: str) -> None:
 
 
 async def test_uses_are_written_in_the_background_and_survive_trouble(database_url: str) -> None:
+    """SEC-06."""
     async with door(database_url) as api:
         team = await api.team()
         last_used = LastUsed(api.pool, SystemClock())

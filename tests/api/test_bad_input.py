@@ -87,7 +87,7 @@ async def test_no_field_takes_what_cannot_be_stored(database_url: str, tmp_path:
 
 
 async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_path: Path) -> None:
-    """Generated from the route table: every route that reads JSON, before anything is looked up."""
+    """Generated from the route table: every route that reads JSON, before anything is looked up (API-01)."""
     bodies = [
         *TORTURE.values(),
         b"{",
@@ -305,7 +305,7 @@ def fuzzed(database_url: str, tmp_path: Path) -> Iterator[Fuzzed]:
 
 
 def test_any_json_in_any_field_is_200_or_4xx_and_what_is_taken_can_be_sent(fuzzed: Fuzzed) -> None:
-    """And every email that was accepted is composed and delivered: nothing lies in the queue for ever."""
+    """And every email that was accepted is composed and delivered: nothing stays queued for ever (API-01)."""
 
     @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
     @given(CHANGES)

@@ -42,7 +42,7 @@ async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(
 
 
 async def test_slashes_at_the_beginning_open_nothing(database_url: str, tmp_path: Path) -> None:
-    """`//capture` is `/capture`: guarded like it, and its redirect stays on this host."""
+    """`//capture` is `/capture`: guarded like it, and its redirect stays on this host (UI-07)."""
     async with capture_world(database_url, tmp_path) as world:
         for query, status in (("", b"403"), (f"?token={TOKEN}x", b"403"), (f"?token={TOKEN}", b"303")):
             head = f"GET //capture{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -218,6 +218,7 @@ FOUND: list[tuple[Filters, set[str]]] = [
 
 
 async def test_filters_compare_without_case_and_without_wildcards(database_url: str, tmp_path: Path) -> None:
+    """API-08."""
     async with capture_world(database_url, tmp_path) as world:
         like = {"to": ["a_a@quay.example"], "subject": "100% done", "sender": "other@sea.example"}
         names: dict[UUID, str] = {await world.mail(): "plain", await world.mail(**like): "like"}

@@ -50,7 +50,7 @@ async def file_server(files: dict[str, bytes]) -> AsyncIterator[tuple[str, list[
 
 
 async def test_a_path_is_fetched_after_the_answer_and_delivered(database_url: str, tmp_path: Path) -> None:
-    """Listed only once fetched; name and type come from the request, not from the URL."""
+    """Listed only once fetched; name and type come from the request, not from the URL (MSG-16)."""
     files = {"/map": DATA, "/moved.exe": b"302 /map"}
     async with (
         file_server(files) as (origin, asked),
@@ -126,7 +126,7 @@ async def test_a_path_that_cannot_be_had_fails_the_email_after_three_tries(
 async def test_files_of_more_than_forty_megabytes_together_are_not_sent(
     database_url: str, tmp_path: Path
 ) -> None:
-    """The limit of emails.md 1.4 is one for the mail, wherever its attachments come from."""
+    """The limit of emails.md 1.4 is one for the mail, wherever its attachments come from (MSG-16)."""
     part = bytes(11 * 1024 * 1024)
     async with (
         file_server({"/part": part}) as (origin, asked),
@@ -151,7 +151,7 @@ async def test_files_of_more_than_forty_megabytes_together_are_not_sent(
 async def test_a_redirect_to_a_private_address_and_a_missing_file_fail(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Every hop is checked against the operator's list."""
+    """Every hop is checked against the operator's list (MSG-16)."""
     files = {"/away": b"302 http://10.0.0.1/secret", "/round": b"302 /round"}
     async with (
         file_server(files) as (origin, asked),

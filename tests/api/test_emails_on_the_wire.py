@@ -91,6 +91,7 @@ async def test_the_email_is_what_the_request_said(database_url: str, tmp_path: P
 
 
 async def test_an_empty_text_means_no_text_part(database_url: str, tmp_path: Path) -> None:
+    """MSG-14."""
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()

@@ -58,6 +58,7 @@ FEW, MANY = 2, 50
 
 
 async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
+    """API-01."""
     async with still(database_url, tmp_path) as pillarbox:
         wrong = await sweep(pillarbox, FEW)
         assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())

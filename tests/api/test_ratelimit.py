@@ -179,6 +179,7 @@ async def test_processes_share_one_window(database_url: str) -> None:
 
 
 async def test_sixty_failed_authentications_a_minute_then_429(database_url: str) -> None:
+    """SEC-03."""
     clock = SteppedClock()
     async with door(database_url, clock=clock) as api:
         team = await api.team()

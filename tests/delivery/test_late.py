@@ -56,6 +56,7 @@ def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
 
 
 def test_many_sites_that_hang_leave_room_for_another() -> None:
+    """OUT-11."""
     scheduler = SiteScheduler(lambda destination: Site(destination, FEW), 20)
     for number in range(10):
         filled(scheduler, f"hangs{number}.example", 2)

@@ -136,6 +136,7 @@ async def published(team: Team, domain: str, dns: DnsServer, *, all_of_it: bool)
 
 
 async def test_the_command_looks_at_a_domain(database_url: str, tmp_path: Path) -> None:
+    """OPS-01."""
     async with still(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
         team = await pillarbox.team()
         domain = await team.domain("harbor.example")

@@ -100,6 +100,7 @@ SENT_AWAY = Contact(Reached.BANNER, "554 5.7.1 your address is listed")
 async def test_why_nothing_gets_out(
     cause: str, script: str, contacts: dict[tuple[str, int], Contact], said: str
 ) -> None:
+    """OPS-01."""
     check = await direct(script, contacts)
     assert (check.name, check.level) == (f"outgoing.{cause}", Level.PROBLEM)
     assert said in check.found
@@ -223,6 +224,7 @@ NAMED = """
     ],
 )
 async def test_the_host_name_and_its_pointer(script: str, found: dict[str, Level]) -> None:
+    """OPS-01."""
     async with outside(script) as world:
         checks = await naming(world, "mx.pillar.example", RouteKind.DIRECT)
     assert {check.name: check.level for check in checks} == found

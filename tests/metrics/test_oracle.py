@@ -163,7 +163,7 @@ def questions(draw: st.DrawFn, history: History) -> Asked:
 def test_any_question_has_the_answer_of_the_plain_computation(
     database_url: str, tmp_path: Path, many: int
 ) -> None:
-    """Zones with odd offsets, skipped days and hours, edges anywhere, all dimensions and filters."""
+    """Zones with odd offsets, skipped days and hours, edges anywhere, all dimensions and filters (API-12)."""
 
     async def ask() -> None:
         async with room(database_url, tmp_path, 300) as made:

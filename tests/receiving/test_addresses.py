@@ -61,6 +61,7 @@ async def rcpt(post: Post, address: str, sender: str = "ada@quay.example", optio
 
 
 async def test_only_addresses_of_domains_that_receive_are_accepted(database_url: str, tmp_path: Path) -> None:
+    """OPS-10."""
     async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)

@@ -70,6 +70,7 @@ def test_any_value_can_be_a_field(odd: object, written: Callable[[str], Read]) -
 
 
 def test_secrets_are_hidden(written: Callable[[str], Read]) -> None:
+    """SEC-05."""
     read = written("json")
     log.get("auth").info("auth.failed", token="re_secret", authorization="Bearer re_secret")
     assert "re_secret" not in read()[0]

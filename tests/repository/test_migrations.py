@@ -45,11 +45,13 @@ async def test_only_what_is_missing_is_applied(blank_url: str) -> None:
 
 
 async def test_many_processes_migrate_once(blank_url: str) -> None:
+    """OPS-04."""
     applied = await asyncio.gather(*(run(blank_url, FIRST, SECOND) for _ in range(6)))
     assert sorted(applied) == [[], [], [], [], [], [1, 2]]
 
 
 async def test_a_newer_schema_is_refused(blank_url: str) -> None:
+    """OPS-04."""
     await run(blank_url, FIRST, SECOND)
     with pytest.raises(MigrationError, match="schema version 2, but this release knows only version 1"):
         await run(blank_url, FIRST)

@@ -127,6 +127,7 @@ def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
 
 
 def test_no_statement_is_put_together_from_pieces() -> None:
+    """API-08."""
     pieced = []
     for path in sorted(SOURCE.rglob("*queries.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -194,6 +195,7 @@ def test_every_header_that_is_read_may_be_repeated_or_not() -> None:
 
 
 def test_randomness_is_handed_in() -> None:
+    """SEC-08."""
     users = set()
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -266,6 +268,7 @@ def test_the_page_of_settings_is_current() -> None:
 
 
 def test_pins_carry_hashes_and_no_address() -> None:
+    """OPS-09."""
     for name in ("runtime", "dev"):
         pins = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
         packages = re.findall(r"(?m)^[a-z0-9].*?==", pins)

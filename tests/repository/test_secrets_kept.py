@@ -41,6 +41,7 @@ def variables(data: Path) -> dict[str, str]:
 
 
 def test_secrets_of_the_environment_are_written_nowhere(tmp_path: Path) -> None:
+    """SEC-05."""
     data = tmp_path / "data"
     process = subprocess.Popen(
         [sys.executable, "-m", "pillarbox", "serve"],

@@ -359,7 +359,7 @@ uvloop.run(main())
 
 
 async def test_a_thousand_idle_connections_take_less_than_60_mb() -> None:
-    """Issue 6, numbers: in a process of its own, each after EHLO and MAIL."""
+    """Issue 6, numbers: in a process of its own, each after EHLO and MAIL (DUR-12)."""
     server = subprocess.Popen(
         [sys.executable, "-c", IDLE, str(TESTS), str(TESTS.parent / "src")],
         stdin=subprocess.PIPE,

@@ -73,6 +73,7 @@ async def test_every_door_takes_submissions(database_url: str, tmp_path: Path) -
 
 
 async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Path) -> None:
+    """OPS-10."""
     async with submission(database_url, tmp_path, smtp_login_needs_tls="true") as (team, doors):
         async with dialog(doors.submission) as client:
             assert "STARTTLS" in (await client.ask("EHLO x")).lines
@@ -171,6 +172,7 @@ async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url:
 
 
 async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_path: Path) -> None:
+    """SMTP-11, TEN-03."""
     async with submission(database_url, tmp_path) as (team, doors):
         domain_id = await team.domain()
         await team.domain("quay.example")

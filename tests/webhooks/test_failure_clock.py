@@ -171,12 +171,14 @@ def text_of(sink: Sink, at: int) -> tuple[str, str]:
     message = sink.received[at]
     assert message.recipients == ["mina@harbor.example"]
     found = BytesParser(policy=default).parsebytes(message.content)
+    assert found["Auto-Submitted"] == "auto-generated"
     return str(found["Subject"]), found.get_content()
 
 
 async def test_the_team_gets_one_mail_when_it_begins_and_one_when_it_ends(
     database_url: str, tmp_path: Path
 ) -> None:
+    """MSG-13."""
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         case = await failing(pillarbox)
         clock_of(pillarbox).set(START + timedelta(hours=300))

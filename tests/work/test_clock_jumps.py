@@ -128,7 +128,7 @@ async def test_a_scheduled_email_of_a_clock_ahead_stays_as_it_was_told(
 async def test_a_lease_that_a_clock_ahead_has_dated_ends_in_its_time(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Its holder died while the clock was a year ahead; nothing was seen of that by who takes over."""
+    """Its holder died while the clock was a year ahead; who takes over saw nothing of that (DUR-09)."""
     async with watched(database_url, tmp_path) as (pillarbox, _):
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         email = await team.send()
