@@ -16,7 +16,8 @@ class ManualClock:
     def __init__(self, now: datetime = START) -> None:
         self._now = now
         self._boot = 1000.0
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._sleepers: list[tuple[float, int, float, asyncio.Future[None]]] = []
+        self._awaited: list[tuple[float, asyncio.Future[None]]] = []
         self._order = itertools.count()
 
     def now(self) -> datetime:
@@ -27,8 +28,25 @@ class ManualClock:
 
     async def sleep(self, seconds: float) -> None:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._boot + seconds, next(self._order), woken))
+        heapq.heappush(self._sleepers, (self._boot + seconds, next(self._order), seconds, woken))
+        for wanted, seen in self._awaited:
+            if wanted == seconds and not seen.done():
+                seen.set_result(None)
         await woken
+
+    async def slept(self, seconds: float) -> None:
+        """Return when somebody sleeps who asked for just so long.
+
+        A round of work that is still under way when time moves on sleeps from then on: a test that wants the
+        next round moves time only when the last one is over.
+        """
+        if not any(asked == seconds and not woken.done() for _, _, asked, woken in self._sleepers):
+            seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._awaited.append((seconds, seen))
+            try:
+                await seen
+            finally:
+                self._awaited.remove((seconds, seen))
 
     def advance(self, by: timedelta | float) -> None:
         """Move time on; whoever slept until then wakes at the next turn of the loop."""
@@ -36,7 +54,7 @@ class ManualClock:
         self._boot += seconds
         self._now += timedelta(seconds=seconds)
         while self._sleepers and self._sleepers[0][0] <= self._boot:
-            woken = heapq.heappop(self._sleepers)[2]
+            woken = heapq.heappop(self._sleepers)[3]
             if not woken.done():
                 woken.set_result(None)
 

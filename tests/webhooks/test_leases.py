@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -14,10 +15,12 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.hooks import Hook, hook, publish
-from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, status
+from kit.receiver import WEBHOOKS, Arrival, Receiver, hangs, receiver, status
 from kit.world import World, world
 from pillarbox.kernel.process import process_table
+from pillarbox.webhooks import wire
 from pillarbox.webhooks.dispatch.claims import LEASE, RENEW_EVERY
+from pillarbox.webhooks.dispatch.deliveries import Delivery
 from pillarbox.webhooks.dispatch.engine import Dispatcher
 
 ENROLL_ELSEWHERE = """
@@ -165,11 +168,28 @@ async def test_one_process_at_a_time_works_on_an_endpoint(database_url: str, tmp
         assert Counter(Counter(a.event for a in at.arrivals).values()) == {1: 4}
 
 
-async def test_a_lease_that_is_over_is_not_trusted(database_url: str, tmp_path: Path) -> None:
-    """What waited in memory for too long is another's by now, and is not sent."""
-    clock = ManualClock()
-    async with receiver() as at, another(database_url, tmp_path, clock) as pillarbox:
-        release = asyncio.Event()
+WAITING_TO = """
+    UPDATE webhook_deliveries
+       SET owner = $2, leased_until = $3, attempt = attempt + 1
+     WHERE team_id = $1 AND NOT event_id = ANY($4::uuid[])
+"""
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """Two attempts on the wire and two deliveries that wait in memory, all with a lease that is over."""
+
+    at: Receiver
+    on: Hook
+    clock: ManualClock
+    pillarbox: World
+    release: asyncio.Event
+
+
+@asynccontextmanager
+async def overdue(url: str, folder: Path) -> AsyncIterator[Overdue]:
+    clock, release = ManualClock(), asyncio.Event()
+    async with receiver() as at, another(url, folder, clock) as pillarbox:
 
         async def when_released(_: Arrival) -> bytes:
             await release.wait()
@@ -183,12 +203,76 @@ async def test_a_lease_that_is_over_is_not_trusted(database_url: str, tmp_path: 
         await dispatcher(pillarbox).look()
         await at.wait_for(2)
         clock.advance(60)
-        release.set()
-        await dispatcher(pillarbox).idle()
-        assert len(at.arrivals) == 2
-        await turn(pillarbox)
-        assert Counter(a.event for a in at.arrivals).most_common(1)[0][1] == 1
-        assert len(at.arrivals) == 4
+        yield Overdue(at, on, clock, pillarbox, release)
+
+
+async def test_a_lease_that_is_over_is_not_trusted(database_url: str, tmp_path: Path) -> None:
+    """What waited in memory for too long is another's by now, and is not sent."""
+    async with overdue(database_url, tmp_path) as was:
+        other, until = uuid4(), was.clock.now() + timedelta(seconds=60)
+        await was.pillarbox.pool.execute(ENROLL_ELSEWHERE, other, was.clock.now())
+        sent = [wire.event_id(arrival.event) for arrival in was.at.arrivals]
+        await was.on.team.db.run(WAITING_TO, other, until, sent)
+        was.release.set()
+        await dispatcher(was.pillarbox).idle()
+        assert len(was.at.arrivals) == 2
+        assert [row["owner"] for row in await was.on.owed()] == [other, other]
+
+
+async def test_what_waited_for_too_long_is_claimed_anew_and_sent_once(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with overdue(database_url, tmp_path) as was:
+        was.release.set()
+        await dispatcher(was.pillarbox).idle()
+        await turn(was.pillarbox)
+        assert Counter(Counter(a.event for a in was.at.arrivals).values()) == {1: 4}
+        assert not await was.on.owed()
+
+
+async def test_what_is_claimed_anew_before_its_first_attempt_ended_stays_held(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is renewed, and its bytes are counted until it ends."""
+    async with overdue(database_url, tmp_path) as was:
+        engine = dispatcher(was.pillarbox)
+        give_back = engine._claims.give_back
+        gate = asyncio.Event()
+
+        async def and_claim(deliveries: Sequence[Delivery], earliest: datetime | None = None) -> None:
+            await give_back(deliveries, earliest)
+            was.at.answers(after_the_gate)
+            await engine.look()
+
+        async def after_the_gate(_: Arrival) -> bytes:
+            await gate.wait()
+            return status(200)
+
+        monkeypatch.setattr(engine._claims, "give_back", and_claim)
+        was.release.set()
+        await was.at.wait_for(4)
+        while engine.running > 2 or engine.held > 2:
+            await asyncio.sleep(0)
+        assert engine.held == 2
+        assert await engine._claims.renew(list(engine._held.values())) == 0
+        gate.set()
+        await engine.idle()
+        assert (engine.held, engine._bytes) == (0, 0)
+        assert Counter(Counter(a.event for a in was.at.arrivals).values()) == {1: 4}
+
+
+async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: str, tmp_path: Path) -> None:
+    """DUR-09: a lease that stands still looks like that of a dead process. A late renewal shortens none."""
+    async with overdue(database_url, tmp_path) as was:
+        held = list(dispatcher(was.pillarbox)._held.values())
+        claims = dispatcher(was.pillarbox)._claims
+        for back, moved in ((0, 0), (10, 10), (3600, 0)):
+            was.clock.jump(-back)
+            assert await claims.renew(held) == 0
+            ends = {row["leased_until"] - was.clock.now() for row in await was.on.owed()}
+            assert ends == {LEASE + timedelta(seconds=moved)}
+        was.release.set()
+        await dispatcher(was.pillarbox).idle()
 
 
 async def test_a_success_counts_after_the_lease_and_a_failure_does_not(

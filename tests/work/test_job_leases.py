@@ -66,6 +66,33 @@ async def test_a_job_stays_with_the_living_and_leaves_the_dead(
         await holder.stop(0)
 
 
+async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: str, tmp_path: Path) -> None:
+    """A lease that stands still is taken for that of a dead process."""
+    async with still(database_url, tmp_path) as pillarbox:
+        pool, clock = pillarbox.pool, clock_of(pillarbox)
+        await pool.execute(ADD, KIND, clock.now())
+        taken = asyncio.Event()
+
+        async def hold(_: Job) -> Finished:
+            taken.set()
+            await asyncio.Event().wait()
+            return Finished()
+
+        holder = Jobs(pool, clock, HOLDER, {KIND: hold})
+        assert await holder.look() == 1
+        await taken.wait()
+        keeping = asyncio.create_task(holder._keep())
+        clock.jump(-3600)
+        await clock.slept(RENEW_EVERY)
+        clock.advance(RENEW_EVERY)
+        await clock.slept(RENEW_EVERY)
+        assert (
+            await pool.fetchval("SELECT leased_until FROM jobs WHERE kind = $1", KIND) == clock.now() + LEASE
+        )
+        keeping.cancel()
+        await holder.stop(0)
+
+
 async def test_who_stood_still_while_it_claimed_begins_nothing(database_url: str, tmp_path: Path) -> None:
     """The claim is committed, and the lease over when its answer is read."""
     async with still(database_url, tmp_path) as pillarbox:

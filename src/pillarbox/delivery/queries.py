@@ -71,10 +71,11 @@ DROP = """
     DELETE FROM deliveries WHERE team_id = $1 AND email_id = $2
 """
 
-# A row that a settle holds is skipped: it is about to be settled, and waiting for it could deadlock.
+# A row that a settle holds is skipped: it is about to be settled, and waiting for it could deadlock. A
+# renewal that comes late shortens no lease; a renewal after a step back of the clock does (DUR-09).
 RENEW = """
     UPDATE deliveries d
-       SET leased_until = greatest(d.leased_until, $4)
+       SET leased_until = CASE WHEN d.leased_until > $6 THEN $4 ELSE greatest(d.leased_until, $4) END
       FROM (SELECT d.team_id, d.email_id, d.grp
               FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
               JOIN deliveries d ON d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp
@@ -319,9 +320,12 @@ async def drop(db: TeamDb, email_id: UUID) -> None:
     await db.run(DROP, email_id)
 
 
-async def renew(conn: Source, keys: Sequence[Key], owner: UUID, until: datetime) -> set[Key]:
-    """Extend these leases; returns those that were extended."""
-    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), until, owner)
+async def renew(
+    conn: Source, keys: Sequence[Key], owner: UUID, until: datetime, latest: datetime
+) -> set[Key]:
+    """Let these leases end at `until`, or later where they already do, but not after `latest`; returns those
+    that were renewed."""
+    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), until, owner, latest)
     return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
 
 

@@ -96,7 +96,8 @@ class Claims:
         if not held:
             return 0
         deadline = self._deadline()
-        renewed = await queries.renew(self._pool, list(held), self._owner, self._clock.now() + LEASE)
+        until = self._clock.now() + LEASE
+        renewed = await queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
         for key in renewed:
             held[key].deadline = deadline
         return len(held) - len(renewed)

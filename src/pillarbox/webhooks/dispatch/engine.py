@@ -320,8 +320,10 @@ class Dispatcher:
         )
 
     def _drop(self, delivery: Delivery) -> None:
-        if self._held.pop(delivery.key, None) is not None:
-            self._bytes -= len(delivery.body)
+        # What was given back may have been claimed anew before this attempt ended.
+        if self._held.get(delivery.key) is delivery:
+            del self._held[delivery.key]
+        self._bytes -= len(delivery.body)
 
 
 async def _quietly(work: Awaitable[None]) -> None:

@@ -94,9 +94,10 @@ CLAIM = """
 """
 
 # A row that a settle holds is skipped: it is about to be settled.
+# A renewal that comes late shortens no lease; one after a step back of the clock does (DUR-09).
 RENEW = """
     UPDATE webhook_deliveries d
-       SET leased_until = greatest(d.leased_until, $6)
+       SET leased_until = CASE WHEN d.leased_until > $7 THEN $6 ELSE greatest(d.leased_until, $6) END
       FROM (SELECT d.team_id, d.webhook_id, d.event_id, d.replay
               FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
                    AS k (team_id, webhook_id, event_id, replay)
@@ -348,9 +349,12 @@ async def claim(
     return Taken(rows[0]["held"], rows[0]["met"], taken)
 
 
-async def renew(conn: Source, keys: Sequence[Key], owner: UUID, until: datetime) -> set[Key]:
-    """Extend these leases; returns those that were extended."""
-    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), owner, until)
+async def renew(
+    conn: Source, keys: Sequence[Key], owner: UUID, until: datetime, latest: datetime
+) -> set[Key]:
+    """Let these leases end at `until`, or later where they already do, but not after `latest`; returns those
+    that were renewed."""
+    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), owner, until, latest)
     return {(row[0], row[1], row[2], row[3]) for row in rows}
 
 
