@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from kit.world import Team, World
 from pillarbox.mail.smtp.handler import SessionHandler, SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
+from pillarbox.receiving.addresses import Addresses
 from pillarbox.receiving.receive import Receiving
+from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.smtp.inbound import InboundHandler
 
 HOSTNAME = "mx.pillar.example"
@@ -122,8 +124,10 @@ class Post:
 @asynccontextmanager
 async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
     """The inbound door of a world, with its own part that receives or another one."""
-    house = pillarbox.app.house
-    desk = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
+    app = pillarbox.app
+    desk = InboundHandler(
+        receiving or app.need(Receiving), app.need(Addresses), app.need(ReturnPath).take, app.kit.clock
+    )
     manner = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
     listener = Listener(desk, manner, Anybody())
     door = socket.socket()
