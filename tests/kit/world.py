@@ -11,7 +11,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ import uvicorn
 from kit.clock import ManualClock
 from kit.thrift import plain_client
 from kit.zone import Zone
-from pillarbox.app import App, build
+from pillarbox.app import SLICES, App, build
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
@@ -38,7 +38,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.settings import settings_of
-from pillarbox.kernel.slices import Externals
+from pillarbox.kernel.slices import Externals, Slice
 from pillarbox.teams import bootstrap
 
 FINAL = {"delivered", "bounced", "complained", "failed", "suppressed", "canceled"}
@@ -174,6 +174,7 @@ async def world(
     https_port: int = 443,
     doors: dict[str, int] | None = None,
     started: bool = True,
+    slices: Sequence[Slice] = SLICES,
     **settings: str,
 ) -> AsyncIterator[World]:
     """A running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
@@ -198,7 +199,7 @@ async def world(
         trust,
         https_port,
     )
-    app = await build(settings_of(texts), runtime, externals, {UncachedDns: asks or known})
+    app = await build(settings_of(texts), runtime, externals, {UncachedDns: asks or known}, slices)
     if started:
         await app.start()
     server, serving = await _serve(app, listener)
