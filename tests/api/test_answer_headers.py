@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+from kit.brought import CAPTURE_ROUTES, ROUTES
 from kit.world import world
-from pillarbox.app import CAPTURE_ROUTES, ROUTES
 from pillarbox.kernel.http.routing import Access
 
 WORD = "Zq7"

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.brought import ROUTES
 from kit.client import error
 from kit.dumps import counts
 from kit.mailroom import still
 from kit.world import Team, World, mail
-from pillarbox.app import ROUTES
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 from pillarbox.kernel.http.routing import Access, Intake
 

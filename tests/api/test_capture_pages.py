@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 import httpx
 
 from kit.captured import NOW, CaptureWorld, capture_world
-from pillarbox.app import timeline_of
 from pillarbox.capture.routes import SOURCE_SHOWN
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.mail.message.compose import Attachment
+from pillarbox.timeline.plugin import timeline_of
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 MARKER = "<script>steal()</script><img src=x onerror=steal()>\"'"

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import httpx
 
+from kit.brought import ROUTES
 from kit.builders import (
     BODIES,
     BUILDERS,
@@ -26,7 +27,7 @@ from kit.client import error
 from kit.dumps import rows_of
 from kit.mailroom import still
 from kit.world import Team, World
-from pillarbox.app import ROUTES
+from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.wire.paging import well_formed
 
@@ -122,7 +123,7 @@ async def test_links_name_their_team_and_no_other(database_url: str, tmp_path: P
         harbor, quay = await two_teams(pillarbox)
         email = await an_email(harbor, {})
         [item] = (await harbor.get(f"/emails/{email}/attachments")).json()["data"]
-        files = pillarbox.app.house.files
+        files = pillarbox.app.need(Files)
         crossed, _ = files.link("attachment", quay.id, UUID(item["id"]))
         anyone = pillarbox.client(None)
         assert (await anyone.get(item["download_url"])).content == b"hi"

@@ -145,7 +145,7 @@ async def test_a_tracking_subdomain_is_set_changed_and_cleared(database_url: str
         assert after["tracking_subdomain"] == "links"
         assert states_of(after)["Tracking CNAME"] == "not_started"
         await set_states(team, domain, **VERIFIED, tracking="verified", tracking_caa="verified")
-        senders = pillarbox.app.house.senders
+        senders = pillarbox.app.need(Senders)
         assert await host_of(senders, team) == "links.harbor.example"
         await patched(team, domain, tracking_subdomain="links", open_tracking=True)
         assert await host_of(senders, team) == "links.harbor.example"
@@ -287,10 +287,10 @@ async def test_mail_goes_on_while_a_working_domain_is_verified_anew(
         domain = await added(team)
         assert error(await team.post("/emails", mail()))[:2] == (403, "validation_error")
         await set_states(team, domain, **VERIFIED)
-        pillarbox.app.house.senders.forget(team.id)
+        pillarbox.app.need(Senders).forget(team.id)
         await team.send()
         await team.post(f"/domains/{domain}/verify")
-        pillarbox.app.house.senders.forget(team.id)
+        pillarbox.app.need(Senders).forget(team.id)
         await team.send()
 
 

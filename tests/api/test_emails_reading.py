@@ -273,7 +273,7 @@ async def test_share_links_hold_for_the_time_that_was_asked_for(database_url: st
             start, _, token = body["url"].partition("=")
             assert start == "https://mail.harbor.example/shared?token"
             seen.add(token)
-            sharing: Sharing = pillarbox.app.house.services().use(Sharing)
+            sharing: Sharing = pillarbox.app.need(Sharing)
             assert sharing.read(token) == (team.id, UUID(email))
             clock.advance(lifetime - timedelta(milliseconds=1))
             assert sharing.read(token) == (team.id, UUID(email))

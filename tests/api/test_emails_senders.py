@@ -11,6 +11,7 @@ from kit.client import error
 from kit.dumps import counts
 from kit.mailroom import still
 from kit.world import Team, mail, world
+from pillarbox.domains.senders import Senders
 
 FORBIDDEN = (403, "validation_error")
 
@@ -81,7 +82,7 @@ async def test_the_state_of_the_domain_decides(
         team = await pillarbox.team()
         await team.domain("harbor.example")
         await pillarbox.pool.execute(f"UPDATE domains SET {columns}")
-        pillarbox.app.house.senders.forget(team.id)
+        pillarbox.app.need(Senders).forget(team.id)
         answer = await team.post("/emails", mail())
         assert answer.status_code == (200 if may else 403)
         if not may:

@@ -20,11 +20,11 @@ import msgspec
 import pytest
 
 from kit.adversary import ATTACHMENTS, HTML, KIB, MESSAGES, MIB, STRINGS, VALUES, Sender, elsewhere, messages
+from kit.brought import ROUTES
 from kit.postman import postman, receiving_domain
 from kit.submitting import submission
 from kit.thrift import plain_client
 from kit.world import Team, World, mail
-from pillarbox.app import ROUTES
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog, Stall
 from pillarbox.receiving.receive import MOST_OCTETS as MOST_RECEIVED

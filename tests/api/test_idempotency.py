@@ -16,6 +16,7 @@ from kit.clock import ManualClock
 from kit.dumps import counts
 from kit.mailroom import clock_of, still
 from kit.world import Team, World, mail, world
+from pillarbox.domains.senders import Senders
 
 REPLAYED = "idempotent-replayed"
 MISMATCH = (409, "invalid_idempotent_request")
@@ -223,7 +224,7 @@ async def test_a_replay_outlives_the_domain_but_not_the_key(database_url: str, t
         sender = team.using(made.json()["token"])
         first = await send(sender, "k")
         await pillarbox.pool.execute("DELETE FROM domains WHERE id = $1", domain)
-        pillarbox.app.house.senders.forget(team.id)
+        pillarbox.app.need(Senders).forget(team.id)
         assert (await send(sender, "fresh")).status_code == 403
         assert (await send(sender, "k")).content == first.content
         assert (await team.call("DELETE", f"/api-keys/{made.json()['id']}")).status_code == 200

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kit.brought import ROUTES
 from kit.postman import postman, receiving_domain
 from kit.world import Team, World, world
-from pillarbox.app import ROUTES
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.wire.paging import BLOCK

@@ -14,6 +14,7 @@ from kit.client import error
 from kit.mailroom import clock_of, still
 from kit.world import Team, World, mail, world
 from pillarbox.logs.entries import MOST
+from pillarbox.logs.writing import RequestLog
 
 LISTED = ["id", "created_at", "endpoint", "method", "response_status", "user_agent"]
 SINGLE = ["object", *LISTED, "request_body", "response_body"]
@@ -24,7 +25,7 @@ TEXT = "Ready. " * 40
 
 async def listed(team: Team, query: str = "") -> list[dict[str, Any]]:
     """The log of the team, with the reads that wait to be written."""
-    await team.world.app.house.journal.flush()
+    await team.world.app.need(RequestLog).flush()
     answer = await team.get(f"/logs{query}")
     assert answer.status_code == 200, answer.text
     return list(answer.json()["data"])
@@ -32,7 +33,7 @@ async def listed(team: Team, query: str = "") -> list[dict[str, Any]]:
 
 async def logged(team: Team, answer: httpx.Response) -> dict[str, Any]:
     """The row of the request that was answered so."""
-    await team.world.app.house.journal.flush()
+    await team.world.app.need(RequestLog).flush()
     found = await team.get(f"/logs/{answer.headers['x-request-id']}")
     assert found.status_code == 200, found.text
     row: dict[str, Any] = found.json()
@@ -208,7 +209,7 @@ async def test_no_secret_is_written_down(database_url: str, tmp_path: Path) -> N
             share.json()["url"].partition("?")[2],
             team.token,
         ]
-        await pillarbox.app.house.journal.flush()
+        await pillarbox.app.need(RequestLog).flush()
         table = "\n".join(map(str, await pillarbox.pool.fetch("SELECT logs::text FROM logs")))
         assert [text for text in planted if text in table] == []
         assert (await bodies(team, key))[1]["token"] == "[redacted]"

@@ -8,7 +8,10 @@ from uuid import uuid4
 from kit.client import error
 from kit.mailroom import clock_of, still
 from kit.world import Team, mail
+from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.logs import retention
+from pillarbox.logs.policy import LogPolicy
+from pillarbox.logs.writing import RequestLog
 
 DAY = 86_400.0
 
@@ -74,16 +77,16 @@ async def test_rows_go_after_their_time(database_url: str, tmp_path: Path) -> No
         assert (await ids(harbor))[0] == new[0] + old[0]
         assert (await ids(quay))[0] == new[1]
         assert (await quay.get(f"/logs/{old[1][0]}")).status_code == 404
-        house = pillarbox.app.house
-        assert await retention.purge(house.pool, house.clock, house.log_policy) == 3
+        app = pillarbox.app
+        assert await retention.purge(app.kit.pool, app.kit.clock, app.need(LogPolicy)) == 3
         await pillarbox.pool.execute("UPDATE teams SET log_retention_days = 36500 WHERE name = 'Quay'")
         clock_of(pillarbox).advance(28 * DAY)
         assert (await ids(quay))[0] == new[1]
         assert (await ids(harbor))[0] == new[0]
-        assert await retention.purge(house.pool, house.clock, house.log_policy) == 3
+        assert await retention.purge(app.kit.pool, app.kit.clock, app.need(LogPolicy)) == 3
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs") == 4
         clock_of(pillarbox).advance(DAY / 24)
-        [work] = [r.work for r in house.rounds if r.kind == "logs.retention"]
+        [work] = [r.work for r in app.need(PeriodicJobs) if r.kind == "logs.retention"]
         assert await work() == "0 log rows"
 
 
@@ -95,7 +98,7 @@ async def test_without_days_there_is_no_log(database_url: str, tmp_path: Path) -
         await team.send()
         await team.get("/emails")
         await team.post("/emails", {})
-        await pillarbox.app.house.journal.flush()
+        await pillarbox.app.need(RequestLog).flush()
         assert await ids(team) == ([], False)
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs") == 0
         sent = await other.post("/emails", mail())
@@ -103,5 +106,5 @@ async def test_without_days_there_is_no_log(database_url: str, tmp_path: Path) -
         await pillarbox.pool.execute("UPDATE teams SET log_retention_days = 0 WHERE name = 'Quay'")
         clock_of(pillarbox).advance(1.0)
         assert await ids(other) == ([], False)
-        house = pillarbox.app.house
-        assert await retention.purge(house.pool, house.clock, house.log_policy) == 1
+        app = pillarbox.app
+        assert await retention.purge(app.kit.pool, app.kit.clock, app.need(LogPolicy)) == 1

@@ -12,6 +12,8 @@ from kit.smtp_door import dialog
 from kit.submitting import letter, submission
 from kit.world import World, world
 from pillarbox.kernel.http import maintenance
+from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.logs.writing import RequestLog
 
 
 async def switch(pillarbox: World, *, on: bool, retry_after: int = 60) -> None:
@@ -19,7 +21,7 @@ async def switch(pillarbox: World, *, on: bool, retry_after: int = 60) -> None:
         await maintenance.begin(pillarbox.pool, retry_after)
     else:
         await maintenance.end(pillarbox.pool)
-    await pillarbox.app.house.maintenance.look()
+    await pillarbox.app.need(Maintenance).look()
 
 
 async def test_requests_are_put_off(database_url: str, tmp_path: Path) -> None:
@@ -28,7 +30,7 @@ async def test_requests_are_put_off(database_url: str, tmp_path: Path) -> None:
         team = await pillarbox.team()
         email = await team.send(attachments=[{"filename": "a.txt", "content": "aGk="}])
         [link] = (await team.get(f"/emails/{email}/attachments")).json()["data"]
-        await pillarbox.app.house.journal.flush()
+        await pillarbox.app.need(RequestLog).flush()
         rows = await pillarbox.pool.fetchval("SELECT count(*) FROM logs")
         await switch(pillarbox, on=True, retry_after=90)
         stranger = pillarbox.client("re_12345678_123456789012345678901234")
@@ -44,7 +46,7 @@ async def test_requests_are_put_off(database_url: str, tmp_path: Path) -> None:
         assert error(await team.get("/nowhere"))[0] == 404
         assert (await team.get("/health")).status_code == 200
         assert (await pillarbox.client(None).get(link["download_url"])).content == b"hi"
-        await pillarbox.app.house.journal.flush()
+        await pillarbox.app.need(RequestLog).flush()
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs") == rows
         assert await pillarbox.turn() == 1
         await switch(pillarbox, on=False)
@@ -89,5 +91,5 @@ async def test_what_was_known_is_kept_while_the_database_does_not_answer(
     async with still(database_url, tmp_path) as pillarbox:
         await switch(pillarbox, on=True)
         await pillarbox.pool.execute("ALTER TABLE maintenance RENAME TO elsewhere")
-        await pillarbox.app.house.maintenance.look()
-        assert pillarbox.app.house.maintenance.is_on
+        await pillarbox.app.need(Maintenance).look()
+        assert pillarbox.app.need(Maintenance).is_on

@@ -14,6 +14,7 @@ from kit.clock import ManualClock
 from kit.histories import instant
 from kit.mailroom import clock_of, still
 from kit.world import Team
+from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.metrics.cache import Cache
 
 NOW = instant("2026-10-07T15:20:30.456789")
@@ -255,7 +256,8 @@ async def test_one_mail_to_three_recipients(database_url: str, tmp_path: Path) -
         domain = await team.domain()
         to = ["delivered@simulator.pillarbox.test", "bounced@simulator.pillarbox.test", "ada@quay.example"]
         to = [
-            address.replace("simulator.pillarbox.test", min(pillarbox.app.house.simulators)) for address in to
+            address.replace("simulator.pillarbox.test", min(pillarbox.app.kit.settings.simulator_domains))
+            for address in to
         ]
         email = await team.send(to=to)
         await pillarbox.turn()
@@ -294,8 +296,8 @@ async def test_what_was_just_recorded_counts_at_once_and_once(database_url: str,
         for sent in range(1, 4):
             await team.send()
             assert (await asked(team))["totals"]["received"] == sent
-            await pillarbox.app.house.jobs.look()
-            await pillarbox.app.house.jobs.idle()
+            await pillarbox.app.need(Jobs).look()
+            await pillarbox.app.need(Jobs).idle()
             assert (await asked(team))["totals"]["received"] == sent
             clock_of(pillarbox).advance(20)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kit import probe_routes
+from kit.brought import ROUTES, WEBHOOKS
 from kit.client import door
 from kit.described import Description
-from pillarbox.app import ROUTES, WEBHOOKS
 from pillarbox.emails import parse
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access

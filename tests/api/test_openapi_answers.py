@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 
+from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import BODIES, label, made_for
 from kit.described import Description
 from kit.mailroom import still
 from kit.seeded import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seeded
 from kit.world import Team, World
-from pillarbox.app import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access, Route
 

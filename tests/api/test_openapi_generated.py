@@ -28,11 +28,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from kit.brought import CAPTURE_ROUTES, ROUTES
 from kit.builders import label, made_for
 from kit.mailroom import still
 from kit.seeded import CAPTURE_TOKEN, seeded
 from kit.world import Team, World
-from pillarbox.app import CAPTURE_ROUTES, ROUTES
 from pillarbox.kernel.http.routing import Access, Route
 
 CHECKS = [

@@ -15,9 +15,11 @@ from kit.client import error
 from kit.mailroom import clock_of, still
 from kit.submitting import letter, submission
 from kit.world import Team, World, mail, world
+from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
+from pillarbox.receiving.receive import Receiving
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups
 from pillarbox.timeline.rebuilding import rebuild
@@ -38,7 +40,7 @@ async def limited(pillarbox: World, **limits: int | None) -> Team:
 async def limit(team: Team, **limits: int | None) -> None:
     """Set limits, and let the second pass until which they may be unknown."""
     assert await set_limits(team.world.pool, team.id, limits)
-    team.world.app.house.credentials.forget(team.id)
+    team.world.app.need(KeyCredentials).forget(team.id)
 
 
 def used(answer: httpx.Response) -> tuple[str | None, str | None]:
@@ -53,7 +55,7 @@ async def received(team: Team, subject: str = "x") -> str:
     """A mail from outside; its id."""
     raw = f"From: ann@quay.example\r\nSubject: {subject}\r\n\r\nhi {uuid4()}\r\n".encode()
     arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, "help@harbor.example"),))
-    outcome = await team.world.app.house.receiving.take(arrival, Content(raw, None, len(raw)))
+    outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
     assert outcome.fate is Fate.STORED
     return str(outcome.ids[0])
 

@@ -16,7 +16,7 @@ from kit.client import error
 from kit.dumps import rows_of
 from kit.hooks import ENDPOINT, hook, publish
 from kit.mailroom import clock_of, fetched, still
-from pillarbox.kernel.security.secrets import SealBroken
+from pillarbox.kernel.security.secrets import KeyRing, SealBroken
 from pillarbox.webhooks import signing_secrets
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.kinds import KINDS
@@ -29,8 +29,8 @@ CREATED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
 async def keys_of(team: Any, webhook_id: str) -> list[bytes]:
     """What signs for a webhook at this moment."""
     row = await team.db.source.fetchrow("SELECT * FROM webhooks WHERE id = $1", UUID(webhook_id))
-    house = team.world.app.house
-    return signing_keys(house.ring, row["id"], row["secrets"], row["secret_ends"], house.clock.now())
+    app = team.world.app
+    return signing_keys(app.need(KeyRing), row["id"], row["secrets"], row["secret_ends"], app.kit.clock.now())
 
 
 def key(secret: str) -> bytes:
@@ -358,4 +358,4 @@ async def test_secrets_lie_sealed_for_their_own_row(database_url: str, tmp_path:
             assert secret.removeprefix("whsec_").encode() not in dump
             assert all(key(secret) not in bytes(sealed) for sealed in row["secrets"])
         with pytest.raises(SealBroken):
-            signing_secrets.shown(pillarbox.app.house.ring, uuid4(), row["secrets"][0])
+            signing_secrets.shown(pillarbox.app.need(KeyRing), uuid4(), row["secrets"][0])

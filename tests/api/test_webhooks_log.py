@@ -15,6 +15,7 @@ from kit.hooks import Hook, hook, publish
 from kit.mailroom import clock_of, still
 from kit.world import World
 from pillarbox.kernel.ids import Ids, tagged, untagged
+from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.wire.instants import iso_style
 
 EVENT = re.compile(r"msg_[0-9A-Za-z]{27}")
@@ -171,7 +172,7 @@ async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.deleted")
         [event] = await several(made, 1)
-        unknown = tagged("msg_", pillarbox.app.house.ids.new())
+        unknown = tagged("msg_", pillarbox.app.need(Ids).new())
         for path in (
             f"{other.path}/events/{event}",
             f"{made.path}/events/{unknown}",
@@ -379,7 +380,7 @@ async def test_what_disabling_ended_goes_with_the_log(database_url: str, tmp_pat
 
 async def collected(pillarbox: World) -> str:
     """What the round that removes old rows says."""
-    [collect] = [one for one in pillarbox.app.house.rounds if one.kind == "webhooks.retention"]
+    [collect] = [one for one in pillarbox.app.need(PeriodicJobs) if one.kind == "webhooks.retention"]
     return await collect.work()
 
 

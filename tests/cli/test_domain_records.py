@@ -14,6 +14,7 @@ from cli.conftest import Installation
 from kit.mailroom import still
 from kit.world import World
 from pillarbox.domains import keys
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.zone import ZoneLine, snippet
 
 HEAD = "$ORIGIN .\n@ 3600 IN SOA ns. host. 1 1 1 1 1\n@ 3600 IN NS ns.\n"
@@ -90,7 +91,7 @@ async def test_keys_in_rotation_are_listed(database_url: str, tmp_path: Path) ->
     async with still(database_url, tmp_path) as pillarbox:
         domain = await made(pillarbox)
         team = domain["team"]
-        context = pillarbox.app.house.workshop
+        context = pillarbox.app.need(DomainContext)
         rotation = await keys.rotate(team.db, UUID(domain["id"]), context)
         selector = rotation.key.selector
         done = await run(pillarbox, tmp_path, database_url, "domains", "dns", "mail.harbor.co.uk", "--zone")

@@ -16,8 +16,8 @@ from cli.conftest import Installation
 from kit.sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.app import DELIVERY_CHANNEL
 from pillarbox.delivery.items import EVERY_TEAM, QUARANTINED
+from pillarbox.delivery.plugin import CHANNEL
 
 ZONE = """
 quay.example     MX 10 mx.quay.example
@@ -204,7 +204,7 @@ async def test_retry_wakes_the_engines_and_the_mail_goes(database_url: str, tmp_
     async with delayed(database_url, tmp_path) as (_, team, email, here, sink):
         heard = asyncio.Event()
         ear = await asyncpg.connect(database_url)
-        await ear.add_listener(DELIVERY_CHANNEL, lambda *_: heard.set())
+        await ear.add_listener(CHANNEL, lambda *_: heard.set())
         done = await asyncio.to_thread(here.run, "queue", "retry", "--email", email)
         assert done.stdout == "1 item is tried now.\n"
         await asyncio.wait_for(heard.wait(), 5)

@@ -13,6 +13,8 @@ from kit.dkim_verifier import verify
 from kit.sink import DROP, Sink, TlsAuthority
 from kit.world import Team, World, world
 from kit.zone import Zone
+from pillarbox.domains.senders import Senders
+from pillarbox.mail.reports.verp import VerpSigner
 
 ZONE = """
 quay.example  MX 10 mx.quay.example
@@ -56,7 +58,7 @@ async def test_the_mail_arrives_signed_and_under_a_bounce_address(database_url: 
         assert b"eve@" not in mail.content
         local, _, host = mail.mail_from.partition("@")
         assert host == "send.harbor.example"
-        bounced = pillarbox.app.house.verp.read(local)
+        bounced = pillarbox.app.need(VerpSigner).read(local)
         assert bounced is not None
         assert str(bounced.email_id) == email
         assert await team.kinds(email) == ["queued", "sent", "sent", "delivered", "delivered"]
@@ -195,7 +197,7 @@ async def test_enforced_tls_offers_nothing_in_clear(database_url: str, tmp_path:
     """TLS-02: not even MAIL; after the window the mail ends failed with the reason."""
     async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, team):
         await team.db.run("UPDATE domains SET tls = 'enforced' WHERE team_id = $1")
-        pillarbox.app.house.senders.forget(team.id)
+        pillarbox.app.need(Senders).forget(team.id)
         email = await team.send()
         await run_out(pillarbox)
         last = (await team.events(email))[-1]

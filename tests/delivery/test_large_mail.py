@@ -16,8 +16,11 @@ from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL
 from kit.world import Team, World
 from pillarbox.delivery.composing import Composer
+from pillarbox.delivery.plugin import SigningThreads
 from pillarbox.delivery.queries import Share
-from pillarbox.delivery.queue.claims import MOST_LOADED
+from pillarbox.delivery.queue.claims import MOST_LOADED, Claims
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.long_content import LongContent
 
 FORWARDED = b"Subject: earlier\r\n\r\n" + b".dotted line of an earlier mail\r\n" * 20_000
@@ -74,10 +77,12 @@ async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> No
     async with relayed(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         await sent(pillarbox, team)
-        house = pillarbox.app.house
-        [pair] = await house.claims.due()
-        [item] = await house.claims.claim([Share(pair, 1)])
-        wire = await Composer(house.ring, house.blobs.stream, house.threads).wire(item.email)
+        app = pillarbox.app
+        [pair] = await app.need(Claims).due()
+        [item] = await app.need(Claims).claim([Share(pair, 1)])
+        wire = await Composer(app.need(KeyRing), app.need(BlobStore).stream, app.need(SigningThreads)).wire(
+            item.email
+        )
         assert isinstance(wire, LongContent)
         assert sum(len(piece) for piece in wire.pieces if isinstance(piece, bytes)) < 10_000
 
@@ -89,7 +94,7 @@ async def test_without_its_file_nothing_of_it_is_sent(database_url: str, tmp_pat
         email = await sent(pillarbox, team)
         blobs = "SELECT blob FROM attachments WHERE team_id = $1 AND blob IS NOT NULL"
         for blob in await team.db.values(blobs):
-            await pillarbox.app.house.blobs.delete(blob)
+            await pillarbox.app.need(BlobStore).delete(blob)
         await pillarbox.turn()
         assert sink.received == []
         reason = "SELECT reason FROM deliveries WHERE team_id = $1 AND email_id = $2"
@@ -103,7 +108,7 @@ async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         await sent(pillarbox, team)
-        blobs = pillarbox.app.house.blobs
+        blobs = pillarbox.app.need(BlobStore)
         gate = asyncio.Event()
         sink.script("DATA", (gate, USUAL))
         turn = asyncio.create_task(pillarbox.turn())
@@ -125,7 +130,7 @@ async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, 
         for _ in range(5):
             await team.send(text="x" * 9_000_000)
         clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.house.claims
+        claims = pillarbox.app.need(Claims)
         [pair] = await claims.due()
         items = await claims.claim([Share(pair, 50)])
         assert len(items) == -(-MOST_LOADED // 9_000_000)

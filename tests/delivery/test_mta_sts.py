@@ -16,6 +16,9 @@ from kit.sts import DOMAIN, ZONE, document, policy, published
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery import prometheus
+from pillarbox.delivery.smtp.mta_sts_policies import Policies
+from pillarbox.domains.senders import Senders
+from pillarbox.kernel.network.outbound import Outbound
 
 MX = f"mx.{DOMAIN}"
 
@@ -75,8 +78,8 @@ async def scene(
                 team = await pillarbox.team()
                 await team.domain()
                 yield Scene(pillarbox, team, sink, site, found)
-                await pillarbox.app.house.policies.close()
-                await pillarbox.app.house.outbound.close()
+                await pillarbox.app.need(Policies).close()
+                await pillarbox.app.need(Outbound).close()
 
 
 async def test_a_listed_server_with_its_certificate_gets_the_mail(database_url: str, tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ async def test_a_sender_that_asks_for_encryption_gets_what_is_more(database_url:
         database_url, tmp_path, policy("enforce", MX), certificate=TlsAuthority("mx.example")
     ) as at:
         await at.team.db.run("UPDATE domains SET tls = 'enforced' WHERE team_id = $1")
-        at.pillarbox.app.house.senders.forget(at.team.id)
+        at.pillarbox.app.need(Senders).forget(at.team.id)
         assert (await at.tries())[1]["event"] == "delivery_delayed"
         assert not at.sink.received
 

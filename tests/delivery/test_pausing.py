@@ -12,12 +12,13 @@ import pytest
 from kit.mailroom import clock_of, parsed, relayed
 from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
-from pillarbox.app import DELIVERY_CHANNEL, timeline_of
 from pillarbox.delivery.items import EVERY_TEAM
+from pillarbox.delivery.plugin import CHANNEL
 from pillarbox.delivery.queue import dropping, overview, pausing
 from pillarbox.delivery.queue.overview import Part
-from pillarbox.delivery.queue.pausing import EVERYWHERE, Scope
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses, Scope
 from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.timeline.plugin import timeline_of
 
 ANOTHER = UUID(int=7)
 
@@ -90,7 +91,7 @@ async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(database_url: 
         team = await pillarbox.team()
         scope = Scope(team.id, "quay.example")
         await hold(pillarbox, scope)
-        await pillarbox.app.house.pauses.refresh()
+        await pillarbox.app.need(Pauses).refresh()
         email = await team.send(to=["ada@quay.example", "bob@pier.example"])
         assert (await team.email(email))["last_event"] in ("queued", "sent", "delivered")
         async with asyncio.timeout(10):
@@ -99,7 +100,7 @@ async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(database_url: 
         paused = "SELECT attempt FROM deliveries WHERE team_id = $1 AND destination = 'quay.example'"
         assert await team.db.value(paused) == 0
         await pausing.resume(pillarbox.pool, scope)
-        await overview.wake(pillarbox.pool, DELIVERY_CHANNEL)
+        await overview.wake(pillarbox.pool, CHANNEL)
         async with asyncio.timeout(10):
             while await waits(pillarbox) or pillarbox.engine.held:
                 await asyncio.sleep(0.01)
@@ -120,7 +121,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(
         assert await pillarbox.engine.look() == 30
         await sink.commands("RCPT")
         await hold(pillarbox, Scope(team.id))
-        await pillarbox.app.house.pauses.refresh()
+        await pillarbox.app.need(Pauses).refresh()
         gate.set()
         await pillarbox.engine.idle()
         left = len(await waits(pillarbox))

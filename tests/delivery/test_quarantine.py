@@ -13,6 +13,7 @@ from pillarbox.delivery.items import Item
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import Share
 from pillarbox.delivery.queue import overview, quarantine
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.overview import Part
 
 LEASE = 31
@@ -29,13 +30,13 @@ async def prepared(pillarbox: World) -> Team:
 async def taken(pillarbox: World) -> list[Item]:
     """Claim all that is due, as a process does that is going to die."""
     clock_of(pillarbox).advance(0.001)
-    claims = pillarbox.app.house.claims
+    claims = pillarbox.app.need(Claims)
     return [item for pair in await claims.due() for item in await claims.claim([Share(pair, 50)])]
 
 
 async def dies_with(pillarbox: World, poison: str) -> None:
     """A process takes everything, begins with one email and ends in the middle of it."""
-    claims = pillarbox.app.house.claims
+    claims = pillarbox.app.need(Claims)
     clock_of(pillarbox).advance(PAUSE)
     for item in await taken(pillarbox):
         if item.uncertain and str(item.email_id) == poison:

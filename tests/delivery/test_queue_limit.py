@@ -20,7 +20,7 @@ FILL = """
 async def test_mail_is_refused_while_too_much_waits(database_url: str, tmp_path: Path) -> None:
     """DUR-10: nothing is written for what is refused; reading works; it is taken again by itself."""
     async with relayed(database_url, tmp_path, queue_limit="2") as (pillarbox, _):
-        team, depth = await pillarbox.team(), pillarbox.app.house.depth
+        team, depth = await pillarbox.team(), pillarbox.app.need(QueueLimit)
         await team.domain()
         sent = [await team.send() for _ in range(3)]
         await depth.look()
@@ -39,7 +39,7 @@ async def test_mail_is_refused_while_too_much_waits(database_url: str, tmp_path:
 
 async def test_without_a_cap_nobody_looks(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path, queue_limit="0") as pillarbox:
-        depth = pillarbox.app.house.depth
+        depth = pillarbox.app.need(QueueLimit)
         await depth.run()
         depth.check()
 
@@ -59,7 +59,7 @@ async def test_what_was_known_is_kept_while_the_database_is_away(database_url: s
         await pillarbox.pool.execute(FILL, UUID(int=1), 3)
         depth = QueueLimit(pillarbox.pool, pillarbox.clock, 2)
         await depth.look()
-        away = QueueLimit(pillarbox.app.house.pools.doors, pillarbox.clock, 2)
+        away = QueueLimit(pillarbox.app.kit.pools.requests, pillarbox.clock, 2)
         await pillarbox.pool.execute("ALTER TABLE deliveries RENAME TO elsewhere")
         for one in (depth, away):
             await one.look()

@@ -13,6 +13,7 @@ from kit.clock import ManualClock
 from kit.mailroom import clock_of, still
 from kit.world import World
 from pillarbox.delivery.items import Item
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.rate_control import (
     BREAK_AFTER,
     BREAK_SECONDS,
@@ -88,8 +89,8 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
     async with still(database_url, tmp_path) as pillarbox:
         clock = clock_of(pillarbox)
         here = Process(pillarbox, HERE)
-        house = pillarbox.app.house
-        await house.claims.enroll("api,delivery,jobs")
+        app = pillarbox.app
+        await app.need(Claims).enroll("api,delivery,jobs")
         for number, (roles, age) in enumerate(
             [("delivery", timedelta(0)), ("api,jobs", timedelta(0)), ("delivery", LIVES)]
         ):

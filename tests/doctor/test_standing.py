@@ -11,6 +11,7 @@ from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
 from pillarbox.doctor.reputation import LEAST, standing
+from pillarbox.kernel.ids import Ids
 
 INCREMENT = """
     INSERT INTO metric_increments
@@ -21,8 +22,8 @@ INCREMENT = """
 
 async def counted(team: Team, domain: str, sent: int, bounced: int = 0, complained: int = 0) -> None:
     """So much happened just now, as the timeline counts it."""
-    house = team.world.app.house
-    await team.db.run(INCREMENT, house.ids.new(), house.clock.now(), domain, sent, bounced, complained)
+    app = team.world.app
+    await team.db.run(INCREMENT, app.need(Ids).new(), app.kit.clock.now(), domain, sent, bounced, complained)
 
 
 async def warned(pillarbox: World) -> list[str]:

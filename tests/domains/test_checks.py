@@ -16,8 +16,9 @@ from kit.mailroom import clock_of, still
 from kit.told import subscribe, told, told_kinds
 from kit.world import mail
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
+from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import SystemClock
-from pillarbox.kernel.work.jobs import LEASE
+from pillarbox.kernel.work.jobs import LEASE, Jobs
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 ALL = {"capabilities": BOTH, "tracking_subdomain": "links"}
@@ -175,7 +176,7 @@ async def test_a_verify_call_on_what_works_interrupts_nothing(database_url: str,
         await at.checks()
         assert await domain.states() == all_are("pending")
         assert await domain.may() == "send receive track"
-        sender = await at.world.app.house.senders.find(at.team.id, "harbor.example")
+        sender = await at.world.app.need(Senders).find(at.team.id, "harbor.example")
         assert sender is not None
         assert (sender.may_send, sender.tracking_host) == (True, "links.harbor.example")
         assert (await at.team.post("/emails", mail())).status_code == 200
@@ -244,11 +245,11 @@ async def test_a_verify_call_during_a_check_gets_a_check_of_its_own(
         domain = await at.adds()
         await domain.verifies()
         clock_of(at.world).advance(SECOND)
-        assert await at.world.app.house.jobs.look() == 1
+        assert await at.world.app.need(Jobs).look() == 1
         await at.dns.changed.wait()
         await domain.verifies()
         await domain.publishes()
-        await at.world.app.house.jobs.idle()
+        await at.world.app.need(Jobs).idle()
         assert (await domain.states())["domain"] == "pending"
         assert await at.checks() == 1
         assert (await domain.states())["domain"] == "verified"
@@ -261,12 +262,12 @@ async def test_a_change_during_a_check_is_judged_as_it_is_then(database_url: str
         await domain.verifies()
         at.dns.hold = asyncio.Event()
         clock_of(at.world).advance(SECOND)
-        assert await at.world.app.house.jobs.look() == 1
+        assert await at.world.app.need(Jobs).look() == 1
         await at.dns.changed.wait()
         changed = await at.team.call("PATCH", f"/domains/{domain.id}", {"tracking_subdomain": "track"})
         assert changed.status_code == 200, changed.text
         at.dns.hold.set()
-        await at.world.app.house.jobs.idle()
+        await at.world.app.need(Jobs).idle()
         assert await domain.states() == all_are("verified") | {"Tracking CNAME": "not_started"}
         assert await domain.may() == "send receive"
 
@@ -276,10 +277,10 @@ async def test_a_domain_that_is_deleted_during_a_check(database_url: str, tmp_pa
         domain = await at.adds()
         await domain.verifies()
         clock_of(at.world).advance(SECOND)
-        assert await at.world.app.house.jobs.look() == 1
+        assert await at.world.app.need(Jobs).look() == 1
         await at.dns.changed.wait()
         assert (await at.team.call("DELETE", f"/domains/{domain.id}")).status_code == 200
-        await at.world.app.house.jobs.idle()
+        await at.world.app.need(Jobs).idle()
         assert await at.world.pool.fetchval("SELECT count(*) FROM jobs") == 0
         assert await at.world.pool.fetchval("SELECT count(*) FROM domains") == 0
 
@@ -324,7 +325,7 @@ async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, 
             await good.publishes()
             await good.verifies()
             clock_of(pillarbox).advance(SECOND)
-            jobs = pillarbox.app.house.jobs
+            jobs = pillarbox.app.need(Jobs)
             while await jobs.look():
                 pass
             async with asyncio.timeout(20):

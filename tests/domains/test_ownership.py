@@ -15,6 +15,7 @@ from kit.world import Team
 from pillarbox.directory import domains as directory
 from pillarbox.domains import trust
 from pillarbox.domains.checks.start import ClaimFirst
+from pillarbox.domains.context import DomainContext
 from pillarbox.kernel.postgres.database import TeamDb
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -138,7 +139,7 @@ async def test_a_name_that_was_only_looked_for_is_nobodys(database_url: str, tmp
 
 async def trusted(at: Place, name: str = "harbor.example", team: Team | None = None) -> None:
     owner = team or at.team
-    await trust.trust(at.world.pool, name, owner.id, at.world.app.house.workshop)
+    await trust.trust(at.world.pool, name, owner.id, at.world.app.need(DomainContext))
 
 
 async def test_the_team_is_told_that_its_domain_is_trusted(database_url: str, tmp_path: Path) -> None:

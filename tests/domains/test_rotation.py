@@ -14,6 +14,7 @@ from kit.sink import Sink
 from kit.told import subscribe, told, told_kinds
 from kit.world import mail
 from pillarbox.domains import keys
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.keys import KeyState, Rotation
 from pillarbox.kernel.wire.problems import NotFound
 
@@ -21,7 +22,7 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 async def rotated(domain: Added) -> Rotation:
-    return await keys.rotate(domain.db, domain.uuid, domain.place.world.app.house.workshop)
+    return await keys.rotate(domain.db, domain.uuid, domain.place.world.app.need(DomainContext))
 
 
 async def listed(domain: Added) -> dict[str, KeyState]:
@@ -149,5 +150,5 @@ async def test_what_has_no_keys_to_rotate(database_url: str, tmp_path: Path) -> 
         other = await at.world.team("Other")
         theirs = await at.adds("quay.example")
         with pytest.raises(NotFound):
-            await keys.rotate(other.db, theirs.uuid, at.world.app.house.workshop)
+            await keys.rotate(other.db, theirs.uuid, at.world.app.need(DomainContext))
         assert await at.world.pool.fetchval("SELECT count(*) FROM dkim_keys") == 1

@@ -14,6 +14,7 @@ import pytest
 
 from kit.cut import Wire, wire_to
 from kit.world import Team, mail, world
+from pillarbox.emails.accept import Accept
 
 WAITING = """
     SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
@@ -118,6 +119,6 @@ async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str,
         assert again.headers["idempotent-replayed"] == "true"
         assert await pillarbox.pool.fetchval(STORED) == 1
         # The process has found it committed as well, and sends it once.
-        await pillarbox.app.house.accept.drain()
+        await pillarbox.app.need(Accept).drain()
         await pillarbox.turn()
         assert (await team.kinds(again.json()["id"])).count("delivered") == 1

@@ -9,6 +9,7 @@ from kit.harbor import HELP, harbor, message
 from kit.postman import postman
 from kit.world import world
 from pillarbox.kernel.postgres.commit_window import CommitWindow
+from pillarbox.receiving.receive import Receiving
 
 LONG = 3600.0
 
@@ -66,7 +67,7 @@ async def test_one_who_is_cancelled_keeps_nobody() -> None:
 async def test_however_a_transaction_ends_it_is_expected_no_longer(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
         await harbor(pillarbox)
-        gathering = pillarbox.app.house.receiving._gathering
+        gathering = pillarbox.app.need(Receiving)._gathering
         assert (await post.deliver(message(), [HELP])).startswith("250")
         for last in ("RSET", "EHLO quay.example", "QUIT"):
             dialogue = await post.connect()

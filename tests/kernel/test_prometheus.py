@@ -21,6 +21,7 @@ from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import Share
 from pillarbox.delivery.queue import pausing
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Scope
 from pillarbox.delivery.queue.queue_metrics import QueueMetrics
 from pillarbox.emails import prometheus as accept_figures
@@ -29,7 +30,7 @@ from pillarbox.kernel.http.pipeline import REQUESTS
 from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histogram, MetricsFile, Numbers
 from pillarbox.kernel.observability.prometheus import MetricsFiles
 from pillarbox.kernel.postgres import bounded_pool, group_commit
-from pillarbox.kernel.storage.blobs import BlobFailed, Folder
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, Folder
 
 names = (f"pillarbox_test_{number}" for number in itertools.count())
 
@@ -172,7 +173,7 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
             await pillarbox.turn()
         await team.send(to=["a@quay.example", "b@pier.example"])
         clock_of(pillarbox).advance(0.001)
-        claims = pillarbox.app.house.claims
+        claims = pillarbox.app.need(Claims)
         for pair in await claims.due():
             await claims.claim([Share(pair, 10)])
         clock_of(pillarbox).advance(31)
@@ -202,8 +203,8 @@ async def test_nothing_personal_is_told(database_url: str, tmp_path: Path) -> No
         await pillarbox.turn()
         await team.email(email)
         await QueueMetrics(pillarbox.pool, pillarbox.clock).count()
-        house = pillarbox.app.house
-        bounded_pool.watch_pools({"doors": house.pools.doors, "engine": house.pools.engine})
+        app = pillarbox.app
+        bounded_pool.watch_pools({"doors": app.kit.pools.requests, "engine": app.kit.pools.engine})
         folder = tmp_path / "figures"
         folder.mkdir()
         MetricsFile(folder, pillarbox.clock).write()
@@ -277,7 +278,7 @@ async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_pa
     async with still(database_url, tmp_path) as pillarbox:
         client = pillarbox.client(None)
         assert (await client.get("/health")).status_code == 200
-        store = pillarbox.app.house.blobs
+        store = pillarbox.app.need(BlobStore)
         store._backend = Folder(tmp_path / "broken", sync=broken)
         with pytest.raises(BlobFailed):
             await store.put("attachments/x", b"x")

@@ -16,8 +16,10 @@ from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.claims.policy import Status
 from pillarbox.domains.claims.queries import Claim, Options
 from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.ids import Ids
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
+from pillarbox.receiving.receive import Receiving
 
 MARK = "belongs-to-harbor"
 """Stands in everything that the first team makes, so that it can be looked for in other teams' answers."""
@@ -49,7 +51,7 @@ async def a_domain(team: Team, made: Made) -> str:
     made_domain = (await team.post("/domains", {"name": f"{MARK}-{uuid4().hex[:8]}.example"})).json()
     now = team.world.clock.now()
     claim = Claim(
-        id=team.world.app.house.ids.new(),
+        id=team.world.app.need(Ids).new(),
         name=made_domain["name"],
         domain_id=UUID(made_domain["id"]),
         token=MARK,
@@ -92,7 +94,7 @@ async def a_received_email(team: Team, made: Made) -> str:
     )
     raw = "\r\n".join(lines).encode()
     arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, f"{MARK}@harbor.example"),))
-    outcome = await team.world.app.house.receiving.take(arrival, Content(raw, None, len(raw)))
+    outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
     assert outcome.fate is Fate.STORED
     return str(outcome.ids[0])
 

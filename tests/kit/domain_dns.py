@@ -26,6 +26,7 @@ from pillarbox.domains.checks.record_results import RecordResult, decoded
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.work.jobs import Jobs
 
 BOTH = {"sending": "enabled", "receiving": "enabled"}
 
@@ -56,8 +57,8 @@ class Place:
         while (due := await self.world.pool.fetchval("SELECT min(due_at) FROM jobs")) and due <= end:
             clock_of(self.world).set(due)
             times.append(due)
-            assert await self.world.app.house.jobs.look() > 0
-            await self.world.app.house.jobs.idle()
+            assert await self.world.app.need(Jobs).look() > 0
+            await self.world.app.need(Jobs).idle()
         return times
 
     def now(self) -> datetime:

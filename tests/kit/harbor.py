@@ -13,9 +13,14 @@ from typing import Any
 from kit.postman import HOSTNAME, receiving_domain
 from kit.world import Team, World
 from kit.zone import Zone
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.mail.message.loop_marks import LoopMarks
 from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.plugin import ReadingThreads
 from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.webhooks.publish import Publisher
 
 HELP = "help@harbor.example"
 
@@ -42,17 +47,17 @@ async def harbor(pillarbox: World) -> Team:
 
 def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
     """The part that receives, with something of its own."""
-    house = pillarbox.app.house
+    app = pillarbox.app
     given: dict[str, Any] = {
-        "pool": house.pool,
-        "clock": house.clock,
-        "ids": house.ids,
-        "blobs": house.blobs,
-        "room": house.room,
-        "publisher": house.publisher,
-        "judge": Judge(zone, house.clock, HOSTNAME),
+        "pool": app.kit.pool,
+        "clock": app.kit.clock,
+        "ids": app.need(Ids),
+        "blobs": app.need(BlobStore),
+        "room": app.need(DiskSpace),
+        "publisher": app.need(Publisher),
+        "judge": Judge(zone, app.kit.clock, HOSTNAME),
         "marks": LoopMarks([b"key"]),
-        "threads": house.reading_threads,
+        "threads": app.need(ReadingThreads),
         "rules": ReceivingRules(HOSTNAME),
         **own,
     }

@@ -12,8 +12,9 @@ from uuid import UUID
 import httpx
 
 from kit.world import Team
+from pillarbox.kernel.ids import Ids
 from pillarbox.webhooks import wire
-from pillarbox.webhooks.publish import Event
+from pillarbox.webhooks.publish import Event, Publisher
 
 ENDPOINT = "https://hooks.harbor.example/in"
 
@@ -89,7 +90,7 @@ class Hook:
 
     async def attempt(self, event: str, code: int, response: str) -> None:
         """An attempt was made, and this came of it."""
-        stamp = self.team.world.app.house.ids.stamp()
+        stamp = self.team.world.app.need(Ids).stamp()
         await self._run(ATTEMPT, event, stamp.id, stamp.at, code, response)
 
     async def owed(self) -> list[Any]:
@@ -111,7 +112,7 @@ async def hook(team: Team, *events: str, endpoint: str = ENDPOINT) -> Hook:
 
 async def publish(team: Team, *kinds: str, **data: Any) -> None:
     """Events of the team, committed."""
-    house = team.world.app.house
+    app = team.world.app
     async with team.db.transaction() as inner:
-        found = [Event(team.id, kind, house.ids.stamp().at, data) for kind in kinds or ["domain.updated"]]
-        await house.publisher.publish(inner.connection, found)
+        found = [Event(team.id, kind, app.need(Ids).stamp().at, data) for kind in kinds or ["domain.updated"]]
+        await app.need(Publisher).publish(inner.connection, found)

@@ -17,6 +17,8 @@ from typing import Any
 from kit.clock import ManualClock
 from kit.sink import Message, Sink
 from kit.world import World, world
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.work.jobs import Jobs
 
 
 @asynccontextmanager
@@ -27,7 +29,7 @@ async def still(
     made = clock or ManualClock()
     async with world(database_url, folder, clock=made, started=False, **settings) as pillarbox:
         yield pillarbox
-        await pillarbox.app.house.outbound.close()
+        await pillarbox.app.need(Outbound).close()
 
 
 @asynccontextmanager
@@ -48,8 +50,8 @@ def clock_of(pillarbox: World) -> ManualClock:
 async def fetched(pillarbox: World) -> int:
     """Let the background jobs do what is due; returns how many there were. Time moves by a millisecond."""
     clock_of(pillarbox).advance(0.001)
-    started = await pillarbox.app.house.jobs.look()
-    await pillarbox.app.house.jobs.idle()
+    started = await pillarbox.app.need(Jobs).look()
+    await pillarbox.app.need(Jobs).idle()
     return started
 
 

@@ -17,7 +17,9 @@ from kit.world import Team, World
 from pillarbox.mail.smtp.conversation import SessionTimeouts
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
 from pillarbox.mail.smtp.session import SessionHandler
+from pillarbox.receiving.addresses import Addresses
 from pillarbox.receiving.receive import Receiving
+from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.smtp.inbound import InboundHandler
 
 HOSTNAME = "mx.pillar.example"
@@ -123,9 +125,9 @@ class Post:
 @asynccontextmanager
 async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
     """The inbound door of a world, with its own part that receives or another one."""
-    house = pillarbox.app.house
+    app = pillarbox.app
     handler = InboundHandler(
-        receiving or house.receiving, house.addresses, house.return_path.take, house.clock
+        receiving or app.need(Receiving), app.need(Addresses), app.need(ReturnPath).take, app.kit.clock
     )
     options = ListenerOptions(HOSTNAME, 52_428_800, timeouts=AT_ONCE)
     listener = Listener(handler, options, Anybody())

@@ -10,8 +10,9 @@ from uuid import UUID
 
 from kit.mailroom import clock_of
 from kit.world import World
+from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-from pillarbox.receiving.reports.return_path import Taken
+from pillarbox.receiving.reports.return_path import ReturnPath, Taken
 
 FEEDBACK = "fbl@mx.pillar.example"
 QUAY_SERVER = "192.0.2.7"
@@ -70,7 +71,7 @@ async def token_of(pillarbox: World, email: str, address: str = "") -> str:
         UUID(email),
         address,
     )
-    return pillarbox.app.house.verp.token(row["number"], UUID(email), row["grp"])
+    return pillarbox.app.need(VerpSigner).token(row["number"], UUID(email), row["grp"])
 
 
 async def came_back(
@@ -90,7 +91,7 @@ async def came_back(
     clock.advance(seconds)
     to = f"{token}@send.harbor.example" if token else FEEDBACK
     mail = BounceMail(token, to, sender, raw, clock.now(), client, "mail.quay.example")
-    return await pillarbox.app.house.return_path.take(mail)
+    return await pillarbox.app.need(ReturnPath).take(mail)
 
 
 def _lines(text: str) -> bytes:

@@ -6,6 +6,7 @@ from kit.builders import BUILDERS, Made, a_received_email
 from kit.mailroom import fetched
 from kit.world import Team, World, mail
 from pillarbox.domains import trust
+from pillarbox.domains.context import DomainContext
 
 CAPTURE_TOKEN = "capture-token"
 """As `kit.world` sets it."""
@@ -37,7 +38,7 @@ async def seeded(pillarbox: World) -> Team:
 async def rival(pillarbox: World, name: str) -> None:
     """Another team that has verified a domain of this name."""
     other = await pillarbox.team("Rival")
-    await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.house.workshop)
+    await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 
 
 KINDS = ["email.sent", "email.bounced", "email.received", "domain.created"]

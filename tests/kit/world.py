@@ -11,7 +11,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +25,12 @@ import uvicorn
 from kit.clock import ManualClock
 from kit.thrift import plain_client
 from kit.zone import Zone
-from pillarbox.app import App, Externals, build
+from pillarbox.app import SLICES, App, build
+from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
+from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.protocol import server_config
 from pillarbox.kernel.ids import Ids
@@ -35,6 +38,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.settings import settings_of
+from pillarbox.kernel.slices import Externals, Slice
 from pillarbox.teams import bootstrap
 
 FINAL = {"delivered", "bounced", "complained", "failed", "suppressed", "canceled"}
@@ -93,9 +97,9 @@ class Team:
 
     async def domain(self, name: str = "harbor.example") -> str:
         """A domain that the operator vouches for."""
-        house = self.world.app.house
-        domain = await trust.trust(self.world.pool, name, self.id, house.workshop)
-        house.senders.forget(self.id)
+        app = self.world.app
+        domain = await trust.trust(self.world.pool, name, self.id, app.need(DomainContext))
+        app.need(Senders).forget(self.id)
         return str(domain.id)
 
     async def key(self, **fields: Any) -> str:
@@ -117,15 +121,14 @@ class World:
         self.app = app
         self.zone = zone
         self.url = url
-        self.pool: asyncpg.Pool = app.house.pool
-        self.clock: Clock = app.house.clock
+        self.pool: asyncpg.Pool = app.kit.pool
+        self.clock: Clock = app.kit.clock
         self._clients: list[httpx.AsyncClient] = []
         self._teams = 0
 
     @property
     def engine(self) -> Any:
-        assert self.app.house.engine is not None
-        return self.app.house.engine
+        return self.app.need(Engine)
 
     def client(self, token: str | None) -> httpx.AsyncClient:
         client = plain_client(self.url, token)
@@ -171,6 +174,7 @@ async def world(
     https_port: int = 443,
     doors: dict[str, int] | None = None,
     started: bool = True,
+    slices: Sequence[Slice] = SLICES,
     **settings: str,
 ) -> AsyncIterator[World]:
     """A running Pillarbox. `started` False leaves out the loops: the test drives the engine by hand."""
@@ -187,16 +191,15 @@ async def world(
     memory = shared_memory.create()
     runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", doors or {})
     known = zone or Zone()
-    seams = Externals(
+    externals = Externals(
         clock or SystemClock(),
         known,
         lambda: chance,
         lambda names: names.sort(),
-        asks or known,
         trust,
         https_port,
     )
-    app = await build(settings_of(texts), runtime, seams)
+    app = await build(settings_of(texts), runtime, externals, {UncachedDns: asks or known}, slices)
     if started:
         await app.start()
     server, serving = await _serve(app, listener)
@@ -207,7 +210,7 @@ async def world(
         await made.close()
         server.should_exit = True
         await serving
-        await app.stop(5) if started else await app.house.pools.close()
+        await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
 
 

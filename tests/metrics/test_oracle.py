@@ -21,6 +21,7 @@ from kit.mailroom import still
 from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.timeline import rollups
+from pillarbox.timeline.record import Timeline
 
 NAMES = UUID(int=7)
 HARBOR, QUAY, PIER = (uuid5(NAMES, name) for name in ("harbor", "quay", "pier"))
@@ -104,7 +105,7 @@ async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Ro
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         other = await pillarbox.team("Quay")
-        timeline = pillarbox.app.house.timeline
+        timeline = pillarbox.app.need(Timeline)
         history = await generate(pillarbox.pool, timeline, team.id, WINDOWS, SENDERS, emails, 1, NOW)
         await generate(pillarbox.pool, timeline, other.id, WINDOWS, SENDERS, 20, 2, NOW)
         await rollups.fold(pillarbox.pool, WHEN_ALL_WAS_RECENT)

@@ -22,6 +22,7 @@ from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.timeline import levels, rebuilding, rollups
 from pillarbox.timeline.rebuilding import Difference
+from pillarbox.timeline.record import Timeline
 
 NOW = instant("2026-11-21T10:07:33.123456")
 START = NOW - timedelta(days=4)
@@ -40,7 +41,7 @@ async def room(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Te
 
 
 async def history(pillarbox: World, team: Team, seed: int, emails: int = 60) -> History:
-    timeline = pillarbox.app.house.timeline
+    timeline = pillarbox.app.need(Timeline)
     return await generate(pillarbox.pool, timeline, team.id, [(START, NOW)], SENDERS, emails, seed, NOW)
 
 

@@ -10,6 +10,8 @@ import pytest
 from kit.clock import ManualClock
 from kit.postman import Post, postman, receiving_domain
 from kit.world import Team, world
+from pillarbox.kernel.ids import Ids
+from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.teams import slugs
 
 NO_RELAY, UNKNOWN = "550 5.7.1", "550 5.1.1"
@@ -173,7 +175,7 @@ async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(
         team = await pillarbox.team()
         await receiving_domain(team)
         email = UUID(await team.send(scheduled_at="in 1 hour"))
-        token = pillarbox.app.house.verp.token(await number(team), email, 0)
+        token = pillarbox.app.need(VerpSigner).token(await number(team), email, 0)
         host = "send.harbor.example"
         for address in (f"{token}@{host}", f"{token.upper()}@{host}", f"fbl@{host}", "fbl@mx.pillar.example"):
             assert (await rcpt(post, address, sender="")).startswith("250"), address
@@ -190,7 +192,7 @@ async def test_a_report_is_alone_in_its_transaction(database_url: str, tmp_path:
     async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
-        token = pillarbox.app.house.verp.token(await number(team), pillarbox.app.house.ids.new(), 0)
+        token = pillarbox.app.need(VerpSigner).token(await number(team), pillarbox.app.need(Ids).new(), 0)
         report, other = f"{token}@send.harbor.example", "help@harbor.example"
         dialogue = await post.connect()
         answers = await dialogue.offer([report, other, report], sender="")
@@ -220,7 +222,7 @@ async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(
 async def test_without_the_database_nobody_is_refused_for_good(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path, started=False) as pillarbox, postman(pillarbox) as post:
         await pillarbox.pool.close()
-        await pillarbox.app.house.pools.engine.close()
+        await pillarbox.app.kit.pools.engine.close()
         assert (await rcpt(post, "help@harbor.example")).startswith("451 4.3.2")
 
 

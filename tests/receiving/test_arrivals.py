@@ -22,6 +22,7 @@ from kit.mailroom import still
 from kit.postman import HOSTNAME, postman, receiving_domain
 from kit.world import Team, World, world
 from kit.zone import Zone
+from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.process import faults
 from pillarbox.mail.authentication import dkim
 from pillarbox.receiving.receive import ReceivingRules
@@ -454,7 +455,7 @@ async def test_without_the_setting_mail_is_kept(database_url: str, tmp_path: Pat
 
 async def purge(pillarbox: World) -> None:
     """The round of received mail, now."""
-    [found] = [r for r in pillarbox.app.house.rounds if r.kind == "receiving.retention"]
+    [found] = [r for r in pillarbox.app.need(PeriodicJobs) if r.kind == "receiving.retention"]
     await found.work()
 
 

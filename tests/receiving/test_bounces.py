@@ -25,7 +25,7 @@ from pillarbox.mail.reports.replies import Outcome
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, Taken
+from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReturnPath, Taken
 from pillarbox.receiving.reports.vouching import is_vouched_for
 
 GONE = bounce(about("ada@quay.example"))
@@ -298,27 +298,27 @@ async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str
     """BNC-02, BNC-06: a MAC that does not hold, mail of long ago, an email that is not the token's team's."""
     async with still(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
-        house = pillarbox.app.house
+        app = pillarbox.app
         token = await token_of(pillarbox, email)
-        real = house.verp.read(token)
+        real = app.verp.read(token)
         assert real is not None
         stranger = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
         turned = token[:-1] + ("a" if token[-1] != "a" else "b")
         message_id = (await team.email(email))["message_id"]
         raw = bounce(about("ada@quay.example"), original=f"Message-ID: {message_id}\nTo: ada@quay.example")
         for forged in (stranger, turned, "b-", "ada", token[:-1], f"{token}a"):
-            assert not house.return_path.knows(forged)
+            assert not app.need(ReturnPath).knows(forged)
             assert await came_back(pillarbox, forged, raw) is Taken.UNSIGNED
         # Our own signature under what does not belong together: another team, a group that does not exist.
         for wrong in (
-            house.verp.token(real.team_number + 1, real.email_id, real.group),
-            house.verp.token(real.team_number, real.email_id, real.group + 1),
+            app.need(VerpSigner).token(real.team_number + 1, real.email_id, real.group),
+            app.need(VerpSigner).token(real.team_number, real.email_id, real.group + 1),
         ):
             assert await came_back(pillarbox, wrong, raw) is Taken.FORGOTTEN
         clock_of(pillarbox).advance(VALID_FOR - timedelta(hours=1))
-        assert house.return_path.knows(token)
+        assert app.need(ReturnPath).knows(token)
         clock_of(pillarbox).advance(timedelta(hours=1))
-        assert not house.return_path.knows(token)
+        assert not app.need(ReturnPath).knows(token)
         assert await came_back(pillarbox, token, raw) is Taken.UNSIGNED
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert await suppressed(team) == []
@@ -334,7 +334,7 @@ async def test_forged_reports_change_nothing(database_url: str, tmp_path: Path, 
         true = await token_of(pillarbox, email)
         for number in range(forged):
             guess = VerpSigner([number.to_bytes(32, "big")])
-            real = pillarbox.app.house.verp.read(true)
+            real = pillarbox.app.need(VerpSigner).read(true)
             assert real is not None
             assert await came_back(pillarbox, guess.token(*real), raw, seconds=0) is Taken.UNSIGNED
         assert await team.kinds(email) == ["queued", "sent", "delivered"]

@@ -111,7 +111,7 @@ async def test_what_anybody_can_quote_proves_nothing(database_url: str, tmp_path
         email = await team.send()
         await pillarbox.turn()
         stored = await team.email(email)
-        real = pillarbox.app.house.verp.read(await token_of(pillarbox, email))
+        real = pillarbox.app.need(VerpSigner).read(await token_of(pillarbox, email))
         assert real is not None
         forged = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
         quoted = enclosed(forged, f"Message-ID: {stored['message_id']}", "To: ada@quay.example")

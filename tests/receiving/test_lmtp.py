@@ -16,6 +16,7 @@ from kit.smtp_door import Dialog, Said, bound, dialog
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel.http import maintenance
+from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.network.listeners import LMTP
 from pillarbox.kernel.process import faults
 from pillarbox.mail.authentication import dkim
@@ -174,7 +175,7 @@ async def test_one_neighbour_has_as_many_sessions_as_it_wants(database_url: str,
             async with dialog(door.port) as another:
                 assert (await another.ask("LHLO mta.quay.example")).code == 250
         await maintenance.begin(door.pillarbox.pool)
-        await door.pillarbox.app.house.maintenance.look()
+        await door.pillarbox.app.need(Maintenance).look()
         assert str(await door.mta.ask("MAIL FROM:<a@b.example>")) == "451 4.3.2"
 
 

@@ -18,6 +18,9 @@ from kit.clock import ManualClock
 from kit.postman import receiving_domain
 from kit.world import Team, World, world
 from pillarbox.directory import domains as directory
+from pillarbox.kernel.ids import Ids
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.receiving.addresses import Addresses
 from pillarbox.teams import slugs
 
 OWN, ABOVE = "inbox.harbor.example", "harbor.example"
@@ -76,8 +79,8 @@ async def test_a_return_path_below_a_proved_domain_takes_reports_though_another_
         made = await sender.post("/domains", {"name": ABOVE, "custom_return_path": "inbox"})
         assert made.status_code == 201
         await sender.domain(ABOVE)
-        find = here.app.house.addresses.find
-        token = here.app.house.verp.token(await number(sender), here.app.house.ids.new(), 0)
+        find = here.app.need(Addresses).find
+        token = here.app.need(VerpSigner).token(await number(sender), here.app.need(Ids).new(), 0)
         assert (await find(token, OWN)).token == token  # type: ignore[union-attr]
         assert (await find("fbl", OWN)).team_id == receiver.id  # type: ignore[union-attr]
 
@@ -107,7 +110,7 @@ async def answers(here: World, own: Team) -> dict[str, Any]:
     """What is answered about the names and the addresses that matter to the team."""
     slug = await slug_of(own)
     email = UUID(int=int(str(own.id).replace("-", ""), 16))
-    token = here.app.house.verp.token(await number(own), email, 0)
+    token = here.app.need(VerpSigner).token(await number(own), email, 0)
     names = (OWN, f"send.{OWN}", f"{slug}.in.pillar.example", "in.pillar.example", "mx.pillar.example")
     found: dict[str, Any] = {}
     for name in names:
@@ -115,7 +118,7 @@ async def answers(here: World, own: Team) -> dict[str, Any]:
             for question, ask in LOOKUPS.items():
                 found[f"{question} {name}"] = await ask(here, own, name)
         for local in (*LOCALS, token):
-            found[f"at {local}@{name}"] = await here.app.house.addresses.find(local, name)
+            found[f"at {local}@{name}"] = await here.app.need(Addresses).find(local, name)
     return found
 
 

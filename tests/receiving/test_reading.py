@@ -13,6 +13,7 @@ from kit.hooks import hook
 from kit.mailroom import clock_of, still
 from kit.postman import Post, postman, receiving_domain
 from kit.world import Team, World
+from pillarbox.receiving.reading import Reading
 
 HELP = "help@harbor.example"
 
@@ -137,7 +138,7 @@ async def test_what_a_mail_does_not_have_is_empty_and_never_missing(
             assert shown["message_id"] == f"<{email}@mx.pillar.example>"
             assert shown["received_for"] == [HELP]
             assert isinstance(shown["headers"], dict)
-            assert shown["raw"]["download_url"].startswith(pillarbox.app.house.settings.public_url)
+            assert shown["raw"]["download_url"].startswith(pillarbox.app.kit.settings.public_url)
 
 
 async def test_images_stand_in_the_html_unless_references_are_asked_for(
@@ -169,7 +170,7 @@ async def test_html_that_would_be_too_long_comes_with_references(database_url: s
         team = await harbor(pillarbox)
         email = await stored(team, post)
         for longest, form in ((6000, "data_uri"), (5000, "cid"), (100, "cid")):
-            pillarbox.app.house.reading.longest = longest
+            pillarbox.app.need(Reading).longest = longest
             shown = (await team.get(f"/emails/receiving/{email}")).json()
             assert shown["html_format"] == form
             assert (shown["html"] == HTML) == (form == "cid")
@@ -275,9 +276,9 @@ async def test_links_of_another_team_lead_nowhere(database_url: str, tmp_path: P
         team, other = await harbor(pillarbox), await pillarbox.team("Quay")
         email = await stored(team, post)
         [image, *_] = (await team.get(f"/emails/receiving/{email}")).json()["attachments"]
-        house, anyone = pillarbox.app.house, pillarbox.client(None)
+        app, anyone = pillarbox.app, pillarbox.client(None)
         for kind, found in (("received", email), ("received-attachment", image["id"]), ("attachment", email)):
-            link, _ = house.files.link(kind, other.id, UUID(found))
+            link, _ = app.files.link(kind, other.id, UUID(found))
             assert error(await anyone.get(link)) == (404, "not_found", "File not found")
 
 

@@ -16,9 +16,11 @@ from kit.reports import about, bounce, complaint
 from kit.sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
+from pillarbox.delivery.smtp.mta_sts_policies import Policies
 from pillarbox.kernel.network.listeners import SMTP
 from pillarbox.kernel.process import faults
 from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND
+from pillarbox.smtp.listeners import SmtpListeners
 
 ZONE = """
 quay.example  MX 10 mx.quay.example
@@ -70,15 +72,15 @@ async def port(database_url: str, folder: Path) -> AsyncIterator[Port]:
             allow_private="127.0.0.0/8",
         ) as pillarbox,
     ):
-        assert pillarbox.app.house.smtp is not None
-        await pillarbox.app.house.smtp.open()
+        assert pillarbox.app.need(SmtpListeners) is not None
+        await pillarbox.app.need(SmtpListeners).open()
         team = await pillarbox.team()
         await team.domain()
         try:
             yield Port(pillarbox, team, sink, number)
         finally:
-            await pillarbox.app.house.smtp.stop(1)
-            await pillarbox.app.house.policies.close()
+            await pillarbox.app.need(SmtpListeners).stop(1)
+            await pillarbox.app.need(Policies).close()
 
 
 async def test_a_report_to_the_envelope_sender_bounces_the_mail(database_url: str, tmp_path: Path) -> None:

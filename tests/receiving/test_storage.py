@@ -11,6 +11,7 @@ from kit.clock import ManualClock
 from kit.mailroom import still
 from kit.postman import postman, receiving_domain
 from kit.world import Team, World
+from pillarbox.kernel.plugin import PeriodicJobs
 
 MAIL = b"From: ada@quay.example\r\nSubject: %d\r\n\r\n" + b"x" * 900 + b"\r\n"
 HELP = "help@harbor.example"
@@ -27,7 +28,7 @@ async def octets(team: Team) -> int:
 
 async def come_round(pillarbox: World, kind: str) -> None:
     """What comes round, now."""
-    [found] = [r for r in pillarbox.app.house.rounds if r.kind == kind]
+    [found] = [r for r in pillarbox.app.need(PeriodicJobs) if r.kind == kind]
     await found.work()
 
 

@@ -56,7 +56,7 @@ CROSS_TEAM: dict[str, str] = {
 GLOBAL_SLICES = {"directory", "teams", "oauth"}
 """Slices whose small tables say which team a key, a name or a token means."""
 
-RANDOM_IN = {"app.py"}
+RANDOM_IN = {"kernel/slices.py"}
 """Handed out from there, for jitter; what must not be guessed comes from `secrets`."""
 
 REGISTRIES = ("py" + "pi.org", "files.python" + "hosted.org", "/opt/py" + "pi", "registry." + "npmjs")

@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from kit.world import world
-from pillarbox.kernel.security.secrets import SealBroken
+from pillarbox.domains.senders import Senders
+from pillarbox.kernel.security.secrets import KeyRing, SealBroken
 
 GLOBAL = {
     "teams": "who exists",
@@ -73,8 +74,8 @@ async def test_the_private_key_of_a_domain_is_sealed_for_its_own_row(
         team = await pillarbox.team()
         domain = await team.domain()
         row = await team.db.source.fetchrow("SELECT * FROM dkim_keys WHERE team_id = $1", team.id)
-        ring = pillarbox.app.house.ring
-        sender = await pillarbox.app.house.senders.find(team.id, "harbor.example")
+        ring = pillarbox.app.need(KeyRing)
+        sender = await pillarbox.app.need(Senders).find(team.id, "harbor.example")
         assert sender is not None
         plain = ring.open(sender.signing.sealed, sender.signing.context)
         assert plain not in bytes(row["private_key"])

@@ -24,6 +24,7 @@ from pillarbox.kernel.storage.disk_space import DiskFull
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem, RateLimited
 from pillarbox.smtp import prometheus
 from pillarbox.smtp.replies import reply
+from pillarbox.smtp.submission import SubmissionHandler
 
 TO = ("ada@quay.example",)
 
@@ -400,7 +401,7 @@ async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path) 
 async def test_the_time_of_a_login_tells_nothing_about_the_key(database_url: str, tmp_path: Path) -> None:
     """SMTP-10: a key that is nearly right is refused as fast as one that is all wrong."""
     async with submission(database_url, tmp_path) as (team, _):
-        handler = team.world.app.house.submission
+        handler = team.world.app.need(SubmissionHandler)
         near = team.token[:-1] + ("a" if team.token[-1] != "a" else "b")
         far = "re_" + "z" * (len(team.token) - 3)
         times: dict[str, list[float]] = {near: [], far: []}

@@ -12,7 +12,7 @@ import pytest
 from kit.mailroom import clock_of, still
 from kit.world import Team, World, mail
 from pillarbox.kernel.postgres.database import TeamDb, transaction
-from pillarbox.timeline.record import Crossed
+from pillarbox.timeline.record import Crossed, Timeline
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 BOUNCED = Detail(code=550, bounce=Bounce("Permanent", "NoEmail"))
@@ -40,7 +40,7 @@ async def tell(
         for turn, (kind, detail) in enumerate(STORIES[story])
     ]
     async with transaction(pillarbox.pool) as conn:
-        taken = await pillarbox.app.house.timeline.record(conn, entries, first={email} if first else ())
+        taken = await pillarbox.app.need(Timeline).record(conn, entries, first={email} if first else ())
     return len(taken)
 
 
@@ -126,7 +126,7 @@ async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str
             Entry(team.id, email, 0, kind, at) for email in emails for kind in (Kind.SENT, Kind.DELIVERED)
         ]
         async with transaction(pillarbox.pool) as conn:
-            taken = await pillarbox.app.house.timeline.record(conn, entries, first=set(emails[:4]))
+            taken = await pillarbox.app.need(Timeline).record(conn, entries, first=set(emails[:4]))
         assert len(taken) == 11
         states = await pillarbox.pool.fetch("SELECT state, sent_at FROM recipients")
         assert {row["state"] for row in states} == {"delivered"}

@@ -11,15 +11,18 @@ from uuid import UUID
 from kit.hooks import hook
 from kit.mailroom import clock_of, still
 from kit.world import Team, World
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, transaction
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.suppressions import automatic
 from pillarbox.suppressions.automatic import Cause
+from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind
 from pillarbox.webhooks.bodies import Bodies, Subject
 from pillarbox.webhooks.dispatch.claims import Claims
 from pillarbox.webhooks.kinds import KINDS
-from pillarbox.webhooks.publish import body_of
+from pillarbox.webhooks.publish import Publisher, body_of
 
 EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
 BASE = ["created_at", "email_id", "message_id", "from", "to", "subject"]
@@ -34,18 +37,18 @@ async def happens(
 ) -> None:
     """One event of one recipient, a second later."""
     clock_of(pillarbox).advance(1)
-    house = pillarbox.app.house
+    app = pillarbox.app
     async with transaction(pillarbox.pool) as conn:
-        entry = Entry(team.id, UUID(email), to, kind, house.clock.now(), detail)
-        assert await house.timeline.record(conn, [entry]) == [entry]
+        entry = Entry(team.id, UUID(email), to, kind, app.kit.clock.now(), detail)
+        assert await app.need(Timeline).record(conn, [entry]) == [entry]
 
 
 async def held(team: Team, **fields: Any) -> str:
     """An email that no engine takes: it is scheduled, and then released by hand."""
     email = await team.send(scheduled_at="in 1 hour", **fields)
-    house = team.world.app.house
+    app = team.world.app
     async with transaction(team.world.pool) as conn:
-        await house.timeline.release(conn, team.id, [UUID(email)], house.clock.now())
+        await app.need(Timeline).release(conn, team.id, [UUID(email)], app.kit.clock.now())
     return email
 
 
@@ -200,11 +203,11 @@ async def test_a_suppressed_address_is_told_of_once(database_url: str, tmp_path:
         team = await pillarbox.team()
         made = await hook(team, "suppression.added")
         email = await held(team, to=["gone@quay.example"])
-        house = pillarbox.app.house
-        cause = Cause(team.id, "gone@quay.example", "bounce", UUID(email), house.clock.now())
+        app = pillarbox.app
+        cause = Cause(team.id, "gone@quay.example", "bounce", UUID(email), app.kit.clock.now())
         for _ in range(2):
             async with transaction(pillarbox.pool) as conn:
-                await automatic.add(conn, [cause, cause], house.ids, house.publisher)
+                await automatic.add(conn, [cause, cause], app.need(Ids), app.need(Publisher))
         [body] = await made.payloads()
         entry = await pillarbox.pool.fetchrow("SELECT * FROM suppressions WHERE team_id = $1", team.id)
         assert list(body["data"]) == ["id", "email", "origin", "source_id", "created_at"]
@@ -259,8 +262,10 @@ async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
         await team.send(to=["gone@pillarbox.test"])
         await pillarbox.turn()
         await made.change(status="disabled")
-        house = pillarbox.app.house
-        claims = Claims(pillarbox.pool, house.clock, house.ids.new(), house.ring, house.bodies)
+        app = pillarbox.app
+        claims = Claims(
+            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), app.need(Bodies)
+        )
         clock_of(pillarbox).advance(1)
         claimed = await claims.claim((team.id, UUID(made.id)), 10)
         assert claimed.deliveries == []
@@ -287,8 +292,10 @@ async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_
         made = await hook(team, "email.bounced")
         await team.send(to=["one@pillarbox.test", "two@pillarbox.test"])
         await pillarbox.turn()
-        house = pillarbox.app.house
-        claims = Claims(pillarbox.pool, house.clock, house.ids.new(), house.ring, Bodies({"email": told}))
+        app = pillarbox.app
+        claims = Claims(
+            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), Bodies({"email": told})
+        )
         webhook = (team.id, UUID(made.id))
         clock_of(pillarbox).advance(1)
         claimed = [one for _ in range(2) for one in (await claims.claim(webhook, 10)).deliveries]

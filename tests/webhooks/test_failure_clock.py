@@ -15,6 +15,7 @@ from kit.hooks import Hook, hook, publish
 from kit.mailroom import clock_of, fetched, relayed, still
 from kit.sink import Sink
 from kit.world import World
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks import health
@@ -96,7 +97,7 @@ class Failing:
             for r in results
         ]
         async with transaction(self.world.pool) as conn:
-            return await health.record(conn, ours, self.world.app.house.ids)
+            return await health.record(conn, ours, self.world.app.need(Ids))
 
     async def jobs(self) -> list[str]:
         rows = await self.world.pool.fetch("SELECT kind FROM jobs WHERE kind LIKE 'webhook.%' ORDER BY id")

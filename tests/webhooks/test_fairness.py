@@ -11,6 +11,7 @@ from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, hangs, receiver
 from kit.world import world
 from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint
+from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.scheduler import EndpointScheduler, EndpointSlots
 
 HANGING = 100
@@ -37,7 +38,7 @@ async def test_a_hundred_hanging_endpoints_and_a_good_one(database_url: str, tmp
             print(f"\np50 {sorted(lags)[GOOD // 2]:.3f} s, p95 {sorted(lags)[int(GOOD * 0.95)]:.3f} s")
             assert sorted(lags)[int(GOOD * 0.95)] < 2
             assert len(dead.arrivals) == dead.connections, "they hang all the time"
-            held = pillarbox.app.house.dispatcher
+            held = pillarbox.app.need(Dispatcher)
             assert held is not None
             assert held.held <= 6 * HANGING
 

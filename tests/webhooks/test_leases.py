@@ -36,7 +36,7 @@ LEASED = """
 
 
 def dispatcher(pillarbox: World) -> Dispatcher:
-    found = pillarbox.app.house.dispatcher
+    found = pillarbox.app.need(Dispatcher)
     assert found is not None
     return found
 
@@ -54,7 +54,7 @@ async def turn(pillarbox: World) -> int:
 async def another(url: str, folder: Path, clock: ManualClock | None = None) -> AsyncIterator[World]:
     """One more process on the same database, driven by hand."""
     async with world(url, folder, clock=clock, started=False, **WEBHOOKS) as pillarbox:
-        process = pillarbox.app.house.runtime.process_id
+        process = pillarbox.app.kit.runtime.process_id
         await process_table.record_process(pillarbox.pool, process, "webhooks", pillarbox.clock.now())
         try:
             yield pillarbox

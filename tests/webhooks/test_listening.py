@@ -17,24 +17,27 @@ from kit.hooks import hook, publish
 from kit.process import environment
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.world import Team, World, world
-from pillarbox.app import event_bodies
+from pillarbox.app import SLICES
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.listening.listener import Listener, listen, listener_periodic
+from pillarbox.webhooks.plugin import bodies_of
 from pillarbox.webhooks.samples import SAMPLES
 
 LISTENERS = "SELECT count(*) FROM webhooks WHERE kind = 'listener'"
 
 
 async def opened(team: Team, *kinds: str) -> Listener:
-    house = team.world.app.house
+    app = team.world.app
     return await listen(
         team.world.pool,
         team.id,
         kinds or ["domain.updated"],
         clock=team.world.clock,
-        ids=house.ids,
-        ring=house.ring,
-        bodies=event_bodies(),
+        ids=app.need(Ids),
+        ring=app.need(KeyRing),
+        bodies=bodies_of(SLICES),
     )
 
 
@@ -51,7 +54,7 @@ async def test_a_listener_has_every_event_once_and_is_never_called(database_url:
         assert heard[1][1]["email_id"] == email
         assert await found.take() == []
         assert (await team.get("/webhooks")).json()["data"] == []
-        await found.close(pillarbox.app.house.ids)
+        await found.close(pillarbox.app.need(Ids))
         assert await pillarbox.pool.fetchval(LISTENERS) == 0
 
 
@@ -59,7 +62,7 @@ async def test_an_event_that_commits_late_is_heard_all_the_same(database_url: st
     async with world(database_url, tmp_path, started=False) as pillarbox:
         team = await pillarbox.team()
         found = await opened(team)
-        early = pillarbox.app.house.ids.stamp()
+        early = pillarbox.app.need(Ids).stamp()
         await publish(team, number=2)
         assert len(await found.take()) == 1
         await pillarbox.pool.execute(
@@ -79,7 +82,7 @@ async def test_a_listener_without_a_reader_is_removed_after_an_hour(
     async with world(database_url, tmp_path, clock=clock, started=False) as pillarbox:
         team = await pillarbox.team()
         left, read = await opened(team), await opened(team)
-        (collecting,) = listener_periodic(pillarbox.pool, clock, pillarbox.app.house.ids)
+        (collecting,) = listener_periodic(pillarbox.pool, clock, pillarbox.app.need(Ids))
         clock.advance(timedelta(minutes=50))
         await read.take()
         assert await collecting.work() == "0 listeners"
@@ -96,7 +99,7 @@ def test_there_is_a_sample_of_every_kind() -> None:
 
 
 async def spawn(pillarbox: World, folder: Path, *arguments: str) -> asyncio.subprocess.Process:
-    place = ("--data", str(folder), "--database-url", pillarbox.app.house.settings.database_url or "")
+    place = ("--data", str(folder), "--database-url", pillarbox.app.kit.settings.database_url or "")
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "pillarbox", "webhooks", *arguments, *place),
         stdout=asyncio.subprocess.PIPE,

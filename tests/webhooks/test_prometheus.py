@@ -12,6 +12,7 @@ from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.world import world
 from pillarbox.webhooks.dispatch import prometheus
+from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.queue_metrics import WebhookQueueMetrics
 
 
@@ -30,7 +31,7 @@ async def test_attempts_and_outcomes_are_counted(database_url: str, tmp_path: Pa
         team = await pillarbox.team()
         await hook(team, endpoint=at.url)
         await hook(team, endpoint="http://127.0.0.1:1/")
-        dispatcher = pillarbox.app.house.dispatcher
+        dispatcher = pillarbox.app.need(Dispatcher)
         assert dispatcher is not None
         before = counts()
         at.answers(status(500), status(200))

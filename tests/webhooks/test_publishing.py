@@ -13,6 +13,7 @@ import pytest
 from kit.hooks import hook, publish
 from kit.mailroom import clock_of, still
 from kit.world import World
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.timeline.announcing import Announcer
@@ -53,18 +54,18 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = UUID(await team.send())
-        house = pillarbox.app.house
+        app = pillarbox.app
         told: list[Kind] = []
 
         class Hearing(Announcer):
             async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
                 told.extend(event.kind for event in events)
 
-        listening = Timeline(house.ids, Hearing(house.publisher))
+        listening = Timeline(app.need(Ids), Hearing(app.need(Publisher)))
 
         async def record(kind: Kind) -> None:
             async with transaction(pillarbox.pool) as conn:
-                await listening.record(conn, [Entry(team.id, email, 0, kind, house.clock.now())])
+                await listening.record(conn, [Entry(team.id, email, 0, kind, app.kit.clock.now())])
 
         await hook(await pillarbox.team("Quay"), *KINDS)
         await record(Kind.SENT)
@@ -142,14 +143,16 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_event(database_url: s
         team = await pillarbox.team()
         made = await hook(team, "domain.updated", "email.delivered")
         email = UUID(await team.send())
-        house = pillarbox.app.house
+        app = pillarbox.app
         woken: list[int] = []
 
         async def stumble() -> None:
             async with transaction(pillarbox.pool) as conn:
-                await house.publisher.publish(conn, [Event(team.id, "domain.updated", house.clock.now(), {})])
-                entry = Entry(team.id, email, 0, Kind.DELIVERED, house.clock.now())
-                assert await house.timeline.record(conn, [entry]) == [entry]
+                await app.need(Publisher).publish(
+                    conn, [Event(team.id, "domain.updated", app.kit.clock.now(), {})]
+                )
+                entry = Entry(team.id, email, 0, Kind.DELIVERED, app.kit.clock.now())
+                assert await app.need(Timeline).record(conn, [entry]) == [entry]
                 after_commit(conn, lambda: woken.append(1))
                 raise LookupError
 
@@ -169,10 +172,10 @@ async def test_the_dispatcher_is_woken_after_the_commit_and_only_for_work(
 ) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
-        house = pillarbox.app.house
+        app = pillarbox.app
         woken: list[str] = []
-        publisher = Publisher(house.ids, lambda: woken.append("woken"))
-        event = Event(team.id, "domain.updated", house.clock.now(), {})
+        publisher = Publisher(app.need(Ids), lambda: woken.append("woken"))
+        event = Event(team.id, "domain.updated", app.kit.clock.now(), {})
         async with transaction(pillarbox.pool) as conn:
             await publisher.publish(conn, [event])
         assert woken == []
@@ -226,11 +229,11 @@ async def test_thousands_of_events_are_one_statement(database_url: str, tmp_path
         team = await pillarbox.team()
         made = await hook(team)
         seen: list[str] = []
-        house = pillarbox.app.house
-        events = [Event(team.id, "domain.updated", house.clock.now(), {"at": at}) for at in range(3000)]
+        app = pillarbox.app
+        events = [Event(team.id, "domain.updated", app.kit.clock.now(), {"at": at}) for at in range(3000)]
         async with transaction(pillarbox.pool) as conn:
             conn._con.add_query_logger(lambda query: seen.append(query.query))
-            await house.publisher.publish(conn, events)
+            await app.need(Publisher).publish(conn, events)
         assert len([query for query in seen if "INSERT" in query]) == 1
         assert len(await made.owed()) == 3000
 
@@ -256,8 +259,10 @@ async def test_only_the_tables_of_webhooks_are_written(database_url: str, tmp_pa
         watching = await asyncpg.connect(database_url)
         try:
             async with transaction(pillarbox.pool) as conn:
-                house = pillarbox.app.house
-                await house.publisher.publish(conn, [Event(team.id, "domain.updated", house.clock.now(), {})])
+                app = pillarbox.app
+                await app.need(Publisher).publish(
+                    conn, [Event(team.id, "domain.updated", app.kit.clock.now(), {})]
+                )
                 await watching.execute("SET lock_timeout = '200ms'")
                 await watching.execute(
                     "UPDATE webhooks SET last_status_code = 200 WHERE team_id = $1", team.id

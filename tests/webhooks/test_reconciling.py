@@ -28,6 +28,9 @@ from kit.world import Team, World, world
 from pillarbox.cli import program
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
 from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.plugin import PeriodicJobs
+from pillarbox.webhooks.dispatch.engine import Dispatcher
 
 KINDS = (
     "email.scheduled",
@@ -54,7 +57,7 @@ class Harbor:
     async def carry(self) -> None:
         """The engine and the dispatcher do what is due."""
         await self.world.turn()
-        dispatcher = self.world.app.house.dispatcher
+        dispatcher = self.world.app.need(Dispatcher)
         assert dispatcher is not None
         for _ in range(6):
             clock_of(self.world).advance(0.001)
@@ -89,9 +92,9 @@ async def harbor(database_url: str, folder: Path, **settings: str) -> AsyncItera
         await made.disabled.change(status="disabled")
         await made.carry()
         yield made
-        assert pillarbox.app.house.dispatcher is not None
-        await pillarbox.app.house.dispatcher.stop(1)
-        await pillarbox.app.house.outbound.close()
+        assert pillarbox.app.need(Dispatcher) is not None
+        await pillarbox.app.need(Dispatcher).stop(1)
+        await pillarbox.app.need(Outbound).close()
 
 
 async def test_what_is_whole_has_no_gap(database_url: str, tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ async def test_retention_makes_no_gap(database_url: str, tmp_path: Path) -> None
         clock_of(made.world).advance(timedelta(hours=23))
         await made.lives()
         clock_of(made.world).advance(timedelta(hours=2))
-        [collect] = [one for one in made.world.app.house.rounds if one.kind == "webhooks.retention"]
+        [collect] = [one for one in made.world.app.need(PeriodicJobs) if one.kind == "webhooks.retention"]
         assert "0 rows" not in await collect.work()
         assert (await made.found()).gaps == []
         await made.world.pool.execute(

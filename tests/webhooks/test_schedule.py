@@ -32,7 +32,7 @@ async def hooked(url: str, folder: Path, clock: ManualClock) -> AsyncIterator[tu
 
 
 def dispatcher(pillarbox: World) -> Dispatcher:
-    found = pillarbox.app.house.dispatcher
+    found = pillarbox.app.need(Dispatcher)
     assert found is not None
     return found
 

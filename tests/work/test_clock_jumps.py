@@ -13,13 +13,16 @@ from kit.hooks import hook, publish
 from kit.mailroom import clock_of, still
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.world import World, mail
-from pillarbox.delivery.queue.claims import LEASE
+from pillarbox.delivery.queue.claims import LEASE, Claims
 from pillarbox.doctor import clocks
 from pillarbox.doctor.checks import Level
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.plugin import mends_of
 from pillarbox.kernel.process.clock_watch import JUMPS, ClockWatch
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.periodic import NO_TEAM, Periodic
+from pillarbox.webhooks.dispatch.engine import Dispatcher
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -32,8 +35,8 @@ DUE = "SELECT due_at FROM jobs WHERE team_id = $1 AND kind = 'test.round'"
 async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World, ClockWatch]]:
     """A Pillarbox whose clock stands still, and what looks whether somebody sets it."""
     async with still(database_url, folder, **WEBHOOKS) as pillarbox:
-        house = pillarbox.app.house
-        yield pillarbox, ClockWatch(house.pool, house.clock, house.ids, house.mends())
+        app = pillarbox.app
+        yield pillarbox, ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), mends_of(app.kit))
 
 
 async def there_and_back(pillarbox: World, watch: ClockWatch, by: timedelta = HOUR) -> None:
@@ -136,7 +139,7 @@ async def test_a_lease_that_a_clock_ahead_has_dated_ends_in_its_time(
         await pillarbox.pool.execute(
             "UPDATE deliveries SET owner = $1, leased_until = $2, attempt = 1", dead, clock.now() + YEAR
         )
-        claims = pillarbox.app.house.claims
+        claims = pillarbox.app.need(Claims)
         assert await claims.recover() == 0
         clock.advance(LEASE)
         assert await claims.recover() == 1
@@ -147,7 +150,7 @@ async def test_a_lease_that_a_clock_ahead_has_dated_ends_in_its_time(
 async def test_windows_of_the_rate_limit_know_no_wall_clock(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, _):
         clock = clock_of(pillarbox)
-        windows = Windows(pillarbox.app.house.runtime.shared_memory, clock)
+        windows = Windows(pillarbox.app.kit.runtime.shared_memory, clock)
         key = b"clock-jump-test-"
         assert [windows.take(key, 1).allowed for _ in range(2)] == [True, False]
         clock.jump(HOUR)
@@ -181,7 +184,7 @@ async def test_an_event_of_a_clock_ahead_is_told_when_that_is_seen(database_url:
     """And a retry comes in its time after the clock was ahead."""
     async with watched(database_url, tmp_path) as (pillarbox, watch):
         team, clock = await pillarbox.team(), clock_of(pillarbox)
-        dispatcher = pillarbox.app.house.dispatcher
+        dispatcher = pillarbox.app.need(Dispatcher)
         assert dispatcher is not None
         async with receiver() as at:
             at.answers(status(503))
@@ -215,24 +218,24 @@ async def test_a_round_comes_in_its_time_although_the_clock_was_a_year_ahead(
             return ""
 
         turns = [Periodic("test.round", HOUR, work)]
-        house = pillarbox.app.house
-        await periodic.ensure(pillarbox.pool, turns, house.ids, clock)
+        app = pillarbox.app
+        await periodic.ensure(pillarbox.pool, turns, app.need(Ids), clock)
         wrong = clock.now() + YEAR
         await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", wrong)
         await periodic.bring_forward(pillarbox.pool, turns, clock.now())
         assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == clock.now()
         soon = clock.now() + HOUR
         await pillarbox.pool.execute("UPDATE jobs SET due_at = $1 WHERE kind = 'test.round'", soon)
-        await periodic.ensure(pillarbox.pool, turns, house.ids, clock)
+        await periodic.ensure(pillarbox.pool, turns, app.need(Ids), clock)
         assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == soon
 
 
 async def test_a_jump_is_counted_kept_and_told_by_the_doctor(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, _):
-        clock, house = clock_of(pillarbox), pillarbox.app.house
+        clock, app = clock_of(pillarbox), pillarbox.app
         await pillarbox.pool.execute("DELETE FROM clock_jumps")
         assert (await clocks.jumps(pillarbox.pool)).level is Level.OK
-        watch = ClockWatch(pillarbox.pool, clock, house.ids)
+        watch = ClockWatch(pillarbox.pool, clock, app.need(Ids))
         counted = _counted()
         clock.advance(3600)
         assert await watch.look() is None, "time that passes is no jump, nor is a suspended machine"
@@ -249,7 +252,7 @@ async def test_a_jump_is_counted_kept_and_told_by_the_doctor(database_url: str, 
 async def test_only_the_last_jumps_are_kept(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, _):
         clock = clock_of(pillarbox)
-        watch = ClockWatch(pillarbox.pool, clock, pillarbox.app.house.ids)
+        watch = ClockWatch(pillarbox.pool, clock, pillarbox.app.need(Ids))
         for _ in range(51):
             await there_and_back(pillarbox, watch)
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM clock_jumps") == 100

@@ -16,6 +16,7 @@ from kit.sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.kernel.process.process_table import boot_id, started
 
 ZONE = "quay.example MX 10 mx.quay.example\nmx.quay.example A 127.0.0.1"
@@ -101,7 +102,7 @@ async def test_the_items_of_a_dead_neighbour_are_taken_at_once(database_url: str
 async def test_a_process_that_ends_in_order_leaves_the_register(database_url: str, tmp_path: Path) -> None:
     """So that the others have its slots at their next heartbeat; not while it holds work of its own."""
     async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:
-        claims, owner = pillarbox.app.house.claims, pillarbox.app.house.runtime.process_id
+        claims, owner = pillarbox.app.need(Claims), pillarbox.app.kit.runtime.process_id
         team, _ = await prepared(pillarbox)
         await claims.enroll("delivery")
         await held_by(team, owner, seconds=30)

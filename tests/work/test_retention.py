@@ -20,7 +20,8 @@ from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.jobs import Orphans
 from pillarbox.emails.retention import BATCH, Retention
-from pillarbox.kernel.storage.blobs import BlobMissing
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.work import collectors, periodic
 from pillarbox.kernel.work.jobs import MOST_CRASHES, Jobs
 from pillarbox.kernel.work.periodic import Periodic
@@ -39,8 +40,8 @@ async def prepared(pillarbox: World) -> Team:
 
 
 def kept(pillarbox: World, *, emails: int = 0, bodies: int = 0) -> Retention:
-    house = pillarbox.app.house
-    return Retention(house.pool, house.clock, house.blobs, emails=emails, bodies=bodies)
+    app = pillarbox.app
+    return Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=emails, bodies=bodies)
 
 
 async def counts(pillarbox: World) -> dict[str, int]:
@@ -186,8 +187,8 @@ async def test_processes_that_went_silent_long_ago_are_forgotten(database_url: s
 
 
 def orphans(pillarbox: World, *, days: int = 1, is_ours: bool = True) -> Orphans:
-    house = pillarbox.app.house
-    return Orphans(house.pool, house.clock, house.blobs, days=days, is_ours=is_ours)
+    app = pillarbox.app
+    return Orphans(app.kit.pool, app.kit.clock, app.need(BlobStore), days=days, is_ours=is_ours)
 
 
 async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: str, tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: 
     async with still(database_url, tmp_path, clock) as pillarbox:
         team = await prepared(pillarbox)
         await team.send(attachments=[LARGE])
-        blobs = pillarbox.app.house.blobs
+        blobs = pillarbox.app.need(BlobStore)
         await blobs.put("attachments/lost", b"x")
         await blobs.put("elsewhere/other", b"x")
         assert await orphans(pillarbox).collect() == "0 of 0 orphan blobs"
@@ -216,7 +217,7 @@ async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_
     clock = ManualClock()
     clock.set(clock.now() + timedelta(seconds=max(0.0, time.time() - clock.now().timestamp()) + 5))
     async with still(database_url, tmp_path, clock) as pillarbox:
-        blobs = pillarbox.app.house.blobs
+        blobs = pillarbox.app.need(BlobStore)
         await blobs.put("attachments/theirs", b"x")
         clock.advance(2 * DAY)
         said = await orphans(pillarbox, is_ours=False).collect()
@@ -232,7 +233,7 @@ async def test_a_round_is_done_by_one_process_and_comes_again(database_url: str,
             done.append(1)
             return "all of it"
 
-        pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.house.ids
+        pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
         tidy = [Periodic("test.tidy", timedelta(hours=1), work)]
         for _ in range(2):
             await periodic.ensure(pool, tidy, ids, clock)
@@ -260,7 +261,7 @@ async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_
 
         pool, clock = pillarbox.pool, clock_of(pillarbox)
         deadly = [Periodic("test.deadly", timedelta(hours=1), work)]
-        await periodic.ensure(pool, deadly, pillarbox.app.house.ids, clock)
+        await periodic.ensure(pool, deadly, pillarbox.app.need(Ids), clock)
         for number in range(MOST_CRASHES + 2):
             process = Jobs(pool, clock, UUID(int=100 + number), periodic.handlers(deadly, clock))
             assert await process.look() == 1
@@ -299,7 +300,7 @@ async def soak(pillarbox: World, folder: Path, emails: int, count_of_rounds: int
     team = await prepared(pillarbox)
     body = {**mail(), "to": ["a@quay.example", "b@pier.example"], "html": "<p>" + "x" * 3000}
     found = []
-    conn = await asyncpg.connect(pillarbox.app.house.settings.database_url)
+    conn = await asyncpg.connect(pillarbox.app.kit.settings.database_url)
     try:
         for number in range(count_of_rounds):
             for first in range(0, emails, 100):

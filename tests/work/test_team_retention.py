@@ -10,7 +10,9 @@ import pytest
 from kit.clock import ManualClock
 from kit.mailroom import clock_of, still
 from kit.world import Team
+from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.emails.retention import Retention
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups
 
@@ -30,14 +32,14 @@ async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: 
             await set_limits(pillarbox.pool, team.id, {"email_retention_days": days})
             await team.send()
         await pillarbox.turn()
-        house = pillarbox.app.house
+        app = pillarbox.app
         for passed, installation, left in (
             (4, 0, {None: 1, 0: 1, 3: 0, 60: 1, 36500: 1}),
             (30, 30, {None: 0, 0: 1, 3: 0, 60: 1, 36500: 1}),
             (30, 30, {None: 0, 0: 1, 3: 0, 60: 0, 36500: 1}),
         ):
             clock_of(pillarbox).advance(timedelta(days=passed))
-            kept = Retention(house.pool, house.clock, house.blobs, emails=installation, bodies=0)
+            kept = Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=installation, bodies=0)
             await kept.purge_emails()
             assert {days: await rows(team, "emails") for days, team in teams.items()} == left
             histories = {days: bool(await rows(team, "timeline")) for days, team in teams.items()}
@@ -69,7 +71,7 @@ async def test_figures_are_shown_for_the_days_of_the_team(database_url: str, tmp
         starts = {}
         for days, team in teams.items():
             await set_limits(pillarbox.pool, team.id, {"metrics_retention_days": days})
-            pillarbox.app.house.credentials.forget(team.id)
+            pillarbox.app.need(KeyCredentials).forget(team.id)
             answer = await team.get("/emails/metrics?start_date=2026-09-01")
             assert answer.status_code == 200, answer.text
             starts[days] = answer.json()["start_date"][:10]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,17 +12,19 @@ from pillarbox.kernel.process.fork_server_channel import FACTORY, started
 if TYPE_CHECKING:
     import typer
 
+    from pillarbox.kernel.slices import Slice
+
 COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
 
 GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks", "maintenance")
-"""Groups of commands: module `pillarbox.cli.NAME`, its `group`."""
+"""Groups of commands: module `pillarbox.cli.NAME`, its `group`. Slices may bring more of their own."""
 
 WRONG_SETTING = 2
 FAILED = 1
 
 
-def program(only: str | None = None) -> typer.Typer:
+def program(only: str | None = None, slices: Sequence[Slice] | None = None) -> typer.Typer:
     """The command line; with `only` just that command, so that a server does not load the others to start."""
     import typer
 
@@ -40,7 +43,20 @@ def program(only: str | None = None) -> typer.Typer:
             app.add_typer(import_module(f"pillarbox.cli.{name}").group, name=name)
     if only is not None:
         app.callback()(nothing)
+        return app
+    for name, load in commands_of(slices).items():
+        app.add_typer(load(), name=name)
     return app
+
+
+def commands_of(slices: Sequence[Slice] | None) -> dict[str, Callable[[], typer.Typer]]:
+    """The groups of commands that slices bring, by name; without `slices` those of the program."""
+    if slices is None:
+        # Loads the whole program: only where a name is not one of ours, and for the list of all commands.
+        from pillarbox.app import SLICES
+
+        slices = SLICES
+    return {name: load for one in slices for name, load in one.commands.items()}
 
 
 def nothing() -> None:

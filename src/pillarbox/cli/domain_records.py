@@ -102,7 +102,7 @@ def domain_context(reach: Connected) -> DomainContext:
 
 def installation_of(reach: Connected) -> Installation:
     """What this installation says of itself in records and keeps for itself."""
-    from pillarbox.app import installation
+    from pillarbox.domains.plugin import installation
 
     return installation(reach.settings)
 

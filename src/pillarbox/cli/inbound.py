@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -24,17 +24,16 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.kinds import Role
+from pillarbox.kernel.slices import Externals, Kit, Pools
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.transfer_encoding import is_clean
 from pillarbox.mail.smtp.intake import Content
-from pillarbox.receiving.addresses import ForBounces, ForTeam
+from pillarbox.receiving.addresses import Addresses, ForBounces, ForTeam
 from pillarbox.receiving.addresses import Refused as NotOurs
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome, Recipient
-from pillarbox.receiving.receive import MOST_OCTETS
+from pillarbox.receiving.receive import MOST_OCTETS, Receiving
 from pillarbox.receiving.reports.bounce_mail import BounceMail
-
-if TYPE_CHECKING:
-    from pillarbox.app import Parts
+from pillarbox.receiving.reports.return_path import ReturnPath
 
 NO_USER, UNAVAILABLE, TRY_AGAIN = 67, 69, 75
 STATUSES: Final = {
@@ -86,36 +85,37 @@ def command(
 
 async def receive(reach: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
-    from pillarbox.app import Externals, Parts, Pools
+    from pillarbox.app import SLICES
 
     settings = replace(reach.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
-        house = Parts(settings, runtime, Pools(reach.pool, reach.pool), Externals.real(settings))
-        return await handed_in(house, rcpt, arrival, raw, json=json)
+        pools = Pools(reach.pool, reach.pool)
+        kit = Kit(SLICES, settings, runtime, pools, Externals.real(settings))
+        return await handed_in(kit, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)
 
 
-async def handed_in(house: Parts, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def handed_in(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
     teams: list[Recipient] = []
     reports: list[ForBounces] = []
     for address in rcpt:
-        place = await house.addresses.find(*local_and_domain(address))
+        place = await kit.need(Addresses).find(*local_and_domain(address))
         if isinstance(place, NotOurs):
             raise stopped(f"{address}: {place.value}.", TRY_AGAIN if place is NotOurs.FULL else NO_USER)
         if isinstance(place, ForTeam):
             teams.append(Recipient(*place))
         else:
             reports.append(place)
-    now = house.clock.now()
+    now = kit.clock.now()
     for report in reports:
-        await house.return_path.take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
+        await kit.need(ReturnPath).take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
     if not teams:
         return 0
     content = Content(raw, None, len(raw))
-    return told(await house.receiving.take(arrival._replace(recipients=tuple(teams)), content), json=json)
+    return told(await kit.need(Receiving).take(arrival._replace(recipients=tuple(teams)), content), json=json)
 
 
 def told(outcome: Outcome, *, json: bool) -> int:

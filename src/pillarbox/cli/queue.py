@@ -226,7 +226,7 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
 
 
 async def try_now(reach: Connected, team: str | None, domain: str | None, email: str | None) -> int:
-    from pillarbox.app import DELIVERY_CHANNEL
+    from pillarbox.delivery.plugin import CHANNEL
 
     part = await part_of(reach, team, domain, email)
     now = SystemClock().now()
@@ -234,7 +234,7 @@ async def try_now(reach: Connected, team: str | None, domain: str | None, email:
     if not before.items and part != Part():
         raise Refused("Nothing waits there.")
     moved = await overview.retry_now(reach.pool, part, now)
-    await overview.wake(reach.pool, DELIVERY_CHANNEL)
+    await overview.wake(reach.pool, CHANNEL)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
     if left := in_conditions(await overview.totals(reach.pool, part, now), NOT_RETRIED):
         say(f"Left as they are: {left}.")

@@ -130,7 +130,7 @@ async def resume_scope(reach: Connected, team: str | None, domain: str | None, *
 async def drop_scope(
     reach: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
 ) -> int:
-    from pillarbox.app import timeline_of
+    from pillarbox.timeline.plugin import timeline_of
 
     scope = await scope_of(reach, team, domain, everything=everything)
     part = part_in(scope)
@@ -206,6 +206,6 @@ async def names_of(reach: Connected) -> dict[UUID, str]:
 
 async def ring(source: Source) -> None:
     """Tell every engine at once; without that they see it within a second."""
-    from pillarbox.app import DELIVERY_CHANNEL
+    from pillarbox.delivery.plugin import CHANNEL
 
-    await overview.wake(source, DELIVERY_CHANNEL)
+    await overview.wake(source, CHANNEL)

@@ -13,6 +13,7 @@ from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.blob_references import BlobReferences
 from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 
 GAPS = 1
@@ -62,7 +63,7 @@ async def verify(
 ) -> int:
     settings = reach.settings.replacing(blob_url=blob_url) if blob_url else reach.settings
     started = time.monotonic()
-    findings = await reconcile(reach.pool, limit)
+    findings = await reconcile(reach.pool, limit, invariants())
     blobs = BlobStore.open(settings.blobs)
     try:
         census = await blob_references.take(reach.pool, blobs, SystemClock().now(), limit, collect=collect)
@@ -76,6 +77,13 @@ async def verify(
     else:
         show(findings, census, gaps, time.monotonic() - started)
     return GAPS if gaps else 0
+
+
+def invariants() -> list[Invariant]:
+    """What must hold, of all slices."""
+    from pillarbox.app import SLICES
+
+    return [invariant for one in SLICES for invariant in one.invariants]
 
 
 def show(findings: ReconcileResult, census: BlobReferences, gaps: list[Gap], seconds: float) -> None:

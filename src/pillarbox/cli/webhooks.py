@@ -83,12 +83,13 @@ async def follow(
     if forward is not None:
         may_be_called(forward)
     owner = await one_team(reach, team)
-    from pillarbox.app import event_bodies
+    from pillarbox.app import SLICES
+    from pillarbox.webhooks.plugin import bodies_of
 
     clock = SystemClock()
     ids, ring = Ids(clock), KeyRing.parse(reach.settings.secret_key or "")
     listener = await listen(
-        reach.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=event_bodies()
+        reach.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies_of(SLICES)
     )
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
     posts = PostClient(Outbound(allow=EVERYWHERE))
@@ -146,7 +147,7 @@ async def until_interrupted(work: Any) -> None:
 
 
 async def trigger(reach: Connected, team: str | None, kind: str) -> int:
-    from pillarbox.app import WEBHOOK_CHANNEL
+    from pillarbox.webhooks.plugin import CHANNEL
 
     owner = await one_team(reach, team)
     ids = Ids(SystemClock())
@@ -155,7 +156,7 @@ async def trigger(reach: Connected, team: str | None, kind: str) -> int:
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
         raise Refused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
-    await reach.pool.execute("SELECT pg_notify($1, '')", WEBHOOK_CHANNEL)
+    await reach.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
     say(f"A sample of {kind} is on its way to {wanted} webhook{'s' if wanted > 1 else ''}.")
     return 0
 

@@ -10,7 +10,7 @@ import msgspec
 
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.receiving import queries, wire
-from pillarbox.webhooks.bodies import DataOf, Subject
+from pillarbox.webhooks.bodies import Subject
 
 KIND: Final = "email.received"
 SHAPES: Final = {KIND: wire.Told}
@@ -31,16 +31,3 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject
         else _encode(wire.Told(email_id=subject.id))
         for subject in subjects
     ]
-
-
-def beside(others: DataOf) -> DataOf:
-    """The data of all `email.*` events, where `others` knows those of mail that was sent."""
-
-    async def data(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
-        ours = [subject for subject in subjects if subject.kind == KIND]
-        theirs = [subject for subject in subjects if subject.kind != KIND]
-        found = iter(await event_data(conn, team_id, ours) if ours else ())
-        other = iter(await others(conn, team_id, theirs) if theirs else ())
-        return [next(found) if subject.kind == KIND else next(other) for subject in subjects]
-
-    return data

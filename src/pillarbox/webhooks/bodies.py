@@ -46,7 +46,7 @@ DataOf = Callable[[Connection, UUID, Sequence[Subject]], Awaitable[Sequence[byte
 
 
 class Bodies:
-    """Makes and keeps bodies. `sources` says who makes the data, by the first word of the kind."""
+    """Makes and keeps bodies. `sources` says who makes the data, by the kind or else by its first word."""
 
     def __init__(self, sources: Mapping[str, DataOf]) -> None:
         self._sources = dict(sources)
@@ -74,10 +74,13 @@ class Bodies:
 
     async def _data(self, conn: Connection, team_id: UUID, events: Sequence[QueuedEvent]) -> dict[UUID, Raw]:
         found = {event.event_id: EMPTY for event in events}
-        for family, data_of in self._sources.items():
-            group = [e for e in events if e.subject_id is not None and e.kind.partition(".")[0] == family]
+        for source, data_of in self._sources.items():
+            group = [e for e in events if e.subject_id is not None and self._source(e.kind) == source]
             subjects = [Subject(e.kind, e.subject_id, e.position, e.detail) for e in group if e.subject_id]
             if subjects:
                 data = await data_of(conn, team_id, subjects)
                 found |= {e.event_id: Raw(one) for e, one in zip(group, data, strict=True)}
         return found
+
+    def _source(self, kind: str) -> str:
+        return kind if kind in self._sources else kind.partition(".")[0]

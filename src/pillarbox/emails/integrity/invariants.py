@@ -7,11 +7,9 @@ of a running installation breaks none of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from pillarbox.delivery.items import HELD
 from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.timeline.rules import OPEN, RULES, Kind
 
 SEND, SEND_BATCH = "POST /emails", "POST /emails/batch"
@@ -22,16 +20,6 @@ ENDS = sorted(set(RULES) - OPEN)
 """Events of one recipient that are no longer open; `canceled` is an event of the whole email."""
 
 IN_ORDER = [kind.value for kind in Kind]
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """`sql` finds what breaks it, `sentence` says so of one row; `args` start at `$2`."""
-
-    name: str
-    sentence: str
-    sql: str
-    args: tuple[Any, ...] = ()
 
 
 INVARIANTS: tuple[Invariant, ...] = (

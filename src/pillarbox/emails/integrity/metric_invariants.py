@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from pillarbox.emails.integrity.invariants import Invariant
+from pillarbox.kernel.postgres.invariant import Invariant
 
 METRIC_INVARIANTS: tuple[Invariant, ...] = (
     Invariant(

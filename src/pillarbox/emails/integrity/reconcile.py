@@ -6,7 +6,7 @@ locked and nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,10 +15,11 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from pillarbox.emails.integrity.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN, Invariant
+from pillarbox.emails.integrity.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN
 from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS
 from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
 TIMEOUT = 24 * 3600.0
@@ -76,16 +77,19 @@ class ReconcileResult:
         return True
 
 
-async def reconcile(pool: asyncpg.Pool, most: int) -> ReconcileResult:
+OWN = (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS)
+
+
+async def reconcile(pool: asyncpg.Pool, most: int, invariants: Sequence[Invariant] = OWN) -> ReconcileResult:
     """Check everything that must hold; at most `most` gaps of each kind are listed."""
     async with snapshot(pool) as conn:
-        return await examine(conn, most)
+        return await examine(conn, most, invariants)
 
 
-async def examine(conn: Connection, most: int) -> ReconcileResult:
+async def examine(conn: Connection, most: int, invariants: Sequence[Invariant] = OWN) -> ReconcileResult:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
     result = ReconcileResult()
-    for invariant in (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS):
+    for invariant in invariants:
         await _check(conn, invariant, result, most)
     await _check_lists(conn, result, most)
     await _check_accounts(conn, result, most)

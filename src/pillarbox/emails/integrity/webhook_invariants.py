@@ -7,7 +7,7 @@ was changed. A listener takes its rows away.
 
 from __future__ import annotations
 
-from pillarbox.emails.integrity.invariants import Invariant
+from pillarbox.kernel.postgres.invariant import Invariant
 
 WEBHOOK_INVARIANTS: tuple[Invariant, ...] = (
     # What becomes of emails is told once for each line of history, but that they were sent once for all

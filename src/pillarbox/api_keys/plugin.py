@@ -1,0 +1,25 @@
+"""What API keys bring: who may call, and the routes under `/api-keys`."""
+
+from __future__ import annotations
+
+from pillarbox.api_keys import routes
+from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.slices import Kit, Slice
+
+
+def _key_credentials(kit: Kit) -> KeyCredentials:
+    return KeyCredentials(kit.pool, kit.clock, kit.need(LastUsed))
+
+
+SLICE = Slice(
+    name="api_keys",
+    provides={
+        LastUsed: lambda kit: LastUsed(kit.pool, kit.clock),
+        KeyCredentials: _key_credentials,
+        Credentials: lambda kit: kit.need(KeyCredentials),
+    },
+    routes=collect(routes),
+    loops=lambda kit: [kit.need(LastUsed).run()],
+)

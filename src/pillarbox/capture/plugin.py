@@ -1,0 +1,71 @@
+"""What capture brings: the store of mail that is not sent, and the pages and routes that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pillarbox.capture import json_routes, routes
+from pillarbox.capture.access import CaptureAccess
+from pillarbox.capture.arrivals import CHANNEL
+from pillarbox.capture.reading import Reader
+from pillarbox.capture.store import Capture
+from pillarbox.dashboard.page_work import PageWork
+from pillarbox.delivery.plugin import CapturedMail
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.settings.kinds import RouteKind
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.slices import Background, Kit, Slice, Start, Stop
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.receiving.plugin import ArrivalNotice
+
+
+def _is_on(settings: Settings) -> bool:
+    return settings.route.kind is RouteKind.CAPTURE
+
+
+def _store(kit: Kit) -> Capture:
+    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings.capture_limit)
+
+
+def _notice(kit: Kit) -> ArrivalNotice | None:
+    return ArrivalNotice(kit.need(Capture).arrivals.announce) if _is_on(kit.settings) else None
+
+
+def _reader(kit: Kit) -> Reader | None:
+    return Reader(kit.pool, kit.need(BlobStore), kit.need(PageWork)) if _is_on(kit.settings) else None
+
+
+def _access(kit: Kit) -> CaptureAccess | None:
+    settings = kit.settings
+    if not _is_on(settings):
+        return None
+    hosts = (settings.http.host, settings.hostname)
+    return CaptureAccess.named(kit.runtime.capture_token, hosts, settings.public_url)
+
+
+def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
+    return {CHANNEL: kit.need(Capture).arrivals.heard} if _is_on(kit.settings) else {}
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    """Also where nothing is captured any more: what was kept is tidied up."""
+    store = kit.need(Capture)
+    stop = (Stop.WAITERS, lambda _: store.stop())
+    return [Background((Start.WAITERS, store.start), store.arrivals.close, stop)]
+
+
+SLICE = Slice(
+    name="capture",
+    provides={
+        Capture: _store,
+        CapturedMail: lambda kit: CapturedMail(kit.need(Capture).keep),
+        ArrivalNotice: _notice,
+        Reader: _reader,
+        CaptureAccess: _access,
+    },
+    closed_routes=collect(routes, json_routes),
+    opens=_is_on,
+    listeners=_listeners,
+    background=_background,
+)

@@ -1,0 +1,29 @@
+"""What the dashboard brings: the pages that are shown to people, and the processes that draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pillarbox.dashboard.page_work import PageWork
+from pillarbox.dashboard.shared import SharedPages
+from pillarbox.emails.shared_page import SharedScreens
+from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    work = kit.need(PageWork)
+
+    async def close(_: float) -> None:
+        work.close()
+
+    return [Background(stop=(Stop.THREADS, close))]
+
+
+SLICE = Slice(
+    name="dashboard",
+    provides={
+        PageWork: lambda _: PageWork(),
+        SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
+    },
+    background=_background,
+)

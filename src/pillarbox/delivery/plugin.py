@@ -1,0 +1,220 @@
+"""What delivery brings: the queue of outgoing mail and the engine that works it off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.composing import Composer
+from pillarbox.delivery.engine import Engine, Transport
+from pillarbox.delivery.items import Item, LoadEmails
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.misdated import misdated_items
+from pillarbox.delivery.queue.pausing import Pauses
+from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.delivery.queue.queue_metrics import QueueMetrics
+from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
+from pillarbox.delivery.smtp.connections import Connections
+from pillarbox.delivery.smtp.known_domains import KnownDomains, known_domains_periodic
+from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
+from pillarbox.delivery.smtp.next_hops import DirectHops, Greeting, RelayHop
+from pillarbox.delivery.smtp.site_sharing import SiteSharing
+from pillarbox.delivery.smtp.transport import SmtpTransport
+from pillarbox.delivery.transports import CaptureStore, Simulator, TransportChoice
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.postgres.notify import Notifier
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.kinds import Relay, Role, RouteKind
+from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.mail.smtp.client import TlsMode
+from pillarbox.mail.smtp.mx import HostPolicy
+from pillarbox.timeline.record import Timeline
+from pillarbox.webhooks.publish import Publisher
+
+CHANNEL = "pillarbox_delivery"
+"""Notified when mail was queued."""
+
+SIGNING_THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EmailSource:
+    """Loads what is to be sent; a higher slice provides it."""
+
+    load: LoadEmails
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedMail:
+    """Keeps what the route `capture` sends; a higher slice provides it."""
+
+    keep: KeepCaptured
+
+
+class DeliveryNotifier(Notifier):
+    """Tells the engines of all processes."""
+
+
+class SigningThreads(ThreadPoolExecutor):
+    """Where messages are composed and signed."""
+
+
+def relay_tls(relay: Relay) -> TlsMode:
+    """A password goes over verified TLS only; without one the relay's TLS is used where offered."""
+    if relay.smtps:
+        return TlsMode.IMPLICIT
+    if relay.user is not None and relay.host not in ("127.0.0.1", "::1", "localhost"):
+        return TlsMode.VERIFIED
+    return TlsMode.OPPORTUNISTIC
+
+
+def relay_login(relay: Relay) -> tuple[str, str] | None:
+    """User and password, when the relay's URL carries them."""
+    return (relay.user, relay.password or "") if relay.user is not None else None
+
+
+def _claims(kit: Kit) -> Claims:
+    load = kit.need(EmailSource).load
+    return Claims(kit.engine_pool, kit.clock, kit.runtime.process_id, kit.need(Timeline), load)
+
+
+def _policies(kit: Kit) -> Policies:
+    outside = kit.externals
+    return Policies(kit.engine_pool, kit.clock, kit.resolver, kit.need(Outbound), outside.https_port)
+
+
+def _known_domains(kit: Kit) -> KnownDomains | None:
+    is_direct = kit.settings.route.kind is RouteKind.DIRECT
+    return KnownDomains(kit.engine_pool, kit.clock) if is_direct else None
+
+
+def _engine(kit: Kit) -> Engine | None:
+    settings = kit.settings
+    if Role.DELIVERY not in settings.roles:
+        return None
+    composer = Composer(kit.need(KeyRing), kit.need(BlobStore).stream, kit.need(SigningThreads))
+    is_captured = settings.route.kind is RouteKind.CAPTURE
+    outside = _captured(kit, composer) if is_captured else _network(kit, composer)
+    return Engine(
+        clock=kit.clock,
+        claims=kit.need(Claims),
+        settler=_settler(kit, kit.need(CapturedMail).keep if is_captured else keep_nothing),
+        transport=TransportChoice(frozenset(settings.simulator_domains), Simulator(kit.clock), outside),
+        pauses=kit.need(Pauses),
+        site_sharing=SiteSharing(kit.engine_pool, kit.clock, kit.runtime.process_id),
+        window=settings.delivery_window,
+        chance=kit.externals.random,
+        roles=",".join(settings.roles),
+    )
+
+
+def _settler(kit: Kit, keep: KeepCaptured) -> Settler:
+    return Settler(
+        kit.engine_pool,
+        kit.need(Timeline),
+        kit.need(Ids),
+        kit.need(Publisher),
+        kit.clock,
+        kit.runtime.process_id,
+        keep,
+        kit.find(KnownDomains),
+    )
+
+
+def _captured(kit: Kit, composer: Composer) -> Transport:
+    return CaptureStore(kit.clock, composer, _return_path(kit))
+
+
+def _network(kit: Kit, composer: Composer) -> Transport:
+    next_hops, greeting = _next_hops(kit)
+    return SmtpTransport(
+        clock=kit.clock,
+        next_hops=next_hops,
+        composer=composer,
+        connections=Connections(greeting.open),
+        return_path=_return_path(kit),
+        known_domains=kit.find(KnownDomains),
+    )
+
+
+def _next_hops(kit: Kit) -> tuple[RelayHop | DirectHops, Greeting]:
+    """Where mail goes, and how we greet there."""
+    settings, outside = kit.settings, kit.externals
+    hello, relay = settings.hostname, settings.route.relay
+    if relay is not None:
+        return RelayHop(relay.host, relay.port, relay_tls(relay)), Greeting(hello, relay_login(relay))
+    allowed = HostPolicy(settings.allow_private, frozenset({hello}))
+    policies = kit.need(Policies) if settings.mta_sts else None
+    hops = DirectHops(kit.resolver, allowed, outside.shuffle, settings.remote_smtp_port, policies)
+    return hops, Greeting(hello, trust=outside.trust)
+
+
+def _return_path(kit: Kit) -> Callable[[Item], str]:
+    verp = kit.need(VerpSigner)
+
+    def return_path(item: Item) -> str:
+        token = verp.token(item.email.team_number, item.email_id, item.grp)
+        return f"{token}@{item.email.return_path}"
+
+    return return_path
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    engine, claims = kit.find(Engine), kit.need(Claims)
+    policies, threads = kit.need(Policies), kit.need(SigningThreads)
+
+    async def shut_down(_: float) -> None:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+    running = [
+        Background(stop=(Stop.LEASES, lambda _: claims.leave())),
+        Background(stop=(Stop.CLIENTS, lambda _: policies.close())),
+        Background(stop=(Stop.THREADS, shut_down)),
+    ]
+    if engine is not None:
+        running.append(Background(start=(Start.ENGINES, engine.start), stop=(Stop.ENGINES, engine.stop)))
+    return running
+
+
+def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
+    engine = kit.find(Engine)
+    return {CHANNEL: engine.wake} if engine is not None else {}
+
+
+def _periodic(kit: Kit) -> Sequence[Periodic]:
+    return [*mta_sts_periodic(kit.pool, kit.clock), *known_domains_periodic(kit.pool, kit.clock)]
+
+
+def _metrics(kit: Kit) -> Iterable[Loop]:
+    engine = kit.find(Engine)
+    prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
+    return [QueueMetrics(kit.pool, kit.clock).keep()] if kit.runtime.index == 0 else []
+
+
+SLICE = Slice(
+    name="delivery",
+    provides={
+        QueueLimit: lambda kit: QueueLimit(kit.pool, kit.clock, kit.settings.queue_limit),
+        SigningThreads: lambda _: SigningThreads(SIGNING_THREADS, "pillarbox-sign"),
+        VerpSigner: lambda kit: VerpSigner(kit.need(KeyRing).mac_keys("verp")),
+        DeliveryNotifier: lambda kit: DeliveryNotifier(kit.pool, CHANNEL),
+        Policies: _policies,
+        Claims: _claims,
+        Pauses: lambda kit: Pauses(kit.engine_pool),
+        KnownDomains: _known_domains,
+        Engine: _engine,
+    },
+    periodic=_periodic,
+    listeners=_listeners,
+    background=_background,
+    loops=lambda kit: [kit.need(QueueLimit).run()],
+    metrics=_metrics,
+    mends=lambda kit: [partial(misdated_items, kit.pool)],
+)

@@ -1,0 +1,42 @@
+"""What claims of domain names bring: their routes, and the jobs that decide them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pillarbox.domains.claims import routes
+from pillarbox.domains.claims.jobs import LANE, Claiming, claim_periodic
+from pillarbox.domains.claims.policy import JOB, ClaimRules
+from pillarbox.domains.claims.transfer import OwnerActivity, Transfers
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.answers import UncachedDns
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.work.jobs import Handler
+
+
+def _rules(kit: Kit) -> ClaimRules:
+    settings = kit.settings
+    return ClaimRules(
+        settings.claim_grace,
+        settings.claim_quiet,
+        settings.claim_scheduled,
+        settings.claim_token_prefix,
+    )
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    activity: OwnerActivity = kit.need(OwnerActivity)  # type: ignore[type-abstract]
+    transfers = Transfers(kit.pool, kit.need(DomainContext), kit.need(ClaimRules), activity)
+    dns: UncachedDns = kit.need(UncachedDns)  # type: ignore[type-abstract]
+    return {JOB: Claiming(kit.pool, kit.clock, dns, transfers).run}
+
+
+SLICE = Slice(
+    name="claims",
+    provides={ClaimRules: _rules},
+    routes=collect(routes),
+    jobs=_jobs,
+    job_limits=lambda _: [LANE],
+    periodic=lambda kit: claim_periodic(kit.pool, kit.clock),
+)

@@ -1,0 +1,136 @@
+"""What emails bring: accepting mail, loading it for delivery, and the routes under `/emails`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pillarbox.delivery.engine import Engine
+from pillarbox.delivery.plugin import DeliveryNotifier, EmailSource
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.domains.claims.transfer import OwnerActivity
+from pillarbox.domains.senders import Senders
+from pillarbox.emails import event_data, fetching, routes, shared_page
+from pillarbox.emails.accept import Accept, Rules
+from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.commits import Commits
+from pillarbox.emails.files import AttachmentFiles
+from pillarbox.emails.integrity import reconcile
+from pillarbox.emails.jobs import Orphans, email_periodic
+from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.retention import Retention
+from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.emails.share import Sharing
+from pillarbox.emails.team_mail import TeamMail
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.security.tokens import Signer
+from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.work.jobs import Handler
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.timeline.record import Timeline
+from pillarbox.usage.quotas import Quotas
+from pillarbox.webhooks.plugin import TeamMailer
+
+
+def _accept(kit: Kit) -> Accept:
+    settings, disks, queue = kit.settings, kit.need(DiskSpace), kit.need(QueueLimit)
+
+    def admits() -> None:
+        """Refuse outgoing mail where there is no room for it, on the disk or in the queue."""
+        disks.check()
+        queue.check()
+
+    return Accept(
+        pool=kit.engine_pool,
+        ids=kit.need(Ids),
+        writer=_commits(kit),
+        senders=kit.need(Senders),
+        blobs=kit.need(BlobStore),
+        admits=admits,
+        rules=Rules(
+            frozenset(settings.simulator_domains),
+            settings.verified_domain_required,
+            settings.reject_reserved_recipients,
+        ),
+        engine=kit.find(Engine),
+        claims=kit.need(Claims),
+        wake=kit.need(DeliveryNotifier).ring,
+    )
+
+
+def _commits(kit: Kit) -> Commits:
+    journal: Journal = kit.need(Journal)  # type: ignore[type-abstract]
+    return Commits(
+        pool=kit.engine_pool,
+        clock=kit.clock,
+        ids=kit.need(Ids),
+        timeline=kit.need(Timeline),
+        quotas=kit.need(Quotas),
+        journal=journal,
+        owner=kit.runtime.process_id,
+    )
+
+
+def _loader(kit: Kit) -> EmailLoader:
+    required = kit.settings.verified_domain_required
+    return EmailLoader(Senders(kit.engine_pool, kit.clock), domain_required=required)
+
+
+def _team_mailer(kit: Kit) -> TeamMailer:
+    return TeamMailer(TeamMail(kit.pool, kit.need(Accept), kit.settings.hostname).send)
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    parts = kit.need(Outbound), kit.need(BlobStore), kit.need(Timeline)
+    return {JOB_FETCH: fetching.Fetching(kit.pool, kit.clock, *parts).run}
+
+
+def _periodic(kit: Kit) -> Sequence[Periodic]:
+    settings, blobs = kit.settings, kit.need(BlobStore)
+    retention = Retention(
+        kit.pool,
+        kit.clock,
+        blobs,
+        emails=settings.email_retention_days,
+        bodies=settings.body_retention_days,
+    )
+    orphans = Orphans(
+        kit.pool,
+        kit.clock,
+        blobs,
+        days=settings.orphan_blob_days,
+        is_ours=settings.blob_url is None,
+    )
+    return email_periodic(retention, orphans)
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    accept = kit.need(Accept)
+    return [Background(stop=(Stop.COMMITS, lambda _: accept.drain()))]
+
+
+SLICE = Slice(
+    name="emails",
+    provides={
+        Accept: _accept,
+        EmailLoader: _loader,
+        EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
+        TeamMailer: _team_mailer,
+        OwnerActivity: lambda _: DomainActivity(),
+        Sharing: lambda kit: Sharing(kit.need(Signer), kit.settings.public_url),
+    },
+    routes=collect(routes, shared_page),
+    jobs=_jobs,
+    job_limits=lambda _: [fetching.JOB_LIMIT],
+    periodic=_periodic,
+    background=_background,
+    files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open},
+    webhook_shapes=event_data.SHAPES,
+    event_bodies={"email": event_data.event_data},
+    invariants=reconcile.OWN,
+)

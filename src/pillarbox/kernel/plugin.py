@@ -1,0 +1,194 @@
+"""What the kernel brings: what every process has, and what puts together what the slices bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http import files as file_routes
+from pillarbox.kernel.http import health as health_routes
+from pillarbox.kernel.http import openapi as openapi_routes
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.health import DatabaseProbe
+from pillarbox.kernel.http.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http.maintenance import Maintenance
+from pillarbox.kernel.http.openapi import ApiDocument
+from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
+from pillarbox.kernel.http.routing import RouteTable, collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.observability.metrics import MetricsFile
+from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.postgres.bounded_pool import watch_pools
+from pillarbox.kernel.postgres.notify import Listener
+from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
+from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.tokens import Signer
+from pillarbox.kernel.settings.kinds import Role
+from pillarbox.kernel.settings.settings import load_or_create_key_ring_text
+from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace, disks_of
+from pillarbox.kernel.work import periodic
+from pillarbox.kernel.work.collectors import misdated_keys, own_periodic
+from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.kernel.work.periodic import Periodic
+
+
+class PeriodicJobs(tuple[Periodic, ...]):
+    """What all slices do periodically."""
+
+
+def http_application(kit: Kit) -> Api:
+    """The ASGI application of everything that is served over HTTP."""
+    needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, Credentials, IdempotencyStore)
+    for kind in needed:
+        kit.need(kind)
+    wanted: tuple[type, ...] = (Journal, Meter, Maintenance)
+    for kind in wanted:
+        kit.find(kind)
+    settings = kit.settings
+    return Api(
+        RouteTable(kit.routes),
+        kit.services,
+        HttpSettings(
+            settings.rate_limit,
+            trusted_proxies=settings.trusted_proxy,
+            require_user_agent=settings.require_user_agent,
+        ),
+    )
+
+
+def _files(kit: Kit) -> Files:
+    files = Files(kit.need(Signer), kit.clock, kit.need(BlobStore), kit.settings.public_url)
+    for one in kit.slices:
+        for kind, opener in one.files(kit).items():
+            files.register(kind, opener)
+    return files
+
+
+def _document(kit: Kit) -> ApiDocument:
+    shapes = {kind: shape for one in kit.slices for kind, shape in one.webhook_shapes.items()}
+    return ApiDocument(kit.settings.public_url, shapes)
+
+
+def _outbound(kit: Kit) -> Outbound:
+    outside = kit.externals
+    return Outbound(DnsAddresses(outside.resolver), kit.settings.allow_private, tls=outside.trust)
+
+
+def _periodic_jobs(kit: Kit) -> PeriodicJobs:
+    return PeriodicJobs(found for one in kit.slices for found in one.periodic(kit))
+
+
+def _jobs(kit: Kit) -> Jobs:
+    limits = tuple(limit for one in kit.slices for limit in one.job_limits(kit))
+    return Jobs(kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits=limits)
+
+
+def _handlers(kit: Kit) -> dict[str, Handler]:
+    """Who does each kind of job; none in a process without the role."""
+    if Role.JOBS not in kit.settings.roles:
+        return {}
+    found: dict[str, Handler] = {}
+    for one in kit.slices:
+        found |= one.jobs(kit)
+    return found | periodic.handlers(kit.need(PeriodicJobs), kit.clock)
+
+
+def _clock_watch(kit: Kit) -> ClockWatch:
+    return ClockWatch(kit.pool, kit.clock, kit.need(Ids), mends_of(kit))
+
+
+def mends_of(kit: Kit) -> list[Mend]:
+    """What corrects rows that were dated by a clock that was ahead."""
+    return [mend for one in kit.slices for mend in one.mends(kit)]
+
+
+def _mends(kit: Kit) -> Sequence[Mend]:
+    return [
+        partial(periodic.bring_forward, kit.pool, kit.need(PeriodicJobs)),
+        partial(misdated_keys, kit.pool),
+    ]
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    jobs, maintenance, pools = kit.need(Jobs), kit.need(Maintenance), kit.pools
+    outbound, blobs, probe = kit.need(Outbound), kit.need(BlobStore), kit.need(DatabaseProbe)
+
+    async def begin_jobs() -> None:
+        if Role.JOBS in kit.settings.roles:
+            await periodic.ensure(kit.pool, kit.need(PeriodicJobs), kit.need(Ids), kit.clock)
+            await jobs.start()
+
+    return [
+        *(_listening(listener) for listener in _listeners(kit)),
+        Background(start=(Start.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
+        Background(start=(Start.STATE, maintenance.look)),
+        Background(stop=(Stop.CONNECTIONS, lambda _: outbound.close())),
+        Background(stop=(Stop.CONNECTIONS, lambda _: blobs.close())),
+        Background(stop=(Stop.DATABASE, lambda _: probe.close())),
+        Background(stop=(Stop.DATABASE, lambda _: pools.close())),
+    ]
+
+
+def _listeners(kit: Kit) -> list[Listener]:
+    url = kit.settings.database_url or ""
+    return [
+        Listener(url, channel, heard) for one in kit.slices for channel, heard in one.listeners(kit).items()
+    ]
+
+
+def _listening(listener: Listener) -> Background:
+    return Background(
+        start=(Start.NOTIFICATIONS, listener.start), stop=(Stop.NOTIFICATIONS, lambda _: listener.stop())
+    )
+
+
+def _loops(kit: Kit) -> list[Loop]:
+    loops = [kit.need(Maintenance).run()]
+    if kit.runtime.index == 0:
+        loops.append(kit.need(ClockWatch).run())
+    return loops
+
+
+def _metrics(kit: Kit) -> list[Loop]:
+    assert kit.runtime.metrics_folder is not None
+    watch_pools({"doors": kit.pools.requests, "engine": kit.pools.engine})
+    return [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]
+
+
+SLICE = Slice(
+    name="kernel",
+    provides={
+        asyncpg.Pool: lambda kit: kit.pool,
+        Clock: lambda kit: kit.clock,
+        Ids: lambda kit: Ids(kit.clock),
+        KeyRing: lambda kit: KeyRing.parse(load_or_create_key_ring_text(kit.settings)),
+        Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
+        BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
+        DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),
+        DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
+        Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),
+        Maintenance: lambda kit: Maintenance(kit.pool, kit.clock),
+        IdempotencyRows: lambda kit: IdempotencyRows(kit.pool, kit.clock),
+        IdempotencyStore: lambda kit: kit.need(IdempotencyRows),
+        Outbound: _outbound,
+        Files: _files,
+        ApiDocument: _document,
+        PeriodicJobs: _periodic_jobs,
+        Jobs: _jobs,
+        ClockWatch: _clock_watch,
+    },
+    routes=collect(file_routes, health_routes, openapi_routes),
+    periodic=lambda kit: own_periodic(kit.pool, kit.clock),
+    mends=_mends,
+    background=_background,
+    loops=_loops,
+    metrics=_metrics,
+)

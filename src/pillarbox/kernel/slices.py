@@ -1,0 +1,264 @@
+"""What a slice brings to the program, and what it is given.
+
+Each slice has a `plugin.py` with one `SLICE`. The program is the list of them (`pillarbox.app`): it makes a
+`Kit` of that list, and the kit builds each part when somebody needs it, once, by its type. So nothing is
+built in a fixed order, and a test builds one slice alone from a kit of the few parts that it needs.
+"""
+
+from __future__ import annotations
+
+import random
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock, SystemClock
+from pillarbox.kernel.http.files import Opener
+from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.network.dns import DnsResolver, Resolver
+from pillarbox.kernel.postgres.bounded_pool import close_within
+from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
+from pillarbox.kernel.postgres.invariant import Invariant
+from pillarbox.kernel.process.clock_watch import Mend
+from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.services import Services
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.work.jobs import Handler, JobLimit
+from pillarbox.kernel.work.periodic import Periodic
+
+if TYPE_CHECKING:
+    import typer
+
+T = TypeVar("T")
+
+CONNECTIONS = 16
+ENGINE_CONNECTIONS = 10
+CLOSE_SECONDS = 5.0
+
+
+class Start(IntEnum):
+    """The order in which a worker starts: what does the work is there before work is asked of it, and the
+    SMTP servers open last, when all that they hand mail to runs."""
+
+    ENGINES = auto()
+    NOTIFICATIONS = auto()
+    WAITERS = auto()
+    JOBS = auto()
+    STATE = auto()
+    LOOPS = auto()
+    SERVERS = auto()
+
+
+class Stop(IntEnum):
+    """The order in which a worker stops: nothing new comes in; what was accepted is committed, the request
+    log last because the others write in it; the engines end, and only then are their leases given back; loops
+    may write until here; then connections are closed, whoever uses them first, the database's at the very
+    end."""
+
+    SERVERS = auto()
+    COMMITS = auto()
+    REQUEST_LOG = auto()
+    NOTIFICATIONS = auto()
+    WAITERS = auto()
+    JOBS = auto()
+    ENGINES = auto()
+    LEASES = auto()
+    LOOPS = auto()
+    CLIENTS = auto()
+    CONNECTIONS = auto()
+    THREADS = auto()
+    DATABASE = auto()
+
+
+class Background(NamedTuple):
+    """Something that runs in a worker. `closing` is called when the servers are about to close; `stop` is
+    given the seconds that it may take."""
+
+    start: tuple[Start, Callable[[], Awaitable[object]]] | None = None
+    closing: Callable[[], None] | None = None
+    stop: tuple[Stop, Callable[[float], Awaitable[object]]] | None = None
+
+
+Loop = Coroutine[Any, Any, None]
+EventBodies = Callable[[Connection, UUID, Sequence[Any]], Awaitable[Sequence[bytes]]]
+"""Makes the data of webhook events that only refer to a row: team, and what the events refer to."""
+
+
+def nothing(_: Kit) -> tuple[()]:
+    return ()
+
+
+def empty(_: Kit) -> dict[str, Any]:
+    return {}
+
+
+def always(_: Settings) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """What one slice brings. Everything but the name may be left out.
+
+    A builder in `provides` may answer None: then the process has no such part. `closed_routes` are served
+    only where `opens` says so. `webhook_shapes` are the types of the data of webhook events, `event_bodies`
+    the makers of data by the event's kind or the first word of it. `mends` correct rows that were dated by a
+    clock that was ahead. `loops` run until the worker ends, `metrics` the same, only where metrics are asked
+    for.
+    """
+
+    name: str
+    provides: Mapping[type, Callable[[Kit], object]] = field(default_factory=dict)
+    routes: Sequence[Route] = ()
+    closed_routes: Sequence[Route] = ()
+    opens: Callable[[Settings], bool] = always
+    jobs: Callable[[Kit], Mapping[str, Handler]] = empty
+    job_limits: Callable[[Kit], Sequence[JobLimit]] = nothing
+    periodic: Callable[[Kit], Sequence[Periodic]] = nothing
+    listeners: Callable[[Kit], Mapping[str, Callable[[], None]]] = empty
+    background: Callable[[Kit], Sequence[Background]] = nothing
+    loops: Callable[[Kit], Iterable[Loop]] = nothing
+    metrics: Callable[[Kit], Iterable[Loop]] = nothing
+    mends: Callable[[Kit], Sequence[Mend]] = nothing
+    files: Callable[[Kit], Mapping[str, Opener]] = empty
+    webhook_shapes: Mapping[str, type] = field(default_factory=dict)
+    event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
+    invariants: Sequence[Invariant] = ()
+    commands: Mapping[str, Callable[[], typer.Typer]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Externals:
+    """The world outside; tests put theirs in its place."""
+
+    clock: Clock
+    resolver: Resolver
+    random: Callable[[], float]
+    shuffle: Callable[[list[str]], None]
+    trust: ssl.SSLContext | None = None
+    """Whose certificates count where they are checked; the system's authorities."""
+    https_port: int = 443
+
+    @classmethod
+    def real(cls, settings: Settings) -> Externals:
+        clock = SystemClock()
+        servers = [(at.host, at.port) for at in settings.dns] or None
+        return cls(clock, DnsResolver(servers, clock=clock), random.random, random.shuffle)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Two pools, because a claim that holds row locks must always find the connection it still needs:
+    requests that wait for those very locks may hold every connection of their pool."""
+
+    requests: asyncpg.Pool
+    engine: asyncpg.Pool
+
+    @classmethod
+    async def open(cls, url: str) -> Pools:
+        return cls(
+            await open_pool(url, most=CONNECTIONS),
+            await open_pool(url, most=ENGINE_CONNECTIONS, application=ENGINE, by_key=True),
+        )
+
+    async def close(self) -> None:
+        """Within a few seconds, even where the database stands still."""
+        await close_within(self.engine, CLOSE_SECONDS)
+        await close_within(self.requests, CLOSE_SECONDS)
+
+
+class PartMissingError(LookupError):
+    """Nobody provides a part that is needed."""
+
+
+class CircularNeedError(RuntimeError):
+    """A part cannot be built because building it needs the part itself."""
+
+
+class Kit:
+    """One process's parts, by type: built when first needed, by the slice that provides them. `parts` are
+    taken in place of what the slices would build."""
+
+    def __init__(
+        self,
+        slices: Sequence[Slice],
+        settings: Settings,
+        runtime: Runtime,
+        pools: Pools,
+        externals: Externals,
+        parts: Mapping[type, object] | None = None,
+    ) -> None:
+        self.slices = slices
+        self.settings = settings
+        self.runtime = runtime
+        self.pools = pools
+        self.pool = pools.requests
+        self.engine_pool = pools.engine
+        self.externals = externals
+        self.clock = externals.clock
+        self.resolver = externals.resolver
+        self.services = Services()
+        self._builders = builders(slices)
+        self._absent: set[type] = set()
+        self._building: list[type] = []
+        for kind, part in (parts or {}).items():
+            self.services.add(part, kind)
+
+    def find(self, kind: type[T]) -> T | None:
+        """The part of that type; None where this process has none."""
+        found = self.services.find(kind)
+        if found is None and kind in self._builders and kind not in self._absent:
+            found = self._build(kind)
+        return found
+
+    def need(self, kind: type[T]) -> T:
+        """The part of that type; PartMissingError where there is none."""
+        found = self.find(kind)
+        if found is None:
+            raise PartMissingError(f"{self._way(kind)}: nothing provides {kind.__name__} here")
+        return found
+
+    def build_all(self) -> None:
+        """Build every part that the slices provide, so that what is missing shows at the start."""
+        for kind in self._builders:
+            self.find(kind)
+
+    def _build(self, kind: type[T]) -> T | None:
+        if kind in self._building:
+            raise CircularNeedError(self._way(kind))
+        self._building.append(kind)
+        try:
+            part = self._builders[kind](self)
+        finally:
+            self._building.pop()
+        if part is None:
+            self._absent.add(kind)
+            return None
+        self.services.add(part, kind)
+        return self.services.use(kind)
+
+    def _way(self, kind: type) -> str:
+        """Who needs whom, down to this type."""
+        return " needs ".join(one.__name__ for one in (*self._building, kind))
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes that are served here."""
+        opened = [r for one in self.slices if one.opens(self.settings) for r in one.closed_routes]
+        return [route for one in self.slices for route in one.routes] + opened
+
+
+def builders(slices: Iterable[Slice]) -> dict[type, Callable[[Kit], object]]:
+    """Who builds the part of each type; two slices cannot provide the same."""
+    found: dict[type, Callable[[Kit], object]] = {}
+    for one in slices:
+        for kind, builder in one.provides.items():
+            if kind in found:
+                raise ValueError(f"{one.name} provides {kind.__name__}, which another slice provides already")
+            found[kind] = builder
+    return found

@@ -1,0 +1,32 @@
+"""What logs bring: the log of requests, and the routes under `/logs`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.logs import routes
+from pillarbox.logs.policy import LogPolicy
+from pillarbox.logs.retention import log_periodic
+from pillarbox.logs.writing import RequestLog
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    log = kit.need(RequestLog)
+    return [Background(stop=(Stop.REQUEST_LOG, lambda _: log.drain()))]
+
+
+SLICE = Slice(
+    name="logs",
+    provides={
+        LogPolicy: lambda kit: LogPolicy(kit.settings.log_retention_days),
+        RequestLog: lambda kit: RequestLog(kit.pool, kit.clock, kit.need(LogPolicy)),
+        Journal: lambda kit: kit.need(RequestLog),
+    },
+    routes=collect(routes),
+    periodic=lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
+    background=_background,
+    loops=lambda kit: [kit.need(RequestLog).run()],
+)

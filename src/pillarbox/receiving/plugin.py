@@ -1,0 +1,146 @@
+"""What receiving brings: mail that comes in, reports about mail that went out, and their routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pillarbox.emails.shared_page import OtherMail
+from pillarbox.kernel.http.files import Opener
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.mail.message.loop_marks import LoopMarks
+from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.receiving import event_data, files, routes
+from pillarbox.receiving.addresses import Addresses, AddressRules
+from pillarbox.receiving.files import ReceivedFiles
+from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.reading import Reading
+from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.reports.return_path import ReturnPath
+from pillarbox.receiving.retention import ReceivedRetention
+from pillarbox.receiving.sharing import ReceivedMail
+from pillarbox.receiving.spam import EVERYWHERE, Rspamd
+from pillarbox.receiving.storage import Storage
+from pillarbox.timeline.record import Timeline
+from pillarbox.webhooks.publish import Publisher
+
+READING_THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalNotice:
+    """Is told when mail was stored; a higher slice may provide it."""
+
+    announce: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SpamCheck:
+    """rspamd, and the client that asks it."""
+
+    rspamd: Rspamd
+    client: Outbound
+
+
+class ReadingThreads(ThreadPoolExecutor):
+    """Where messages are taken apart."""
+
+
+def _return_path(kit: Kit) -> ReturnPath:
+    return ReturnPath(
+        pool=kit.pool,
+        clock=kit.clock,
+        signer=kit.need(VerpSigner),
+        timeline=kit.need(Timeline),
+        ids=kit.need(Ids),
+        publisher=kit.need(Publisher),
+        windows=kit.need(Windows),
+        lookup=kit.resolver,
+        simulators=frozenset(kit.settings.simulator_domains),
+    )
+
+
+def _addresses(kit: Kit) -> Addresses:
+    settings = kit.settings
+    rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
+    storage = Storage(kit.engine_pool, kit.clock, settings.received_storage)
+    return Addresses(kit.engine_pool, kit.clock, rules, kit.need(ReturnPath).knows, storage)
+
+
+def _spam_check(kit: Kit) -> SpamCheck | None:
+    if kit.settings.rspamd_url is None:
+        return None
+    client = Outbound(DnsAddresses(kit.resolver), EVERYWHERE)
+    return SpamCheck(Rspamd(client, kit.settings.rspamd_url), client)
+
+
+def _receiving(kit: Kit) -> Receiving:
+    settings, spam, notice = kit.settings, kit.find(SpamCheck), kit.find(ArrivalNotice)
+    return Receiving(
+        pool=kit.engine_pool,
+        clock=kit.clock,
+        ids=kit.need(Ids),
+        blobs=kit.need(BlobStore),
+        room=kit.need(DiskSpace),
+        publisher=kit.need(Publisher),
+        judge=Judge(kit.resolver, kit.clock, settings.hostname, spam.rspamd if spam else None),
+        marks=LoopMarks(kit.need(KeyRing).mac_keys("loop")),
+        threads=kit.need(ReadingThreads),
+        rules=ReceivingRules(settings.hostname, settings.reject_dmarc_fail),
+        announce=notice.announce if notice else None,
+    )
+
+
+def _retention(kit: Kit) -> ReceivedRetention:
+    days = kit.settings.received_retention_days
+    return ReceivedRetention(kit.pool, kit.clock, kit.need(BlobStore), days=days)
+
+
+def _files(kit: Kit) -> dict[str, Opener]:
+    received = ReceivedFiles(kit.pool, kit.need(Reading))
+    return {files.RAW: received.raw, files.ATTACHMENT: received.attachment}
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    receiving, threads, spam = kit.need(Receiving), kit.need(ReadingThreads), kit.find(SpamCheck)
+
+    async def shut_down(_: float) -> None:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+    running = [
+        Background(stop=(Stop.COMMITS, lambda _: receiving.drain())),
+        Background(stop=(Stop.THREADS, shut_down)),
+    ]
+    if spam is not None:
+        client = spam.client
+        running.append(Background(stop=(Stop.CONNECTIONS, lambda _: client.close())))
+    return running
+
+
+SLICE = Slice(
+    name="receiving",
+    provides={
+        ReadingThreads: lambda _: ReadingThreads(READING_THREADS, "pillarbox-read"),
+        Reading: lambda kit: Reading(kit.need(BlobStore), kit.need(ReadingThreads)),
+        OtherMail: lambda kit: ReceivedMail(kit.need(Reading)),
+        ReturnPath: _return_path,
+        Addresses: _addresses,
+        SpamCheck: _spam_check,
+        Receiving: _receiving,
+        ReceivedRetention: _retention,
+    },
+    routes=collect(routes),
+    periodic=lambda kit: kit.need(ReceivedRetention).rounds(),
+    background=_background,
+    files=_files,
+    webhook_shapes=event_data.SHAPES,
+    event_bodies={event_data.KIND: event_data.event_data},
+)

@@ -1,0 +1,24 @@
+"""What the timeline brings: what happened to each email, and the counts made of it."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Slice
+from pillarbox.timeline.announcing import Announcer
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rollups import metric_periodic
+from pillarbox.webhooks.publish import Publisher
+
+
+def timeline_of(clock: Clock) -> Timeline:
+    """A timeline for commands that change the fate of emails."""
+    ids = Ids(clock)
+    return Timeline(ids, Announcer(Publisher(ids)))
+
+
+SLICE = Slice(
+    name="timeline",
+    provides={Timeline: lambda kit: Timeline(kit.need(Ids), Announcer(kit.need(Publisher)))},
+    periodic=lambda kit: metric_periodic(kit.pool, kit.clock, kit.settings.metrics_retention_days),
+)

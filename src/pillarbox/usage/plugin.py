@@ -1,0 +1,24 @@
+"""What usage brings: how much a team has sent and may send."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.http.pipeline import Meter
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.slices import Slice
+from pillarbox.usage import routes
+from pillarbox.usage.jobs import usage_periodic
+from pillarbox.usage.meter import UsageMeter
+from pillarbox.usage.quotas import Quotas
+from pillarbox.usage.wire import Limits
+
+SLICE = Slice(
+    name="usage",
+    provides={
+        UsageMeter: lambda kit: UsageMeter(kit.pool, kit.clock),
+        Meter: lambda kit: kit.need(UsageMeter),
+        Quotas: lambda kit: Quotas(kit.clock, kit.need(UsageMeter).note),
+        Limits: lambda kit: Limits(kit.settings.rate_limit, kit.settings.most_domains),
+    },
+    routes=collect(routes),
+    periodic=lambda kit: usage_periodic(kit.pool, kit.clock),
+)

@@ -1,0 +1,155 @@
+"""What webhooks bring: publishing events, delivering them, and the routes under `/webhooks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.address_policy import AddressPolicy
+from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.network.post_client import PostClient
+from pillarbox.kernel.postgres.notify import Notifier
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.kinds import Role
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.work.jobs import Handler
+from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.webhooks import routes
+from pillarbox.webhooks.bodies import Bodies
+from pillarbox.webhooks.dispatch import prometheus
+from pillarbox.webhooks.dispatch.claims import Claims
+from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
+from pillarbox.webhooks.dispatch.posting import Poster
+from pillarbox.webhooks.dispatch.queue_metrics import WebhookQueueMetrics
+from pillarbox.webhooks.dispatch.settle import Settler
+from pillarbox.webhooks.endpoints import EndpointRules
+from pillarbox.webhooks.listening.listener import listener_periodic
+from pillarbox.webhooks.log import DeliveryLog
+from pillarbox.webhooks.notices import Notices, SendToTeam
+from pillarbox.webhooks.publish import Publisher
+from pillarbox.webhooks.retention import WebhookRetention
+
+CHANNEL = "pillarbox_webhooks"
+"""Notified when deliveries were written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamMailer:
+    """Accepts mail to a team; a higher slice provides it."""
+
+    send: SendToTeam
+
+
+class WebhookNotifier(Notifier):
+    """Tells the dispatchers of all processes."""
+
+
+def bodies_of(slices: Iterable[Slice]) -> Bodies:
+    """Who makes the bodies of events that only refer to a row."""
+    return Bodies({kind: maker for one in slices for kind, maker in one.event_bodies.items()})
+
+
+def _endpoint_rules(settings: Settings) -> EndpointRules:
+    """Where webhooks of this installation may lead."""
+    return EndpointRules(
+        settings.webhooks_allow_http, settings.webhooks_allowed_ports, settings.allow_private
+    )
+
+
+def _waking(kit: Kit) -> Callable[[], None]:
+    notifier = kit.need(WebhookNotifier)
+
+    def wake() -> None:
+        """Something was committed for the dispatchers: ours, or where we have none those of others."""
+        # Not before: a dispatcher needs parts that publish.
+        dispatcher = kit.find(Dispatcher)
+        if dispatcher is not None:
+            dispatcher.wake()
+        else:
+            notifier.ring()
+
+    return wake
+
+
+def _dispatcher(kit: Kit) -> Dispatcher | None:
+    settings = kit.settings
+    if Role.WEBHOOKS not in settings.roles:
+        return None
+    rules, process = kit.need(EndpointRules), kit.runtime.process_id
+    private, ids = settings.allow_private, kit.need(Ids)
+    reach = AddressPolicy(private, ports=rules.permits_port)
+    posts = PostClient(Outbound(DnsAddresses(kit.resolver), private, policy=reach))
+    return Dispatcher(
+        clock=kit.clock,
+        ids=ids,
+        claims=Claims(kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(Bodies)),
+        settler=Settler(kit.engine_pool, ids, process),
+        poster=Poster(posts, rules),
+        retries=settings.webhooks_retries,
+        notify=kit.need(WebhookNotifier).ring,
+        roles=",".join(settings.roles),
+    )
+
+
+def _delivery_log(kit: Kit) -> DeliveryLog:
+    days = kit.settings.webhooks_retention_days
+    return DeliveryLog(kit.need(Bodies), kit.need(Ids), kit.clock, _waking(kit), days)
+
+
+def _retention(kit: Kit) -> WebhookRetention:
+    return WebhookRetention(kit.pool, kit.clock, days=kit.settings.webhooks_retention_days)
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    notices = Notices(kit.pool, kit.need(TeamMailer).send)
+    return {**notices.handlers(), **kit.need(WebhookRetention).handlers()}
+
+
+def _periodic(kit: Kit) -> Sequence[Periodic]:
+    listening = listener_periodic(kit.pool, kit.clock, kit.need(Ids))
+    return [*kit.need(WebhookRetention).rounds(), *listening]
+
+
+def _background(kit: Kit) -> Sequence[Background]:
+    dispatcher = kit.find(Dispatcher)
+    if dispatcher is None:
+        return ()
+    return [Background(start=(Start.ENGINES, dispatcher.start), stop=(Stop.ENGINES, dispatcher.stop))]
+
+
+def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
+    dispatcher = kit.find(Dispatcher)
+    return {CHANNEL: dispatcher.notified} if dispatcher is not None else {}
+
+
+def _metrics(kit: Kit) -> Iterable[Loop]:
+    dispatcher = kit.find(Dispatcher)
+    if dispatcher is not None:
+        prometheus.watch(dispatcher)
+    return [WebhookQueueMetrics(kit.pool, kit.clock).keep()] if kit.runtime.index == 0 else []
+
+
+SLICE = Slice(
+    name="webhooks",
+    provides={
+        WebhookNotifier: lambda kit: WebhookNotifier(kit.pool, CHANNEL),
+        Publisher: lambda kit: Publisher(kit.need(Ids), _waking(kit)),
+        Bodies: lambda kit: bodies_of(kit.slices),
+        EndpointRules: lambda kit: _endpoint_rules(kit.settings),
+        Dispatcher: _dispatcher,
+        DeliveryLog: _delivery_log,
+        WebhookRetention: _retention,
+    },
+    routes=collect(routes),
+    jobs=_jobs,
+    periodic=_periodic,
+    listeners=_listeners,
+    background=_background,
+    metrics=_metrics,
+    mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
+)
