@@ -1,7 +1,7 @@
-"""What `app.py` built, looked up by type.
+"""The parts of a process, looked up by type.
 
-The kernel must not know a slice, and a slice must not build its own engine: the application puts one
-instance of each part in here, and a door asks for the part it needs.
+The kernel must not know a slice, and a slice must not build its own engine: the kit (`kernel.slices`) puts one
+instance of each part in here, and a handler asks for the part it needs.
 """
 
 from __future__ import annotations
