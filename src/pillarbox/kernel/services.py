@@ -1,7 +1,7 @@
 """The parts of a process, looked up by type.
 
-The kernel must not know a slice, and a slice must not build its own engine: the kit (`kernel.slices`) puts one
-instance of each part in here, and a handler asks for the part it needs.
+The kernel must not know a slice, and a slice must not build its own engine: the kit (`kernel.slices`) puts
+one instance of each part in here, and a handler asks for the part it needs.
 """
 
 from __future__ import annotations
