@@ -300,7 +300,7 @@ async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str
         team, email = await delivered(pillarbox)
         app = pillarbox.app
         token = await token_of(pillarbox, email)
-        real = app.verp.read(token)
+        real = app.need(VerpSigner).read(token)
         assert real is not None
         stranger = VerpSigner([b"another key of thirty-two bytes."]).token(*real)
         turned = token[:-1] + ("a" if token[-1] != "a" else "b")

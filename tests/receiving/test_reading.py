@@ -13,6 +13,7 @@ from kit.hooks import hook
 from kit.mailroom import clock_of, still
 from kit.postman import Post, postman, receiving_domain
 from kit.world import Team, World
+from pillarbox.kernel.http.files import Files
 from pillarbox.receiving.reading import Reading
 
 HELP = "help@harbor.example"
@@ -278,7 +279,7 @@ async def test_links_of_another_team_lead_nowhere(database_url: str, tmp_path: P
         [image, *_] = (await team.get(f"/emails/receiving/{email}")).json()["attachments"]
         app, anyone = pillarbox.app, pillarbox.client(None)
         for kind, found in (("received", email), ("received-attachment", image["id"]), ("attachment", email)):
-            link, _ = app.files.link(kind, other.id, UUID(found))
+            link, _ = app.need(Files).link(kind, other.id, UUID(found))
             assert error(await anyone.get(link)) == (404, "not_found", "File not found")
 
 

@@ -1,7 +1,7 @@
-"""What `app.py` built, looked up by type.
+"""The parts of a process, looked up by type.
 
-The kernel must not import a slice, and a slice must not build its own engine: the application registers one
-instance of each part, and a route asks for the part it needs.
+The kernel must not import a slice, and a slice must not build its own engine: the kit (`kernel.slices`)
+registers one instance of each part, and a handler asks for the part it needs.
 """
 
 from __future__ import annotations
