@@ -356,7 +356,7 @@ class Parts:
             settler=WebhookSettler(self.pools.engine, self.ids, process),
             poster=Poster(posts, rules),
             retries=self.settings.webhooks_retries,
-            tell=self.webhook_bell.ring,
+            tell=self.webhook_bell.notify,
             roles=",".join(self.settings.roles),
         )
 
@@ -365,7 +365,7 @@ class Parts:
         if self.dispatcher is not None:
             self.dispatcher.wake()
         else:
-            self.webhook_bell.ring()
+            self.webhook_bell.notify()
 
     def _outside(self, seams: Externals, sealer: Composer) -> tuple[Transport, KeepCaptured]:
         route = self.settings.route
@@ -431,7 +431,7 @@ class Parts:
             ),
             engine=self.engine,
             claims=self.claims,
-            wake=self.bell.ring,
+            wake=self.bell.notify,
         )
 
     def _admits(self) -> None:

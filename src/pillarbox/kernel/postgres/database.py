@@ -22,9 +22,9 @@ Connection = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 Source = asyncpg.Pool | Connection
 
 LOCK_TIMEOUT_MS = 5000
-SILENCE_MS = 30_000
-"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever.
-PostgreSQL sees to it between two statements, `kernel.postgres.stuck_sessions` inside of one."""
+IDLE_LIMIT_MS = 30_000
+"""How long a process may be idle inside a transaction: one that froze must not keep its locks. PostgreSQL
+enforces it between two statements, `kernel.postgres.stuck_sessions` inside a statement."""
 
 ENGINE = "pillarbox-engine"
 """What the engine's sessions are called; all others begin with `pillarbox` too."""
@@ -84,7 +84,7 @@ one plan for each statement, so none is made again for other values: that costs 
 async def open_pool(
     url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
 ) -> BoundedPool:
-    """A pool of at most `most` connections, each with the house's time-outs. `by_key`: rows are always
+    """A pool of at most `most` connections, each with the time-outs of Pillarbox. `by_key`: rows are always
     looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
     `STATEMENT_SECONDS`."""
     pool = BoundedPool(
@@ -102,7 +102,7 @@ async def open_pool(
         server_settings={
             "application_name": application,
             "lock_timeout": str(LOCK_TIMEOUT_MS),
-            "idle_in_transaction_session_timeout": str(SILENCE_MS),
+            "idle_in_transaction_session_timeout": str(IDLE_LIMIT_MS),
             "timezone": "UTC",
             "jit": "off",
             **(BY_KEY if by_key else {}),

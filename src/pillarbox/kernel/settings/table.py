@@ -105,7 +105,7 @@ SETTINGS: tuple[Setting, ...] = (
         "How many SMTP connections one client may open in a minute; or `off`.",
     ),
     Setting(
-        "metrics", kinds.optional(kinds.host_port), "HOST:PORT", "off", "Prometheus figures under `/metrics`."
+        "metrics", kinds.optional(kinds.host_port), "HOST:PORT", "off", "Prometheus metrics under `/metrics`."
     ),
     Setting(
         "public_url",
@@ -299,7 +299,7 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.whole_number(0, 36500),
         "DAYS",
         "0",
-        "For how many UTC days the figures of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
+        "For how many UTC days the numbers of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
         "keeps them.",
     ),
     Setting(
