@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from repository.running import PATIENCE, TESTS, Lines
+from repository.running import TESTS, TIMEOUT, Lines
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -37,7 +37,7 @@ def serving(data: Path) -> Iterator[Lines]:
         yield lines
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
 
 
 def command(data: Path, *arguments: str, **variables: str) -> str:

@@ -152,7 +152,7 @@ def test_it_is_a_503_that_says_so() -> None:
     assert "storage" in problem.message
 
 
-async def test_a_disk_that_does_not_say_how_much_room_it_has_counts_as_full() -> None:
+async def test_a_disk_that_does_not_report_its_free_space_counts_as_full() -> None:
     """And the event loop does not stand still with it."""
     clock, works = ManualClock(), threading.Event()
     works.set()

@@ -22,16 +22,16 @@ async def is_waiting(task: asyncio.Task[None]) -> bool:
 
 
 async def test_who_is_alone_does_not_wait() -> None:
-    gathering = CommitWindow(LONG)
-    gathering.expect().gone()
-    task = asyncio.create_task(gathering.company())
+    window = CommitWindow(LONG)
+    window.expect().gone()
+    task = asyncio.create_task(window.wait())
     assert not await is_waiting(task)
 
 
 async def test_those_who_are_there_go_together_with_the_last_that_is_expected() -> None:
-    gathering = CommitWindow(LONG)
-    second, third = gathering.expect(), gathering.expect()
-    waiting = [asyncio.create_task(gathering.company()) for _ in range(2)]
+    window = CommitWindow(LONG)
+    second, third = window.expect(), window.expect()
+    waiting = [asyncio.create_task(window.wait()) for _ in range(2)]
     second.gone()
     second.gone()  # says nothing new
     assert all([await is_waiting(task) for task in waiting])
@@ -40,22 +40,22 @@ async def test_those_who_are_there_go_together_with_the_last_that_is_expected() 
 
 
 async def test_nobody_waits_twice_for_the_same_one() -> None:
-    gathering = CommitWindow(0.001)
-    late = gathering.expect()
+    window = CommitWindow(0.001)
+    late = window.expect()
     async with asyncio.timeout(10):
-        await gathering.company()
-    assert not await is_waiting(asyncio.create_task(gathering.company()))
-    other = gathering.expect()
+        await window.wait()
+    assert not await is_waiting(asyncio.create_task(window.wait()))
+    other = window.expect()
     late.gone()
-    assert gathering._expected == 1, "it was given up before, and the other is still to come"
+    assert window._expected == 1, "it was given up before, and the other is still to come"
     other.gone()
-    assert not await is_waiting(asyncio.create_task(gathering.company()))
+    assert not await is_waiting(asyncio.create_task(window.wait()))
 
 
 async def test_one_who_is_cancelled_keeps_nobody() -> None:
-    gathering = CommitWindow(LONG)
-    last = gathering.expect()
-    first, second = (asyncio.create_task(gathering.company()) for _ in range(2))
+    window = CommitWindow(LONG)
+    last = window.expect()
+    first, second = (asyncio.create_task(window.wait()) for _ in range(2))
     assert await is_waiting(first)
     first.cancel()
     last.gone()
@@ -67,11 +67,11 @@ async def test_one_who_is_cancelled_keeps_nobody() -> None:
 async def test_however_a_transaction_ends_it_is_expected_no_longer(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
         await harbor(pillarbox)
-        gathering = pillarbox.app.need(Receiving)._gathering
+        window = pillarbox.app.need(Receiving)._gathering
         assert (await post.deliver(message(), [HELP])).startswith("250")
         for last in ("RSET", "EHLO quay.example", "QUIT"):
             dialogue = await post.connect()
             await dialogue.offer([HELP])
-            assert gathering._expected == 1, last
+            assert window._expected == 1, last
             await dialogue.say(last)
-            assert gathering._expected == 0, last
+            assert window._expected == 0, last

@@ -29,7 +29,7 @@ def test_how_much_stays_free(total: int, kept: int) -> None:
     assert needed(total) == kept
 
 
-def test_mail_is_refused_while_there_is_little_room_on_any_of_the_disks() -> None:
+def test_mail_is_refused_while_any_of_the_disks_has_little_space() -> None:
     clock, spaces = ManualClock(), {Path("/a"): Space(20 * GIB, 2 * GIB), Path("/b"): Space(GIB, GIB)}
     room = DiskSpace(clock, list(spaces), spaces.get)
     room.check()

@@ -51,7 +51,7 @@ async def test_those_who_arrive_during_a_commit_share_the_next_one() -> None:
     assert store.commits == [["a"], ["b", "c", "d"]]
 
 
-async def test_one_bad_row_never_fails_its_neighbours() -> None:
+async def test_one_bad_row_never_fails_other_rows() -> None:
     store = Store("x")
     commits: GroupCommit[str, str] = GroupCommit(store.flush)
     answers = await asyncio.gather(*(commits.submit(item) for item in "abxcd"), return_exceptions=True)
@@ -60,7 +60,7 @@ async def test_one_bad_row_never_fails_its_neighbours() -> None:
     assert sorted(item for commit in store.commits for item in commit) == ["a", "b", "c", "d"]
 
 
-async def test_trouble_that_no_row_caused_is_told_to_all_without_cutting() -> None:
+async def test_an_error_that_no_row_caused_is_raised_to_all_without_cutting() -> None:
     store = Store()
     store.gone = True
     commits: GroupCommit[str, str] = GroupCommit(store.flush, shared=(Gone,))

@@ -32,9 +32,7 @@ print(dkim.sign(b"From: a@b.c\\r\\n\\r\\nhello\\r\\n", domain="b.c", selector="s
         ("GenuineIntel", ZEN_3, False),
     ],
 )
-def test_only_processors_that_were_measured_are_told(
-    tmp_path: Path, vendor: str, flags: str, helps: bool
-) -> None:
+def test_only_measured_processors_set_variables(tmp_path: Path, vendor: str, flags: str, helps: bool) -> None:
     """The second processor is not looked at."""
     said = f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: {flags}\nbugs\t\t:\n"
     cpuinfo = tmp_path / "cpuinfo"
@@ -43,7 +41,7 @@ def test_only_processors_that_were_measured_are_told(
     assert variables({VARIABLE: ""}, cpuinfo) == {}, "who has set the variable knows better"
 
 
-def test_other_systems_are_told_nothing(tmp_path: Path) -> None:
+def test_other_systems_set_no_variables(tmp_path: Path) -> None:
     assert variables({}, tmp_path / "missing") == {}
 
 

@@ -272,7 +272,7 @@ async def test_a_client_that_was_closed_can_be_used_again() -> None:
             await outbound.close()
 
 
-async def test_the_system_look_up_is_guarded_too() -> None:
+async def test_the_system_look_up_is_checked_too() -> None:
     async with serving(answer()) as canary:
         outbound = Outbound()
         assert await failure(outbound, f"http://localhost:{canary.port}/") == "refused"

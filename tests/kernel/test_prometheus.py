@@ -66,21 +66,21 @@ def test_a_dead_process_keeps_its_counts_and_loses_its_gauges_and_its_file(tmp_p
     gauge = Numbers("held", "gauge", "Held.", (), (), [((), [7])])
     written(tmp_path, 1, requests(2), gauge)
     written(tmp_path, 2, requests(3), gauge)
-    sheets = MetricsFiles(tmp_path)
-    sheets.forget(1)
-    sheets.forget(1)
-    found = {(sample.name): sample.value for metric in sheets.collect() for sample in metric.samples}
+    files = MetricsFiles(tmp_path)
+    files.forget(1)
+    files.forget(1)
+    found = {(sample.name): sample.value for metric in files.collect() for sample in metric.samples}
     assert found == {"asked_total": 5, "held": 7}
     assert [path.name for path in tmp_path.iterdir()] == [f"2{SUFFIX}"]
 
 
-def test_a_sheet_that_is_half_there_is_left_out(tmp_path: Path) -> None:
+def test_a_metrics_file_that_is_half_written_is_left_out(tmp_path: Path) -> None:
     written(tmp_path, 1, requests(2))
     (tmp_path / f"2{SUFFIX}").write_bytes(b'[["asked"')
     assert 'asked_total{route="GET /"} 2.0' in told(tmp_path)
 
 
-def test_what_a_process_counts_is_on_its_sheet(tmp_path: Path) -> None:
+def test_what_a_process_counts_is_in_its_metrics_file(tmp_path: Path) -> None:
     counter = Counter(next(names), "A counter.", ("kind",))
     gauge = Gauge(next(names), "A gauge.")
     histogram = Histogram(next(names), "A histogram.", (1, 2))
@@ -97,7 +97,7 @@ def test_what_a_process_counts_is_on_its_sheet(tmp_path: Path) -> None:
     assert (counter.value(("a",)), histogram.count()) == (3, 4)
 
 
-def test_two_tallies_cannot_have_one_name() -> None:
+def test_two_metrics_cannot_have_one_name() -> None:
     name = next(names)
     Counter(name, "One.")
     with pytest.raises(ValueError, match=name):
@@ -195,7 +195,7 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
         }
 
 
-async def test_nothing_personal_is_told(database_url: str, tmp_path: Path) -> None:
+async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) -> None:
     """No address, no team, no key, no id."""
     async with relayed(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)

@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 
 from kit.clock import ManualClock
-from pillarbox.kernel.postgres.database import ENGINE, SILENCE_MS, open_pool
+from pillarbox.kernel.postgres.database import ENGINE, IDLE_LIMIT_MS, open_pool
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
 
-SILENT_SECONDS = SILENCE_MS / 1000
+LIMIT_SECONDS = IDLE_LIMIT_MS / 1000
 LOCKED = "SELECT id FROM berths WHERE id = 1 FOR UPDATE SKIP LOCKED"
 
 
@@ -78,7 +78,7 @@ async def test_what_a_frozen_process_has_locked_is_free_again(database_url: str,
     async with harbor(database_url) as pool, frozen(database_url, how):
         await waits(pool, ENGINE, "active")
         assert await silence.look(pool) == 0
-        clock.advance(SILENT_SECONDS - 1)
+        clock.advance(LIMIT_SECONDS - 1)
         assert await silence.look(pool) == 0
         assert await pool.fetch(LOCKED) == []
         clock.advance(1)
@@ -96,7 +96,7 @@ async def test_who_goes_on_is_not_silent(database_url: str) -> None:
     async with harbor(database_url) as pool, frozen(database_url, "prepared") as busy:
         await waits(pool, ENGINE, "active")
         for number in range(3):
-            clock.advance(SILENT_SECONDS)
+            clock.advance(LIMIT_SECONDS)
             assert await silence.look(pool) == 0
             await busy.fetch("SELECT 1")
             await busy.prepare(f"SELECT {number}, id FROM berths")
@@ -110,6 +110,6 @@ async def test_sessions_of_others_are_left_alone(database_url: str) -> None:
     async with harbor(database_url) as pool, frozen(database_url, "prepared", "psql") as theirs:
         await waits(pool, "psql", "active")
         await silence.look(pool)
-        clock.advance(10 * SILENT_SECONDS)
+        clock.advance(10 * LIMIT_SECONDS)
         assert await silence.look(pool) == 0
         assert await theirs.fetchval("SELECT 1") == 1

@@ -116,7 +116,7 @@ def test_one_at_a_time_goes_and_nobody_in_the_first_second() -> None:
     assert pool.slowest(1.1) is None
 
 
-async def test_who_waits_for_room_is_not_slow_by_that() -> None:
+async def test_an_upload_that_waits_for_space_is_not_counted_as_slow() -> None:
     pool = Pool(100_000, 9)
     stalled, other = upload(pool, size=10_000), waiting(upload(pool, size=90_000))
     assert pool.slowest(9.0) is stalled

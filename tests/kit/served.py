@@ -14,7 +14,7 @@ from typing import Any
 
 import resend
 
-from repository.running import PATIENCE, TESTS, Lines
+from repository.running import TESTS, TIMEOUT, Lines
 
 KEY = "re_SdkTest1_abcdefghijklmnopqrstuvwx"
 
@@ -31,7 +31,7 @@ class Server:
     def stopped(self) -> int:
         """The exit status after a SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def serving(data: Path, **flags: str) -> Iterator[Server]:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(PATIENCE)
+                process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

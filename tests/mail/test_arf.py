@@ -77,7 +77,7 @@ def test_a_report_with_addresses_blacked_out_is_still_ours() -> None:
     assert bounced.team_number == 7
 
 
-def test_what_only_looks_like_a_token_is_told_apart_by_the_signer() -> None:
+def test_the_signer_rejects_what_only_looks_like_a_token() -> None:
     """BNC-06."""
     forged = "b-" + "a" * 56
     found = report(

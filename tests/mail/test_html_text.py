@@ -233,7 +233,7 @@ SPREAD = {
 
 @pytest.mark.parametrize(("begin", "repeated"), SPREAD.values(), ids=SPREAD.keys())
 def test_time_is_linear_and_other_threads_run_meanwhile(begin: str, repeated: str) -> None:
-    """API-09: a tenth of the largest document; the largest are in the slow sweep of every door."""
+    """API-09: a tenth of the largest document; the largest are in the slow sweep of every route."""
     html = begin + repeated * (LARGEST // 10 // len(repeated.encode()))
     started = time.thread_time()
     text = text_of(html)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).parents[1]
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 def heed_signals() -> None:
@@ -50,13 +50,13 @@ class Lines:
             return [line for line in self.all if part in line]
 
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or len(found()) >= count, PATIENCE)
+            self._changed.wait_for(lambda: self._ended or len(found()) >= count, TIMEOUT)
             assert len(found()) >= count, f"no line with {part!r} in:\n" + "\n".join(self.all)
             return found()[count - 1]
 
     def wait_for_end(self) -> list[str]:
         with self._changed:
-            assert self._changed.wait_for(lambda: self._ended, PATIENCE)
+            assert self._changed.wait_for(lambda: self._ended, TIMEOUT)
             return self.all
 
 
@@ -83,12 +83,12 @@ class Running:
         self.log = Lines(self.process.stderr)
 
     def ready(self) -> dict[str, str]:
-        """The doors of the ready line."""
+        """The listeners of the ready line: address by name."""
         line = self.out.wait_for("ready")
         return dict(part.split("=") for part in line.split()[1:])
 
     def get(self, path: str = "/", *, door: str = "http") -> str:
-        with urllib.request.urlopen(f"http://{self.ready()[door]}{path}", timeout=PATIENCE) as reply:
+        with urllib.request.urlopen(f"http://{self.ready()[door]}{path}", timeout=TIMEOUT) as reply:
             text: str = reply.read().decode()
             return text
 
@@ -121,7 +121,7 @@ class Running:
         self.process.send_signal(number)
 
     def exit_status(self) -> int:
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def supervisor(data: Path, *flags: str, factory: str = "repository.small_app:bui
         if running.process.poll() is None:
             running.process.terminate()
             try:
-                running.process.wait(PATIENCE)
+                running.process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 running.process.kill()
                 running.process.wait()
@@ -168,9 +168,9 @@ class Watched:
         self._descriptors = [os.pidfd_open(pid) for pid in pids]
 
     def all_ended(self) -> bool:
-        """Whether each of them ended within the patience of this test."""
+        """Whether each of them ended within the timeout of the test."""
         try:
-            return all(select.select([fd], [], [], PATIENCE)[0] for fd in self._descriptors)
+            return all(select.select([fd], [], [], TIMEOUT)[0] for fd in self._descriptors)
         finally:
             for descriptor in self._descriptors:
                 os.close(descriptor)

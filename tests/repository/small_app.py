@@ -21,12 +21,13 @@ class SmallApp:
 
     def __init__(self, settings: Settings, runtime: Runtime) -> None:
         self._folder = settings.data
-        self._sheet = MetricsFile(runtime.metrics_folder, SystemClock()) if runtime.metrics_folder else None
+        folder = runtime.metrics_folder
+        self._metrics_file = MetricsFile(folder, SystemClock()) if folder else None
 
     async def asgi(self, scope: Scope, receive: Receive, send: Send) -> None:
         REQUESTS.add()
-        if self._sheet is not None:
-            self._sheet.write()
+        if self._metrics_file is not None:
+            self._metrics_file.write()
         if scope["path"] == "/slow":
             logger.info("slow.began")
             await appeared(self._folder / "released")

@@ -1,4 +1,4 @@
-"""The test house itself: each test gets a migrated database of its own."""
+"""The test databases: each test gets a migrated database of its own."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_what_was_written_is_there_after_a_stop(tmp_path: Path) -> None:
     assert processes_in(tmp_path / "postgres") == []
 
 
-async def test_the_server_is_utf8_in_byte_order_and_has_no_network_door(tmp_path: Path) -> None:
+async def test_the_server_is_utf8_in_byte_order_and_listens_on_no_port(tmp_path: Path) -> None:
     async with running(tmp_path / "postgres") as server:
         assert await value(server, "SHOW server_encoding") == "UTF8"
         assert await value(server, "SELECT 'Z' < 'a'") is True

@@ -36,7 +36,7 @@ class Greeter:
 
 @asynccontextmanager
 async def https(folder: Path) -> AsyncIterator[tuple[HttpServer, int]]:
-    """A worker's HTTP door with a certificate in this folder, and its port."""
+    """A worker's HTTP server with a certificate in this folder, and its port."""
     path = str(self_made(folder, "localhost", SystemClock().now()))
     door = bound()
     port = int(door.getsockname()[1])

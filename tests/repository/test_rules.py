@@ -1,4 +1,4 @@
-"""The house's own lints: what no tool off the shelf checks."""
+"""Lints of this repository that no standard tool has."""
 
 from __future__ import annotations
 

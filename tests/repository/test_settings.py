@@ -269,7 +269,7 @@ def test_a_worker_reads_the_same_settings_from_the_texts() -> None:
     assert settings.replacing() == settings
 
 
-def test_the_public_url_follows_the_door() -> None:
+def test_the_public_url_follows_the_listener() -> None:
     assert read_settings({"http": "127.0.0.1:8025"}, {}).public_url == "http://127.0.0.1:8025"
     assert (
         read_settings({"http": "0.0.0.0:80", "hostname": "mx.example"}, {}).public_url == "http://mx.example"

@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 import trustme
 
-from repository.running import PATIENCE, Running, Watched, supervisor
+from repository.running import TIMEOUT, Running, Watched, supervisor
 
 
 def cut_off(running: Running) -> None:
@@ -67,7 +67,7 @@ def test_a_running_request_is_finished_before_the_exit(tmp_path: Path) -> None:
         running.send(signal.SIGTERM)
         running.log.wait_for("supervisor.stopping")
         (tmp_path / "data/released").touch()
-        asking.join(PATIENCE)
+        asking.join(TIMEOUT)
         assert running.exit_status() == 0
     assert len(replies) == 1
     assert (tmp_path / f"data/stopped-{replies[0]}").exists()
@@ -85,7 +85,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         running.send(signal.SIGTERM)
         assert running.exit_status() == 128 + signal.SIGTERM
         assert family.all_ended()
-        asking.join(PATIENCE)
+        asking.join(TIMEOUT)
     with supervisor(tmp_path / "data") as again:
         again.ready()
 
@@ -164,7 +164,7 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
     assert complaint == f"pillarbox: Cannot listen on {at} (http): Address already in use."
 
 
-def test_the_ready_line_names_the_smtp_doors_of_the_role(tmp_path: Path) -> None:
+def test_the_ready_line_names_the_smtp_listeners_of_the_role(tmp_path: Path) -> None:
     doors = ("--smtp", "127.0.0.1:0", "--submission", "127.0.0.1:0,tls://127.0.0.1:0,127.0.0.1:0")
     with supervisor(tmp_path / "one", "--processes", "1", *doors) as running:
         found = running.ready()
@@ -177,7 +177,7 @@ def test_the_ready_line_names_the_smtp_doors_of_the_role(tmp_path: Path) -> None
         assert list(running.ready()) == ["http"]
 
 
-def test_the_lmtp_door_is_named_when_it_is_open(tmp_path: Path) -> None:
+def test_the_lmtp_listener_is_named_when_it_is_open(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", "--processes", "1", "--lmtp", "127.0.0.2:0") as running:
         found = running.ready()
         assert list(found) == ["http", "lmtp"]
@@ -227,7 +227,7 @@ def test_what_is_in_the_data_folder_is_private(tmp_path: Path) -> None:
     assert open_to_others == []
 
 
-def test_the_metrics_door_adds_up_all_workers(tmp_path: Path) -> None:
+def test_the_metrics_endpoint_adds_up_all_workers(tmp_path: Path) -> None:
     """OPS-06."""
     with supervisor(tmp_path / "data", "--metrics", "127.0.0.1:0") as running:
         assert set(running.ready()) == {"http", "metrics"}
@@ -239,13 +239,13 @@ def test_the_metrics_door_adds_up_all_workers(tmp_path: Path) -> None:
         assert "small_app_requests_total 8.0" in running.get("/metrics", door="metrics")
 
 
-def test_without_the_role_there_is_no_http_door(tmp_path: Path) -> None:
+def test_without_the_role_there_is_no_http_listener(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data", "--roles", "delivery,jobs", "--processes", "1") as running:
         assert running.ready() == {}
         assert running.out.all[-1] == "ready"
 
 
-def test_with_a_certificate_the_door_speaks_https(tmp_path: Path) -> None:
+def test_with_a_certificate_the_listener_speaks_https(tmp_path: Path) -> None:
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
     certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
@@ -255,6 +255,6 @@ def test_with_a_certificate_the_door_speaks_https(tmp_path: Path) -> None:
     flags = ("--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem"))
     with supervisor(tmp_path / "data", "--processes", "1", *flags) as running:
         url = f"https://{running.ready()['http']}/"
-        with urllib.request.urlopen(url, timeout=PATIENCE, context=trusting) as reply:
+        with urllib.request.urlopen(url, timeout=TIMEOUT, context=trusting) as reply:
             assert int(reply.read()) in running.workers()
         assert running.note()["public_url"] + "/" == url

@@ -17,7 +17,7 @@ import resend
 from resend import exceptions
 
 from kit.served import KEY, Server, params, sdk_at, serving
-from repository.running import PATIENCE
+from repository.running import TIMEOUT
 
 FINAL = {"delivered", "bounced", "failed"}
 
@@ -38,7 +38,7 @@ def sdk(server: Server) -> Iterator[Server]:
 
 def settled(email_id: str) -> Any:
     """The email once it is final."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while (email := resend.Emails.get(email_id))["last_event"] not in FINAL:
         assert time.monotonic() < end, email
     return email
@@ -204,7 +204,7 @@ def test_attachments(sdk: Server) -> None:
     assert resend.Emails.Attachments.list(email, {"limit": 1})["has_more"] is True
     first = resend.Emails.Attachments.get(email, listed["data"][0]["id"])
     assert (first["object"], first["size"]) == ("attachment", 256)
-    with urllib.request.urlopen(first["download_url"], timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(first["download_url"], timeout=TIMEOUT) as answer:
         assert answer.read() == data
     second = resend.Emails.Attachments.get(email, listed["data"][1]["id"])
     assert (second["content_disposition"], second["content_id"]) == ("inline", "hi")

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from kit.dns_server import DnsServer
 from kit.served import Server, sdk_at, serving
 from pillarbox.cli import program
-from repository.running import PATIENCE
+from repository.running import TIMEOUT
 
 
 @contextmanager
@@ -28,13 +28,13 @@ def dns_running() -> Iterator[DnsServer]:
     loop, server = asyncio.new_event_loop(), DnsServer()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(PATIENCE)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(TIMEOUT)
     try:
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(TIMEOUT)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         loop.close()
 
 
@@ -134,7 +134,7 @@ def test_a_claim_from_the_first_call_to_the_new_key(sdk: Place) -> None:
         resend.Domains.verify(domain)
     sdk.dns.add("quay.example", "TXT", f'"{claim["record"]["value"]}"')
     assert resend.Domains.Claims.verify(domain)["id"] == claim["id"]
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while (found := resend.Domains.Claims.get(domain))["status"] != "completed":
         assert time.monotonic() < end, found
     records: Any = resend.Domains.get(domain)["records"]

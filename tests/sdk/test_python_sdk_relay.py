@@ -19,7 +19,7 @@ from resend import exceptions
 from kit import dkim_verifier
 from kit.served import params, sdk_at, serving
 from kit.sink import Message, Sink
-from repository.running import PATIENCE
+from repository.running import TIMEOUT
 
 T = TypeVar("T")
 
@@ -34,15 +34,15 @@ class Smarthost:
         self.sink = self.run(Sink().start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT)
 
     def messages(self, count: int) -> list[Message]:
-        return self.run(self.sink.messages(count, PATIENCE))
+        return self.run(self.sink.messages(count, TIMEOUT))
 
     def close(self) -> None:
         self.run(self.sink.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT)
         self._loop.close()
 
 

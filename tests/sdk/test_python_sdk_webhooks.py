@@ -18,7 +18,7 @@ from resend.webhooks import _webhook
 from kit.served import Server, params, sdk_at, serving
 from pillarbox.webhooks.kinds import KINDS
 from pillarbox.webhooks.signing_secrets import new_secret
-from repository.running import PATIENCE
+from repository.running import TIMEOUT
 
 ENDPOINT = "https://hooks.harbor.example/in"
 
@@ -44,7 +44,7 @@ def made(*events: str) -> Any:
 
 def logged(webhook_id: str, count: int) -> list[Any]:
     """The webhook's events once there are so many, the oldest first."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while len(found := resend.Webhooks.list_events(webhook_id)["data"]) < count:
         assert time.monotonic() < end, found
     return found[::-1]

@@ -41,7 +41,7 @@ async def test_out_05_the_extensions_of_a_multi_line_ehlo_are_known() -> None:
         connection = await opened(sink)
         assert connection.extensions.size_limit == 1000
         assert "PIPELINING" in connection.extensions
-        assert connection.extensions.login_ways == {"LOGIN", "PLAIN"}
+        assert connection.extensions.login_mechanisms == {"LOGIN", "PLAIN"}
         assert sink.sessions[0].hello == "out.harbor.test"
         await connection.quit()
         [session] = await sink.ended(1)

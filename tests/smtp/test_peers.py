@@ -1,4 +1,4 @@
-"""Programs that others use talk to a real server through its doors (SMTP-09, 12, 18, 22)."""
+"""Programs that others use talk to a real server through its listeners (SMTP-09, 12, 18, 22)."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def test_swaks_delivers_to_us(server: Peered) -> None:
         assert f" with {protocol} ".encode() in found["octets"]
 
 
-def test_the_note_names_the_doors(server: Peered) -> None:
+def test_the_note_names_the_listeners(server: Peered) -> None:
     """What `pillarbox doctor` looks at."""
     note = json.loads((server.served.data / "run" / "supervisor.json").read_text())
     assert note["doors"] == ["http", "smtp", "submission", "submissions"]
     assert note["settings"]["smtp"] == f"127.0.0.1:{server.doors['smtp']}"
 
 
-def test_the_doctor_examines_the_doors(server: Peered) -> None:
+def test_the_doctor_examines_the_listeners(server: Peered) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pillarbox", "doctor", "--json", "--data", str(server.served.data)],
         capture_output=True,
@@ -165,7 +165,8 @@ def test_a_submission_that_was_committed_and_not_answered_is_stored_once(
 
 
 def test_a_stop_says_goodbye_and_leaves_no_port_open(database_url: str, tmp_path: Path) -> None:
-    """SMTP-22: promptly, although a transaction was begun; nobody waits at a door that nobody serves."""
+    """SMTP-22: promptly, although a transaction was begun; no client waits on a listener that no process
+    serves."""
     with peered(tmp_path / "data", database_url, processes="2") as server:
         family = Watched(server.served.workers())
         clients = [

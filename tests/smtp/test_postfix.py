@@ -78,7 +78,7 @@ def tls_of(line: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def test_postfix_is_told_at_once_whom_we_do_not_take_mail_for(server: Peered) -> None:
+def test_postfix_gets_an_immediate_refusal_for_unknown_recipients(server: Peered) -> None:
     """SMTP-17: refused in the session, so that the bounce is its own; the mail for the others arrives."""
     to = [f"help@{RECEIVING}", "eve@elsewhere.example"]
     with postfix(server.doors["smtp"], login=False) as peer:

@@ -248,7 +248,7 @@ async def test_refusals_for_now_are_no_mistakes() -> None:
     assert len(handler.kept[0].recipients) == 100
 
 
-async def test_what_a_desk_raises_is_trouble_and_the_session_goes_on() -> None:
+async def test_an_exception_of_a_handler_is_451_and_the_session_goes_on() -> None:
     """Architecture 6.6."""
     troubles: list[str] = []
 

@@ -81,7 +81,7 @@ async def test_bare_line_ends_and_nul_are_refused_after_the_real_end(bad: bytes)
     assert [kept.text for kept in handler.kept] == [b"Subject: x\r\n\r\nclean\r\n"]
 
 
-async def test_a_bare_line_feed_is_a_line_end_where_the_door_says_so() -> None:
+async def test_a_bare_line_feed_is_a_line_end_where_the_listener_normalizes() -> None:
     """SMTP-04: the setting `normalize`."""
     handler = Notebook()
     async with door(handler, normalize=True) as found, found.dialog() as client:

@@ -49,7 +49,7 @@ def windows() -> Iterator[tuple[Windows, ManualClock]]:
         ("EHLO x", "AUTH LOGIN"),
     ],
 )
-async def test_silence_ends_a_session_in_every_state(before: tuple[str, ...]) -> None:
+async def test_an_idle_session_times_out_in_every_state(before: tuple[str, ...]) -> None:
     """RFC 5321 4.5.3.2.7."""
     handler = Notebook()
     async with door(handler, timeouts=SHORT, offers_login=True, login_needs_tls=False) as found:
@@ -213,7 +213,7 @@ async def test_who_is_one_too_many_hears_so(windows: tuple[Windows, ManualClock]
 async def test_who_is_one_too_many_gets_no_handshake(
     windows: tuple[Windows, ManualClock], tmp_path: Path
 ) -> None:
-    """SMTP-21, at a door with implicit TLS, where nobody could read a word before it."""
+    """SMTP-21, with implicit TLS, where the client can read nothing before the handshake."""
     limits = clients(*windows, per_client=1)
     async with door(limits=limits, tls=tmp_path, implicit_tls=True) as found:
         async with found.dialog(tls=trusting(tmp_path)) as first:

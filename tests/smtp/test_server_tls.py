@@ -1,4 +1,4 @@
-"""TLS at the SMTP doors: STARTTLS, implicit TLS, certificates that change, and AUTH behind it
+"""TLS on the SMTP listeners: STARTTLS, implicit TLS, certificates that change, and AUTH behind it
 (SMTP-07, 08, 09, 10; TLS-06, 07)."""
 
 from __future__ import annotations
@@ -171,21 +171,21 @@ async def test_only_tls_1_2_and_newer(tmp_path: Path, version: ssl.TLSVersion, w
 async def test_a_certificate_that_changes_is_used_without_a_restart(tmp_path: Path) -> None:
     """TLS-07: the next handshake sees it, and sessions that run go on."""
     async with (
-        door(tls=tmp_path) as door_of_starttls,
-        door(tls=tmp_path, implicit_tls=True) as door_of_tls,
-        door_of_tls.dialog(tls=trusting(tmp_path)) as before,
+        door(tls=tmp_path) as starttls_listener,
+        door(tls=tmp_path, implicit_tls=True) as tls_listener,
+        tls_listener.dialog(tls=trusting(tmp_path)) as before,
     ):
         first = serial(before)
         path = tmp_path / "tls" / "self-made.pem"
         path.unlink()
         self_made(tmp_path, "localhost", SystemClock().now())
-        for found in (door_of_starttls, door_of_tls):
+        for found in (starttls_listener, tls_listener):
             assert found.certificate is not None
             assert found.certificate.refresh()
             assert not found.certificate.refresh()
-        async with door_of_tls.dialog(tls=trusting(tmp_path)) as after:
+        async with tls_listener.dialog(tls=trusting(tmp_path)) as after:
             second = serial(after)
-        async with door_of_starttls.dialog() as client:
+        async with starttls_listener.dialog() as client:
             await client.ask("EHLO x", "STARTTLS")
             await client.start_tls(trusting(tmp_path))
             assert serial(client) == second != first
@@ -230,7 +230,7 @@ def test_the_self_made_certificate(tmp_path: Path) -> None:
     assert [entry.name for entry in os.scandir(path.parent)] == ["self-made.pem"]
 
 
-def test_the_end_of_a_certificate_is_told_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_expiring_certificate_is_logged_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """TLS-07: below 14 days, and once a day."""
     clock = ManualClock()
     path = self_made(tmp_path, "mx.harbor.example", clock.now())

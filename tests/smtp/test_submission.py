@@ -62,8 +62,8 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
         assert (file["filename"], file["size"]) == ("map.pdf", 8)
 
 
-async def test_every_door_takes_submissions(database_url: str, tmp_path: Path) -> None:
-    """Port 25 too: there AUTH decides. Implicit TLS on its own door."""
+async def test_every_listener_takes_submissions(database_url: str, tmp_path: Path) -> None:
+    """Port 25 too: there AUTH decides. Implicit TLS on its own listener."""
     async with submission(database_url, tmp_path) as (team, doors):
         for port in (doors.smtp, doors.submission):
             async with doors.program(team.token, port=port) as client:
@@ -155,7 +155,7 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url: str, tmp_path: Path) -> None:
-    """SMTP-11: one table, both doors, nothing stored."""
+    """SMTP-11: one table, both listeners, nothing stored."""
     async with submission(database_url, tmp_path, require_verified_domain="always") as (team, doors):
         await team.domain()
         for case, fields, parts, code in REFUSALS:
@@ -315,7 +315,7 @@ def test_what_nobody_foresaw_is_for_later() -> None:
     assert reply(RateLimited("Slow down.")).wire == b"451 4.7.1 Slow down.\r\n"
 
 
-async def test_a_message_that_went_round_is_refused(database_url: str, tmp_path: Path) -> None:
+async def test_a_message_in_a_mail_loop_is_refused(database_url: str, tmp_path: Path) -> None:
     """SMTP-14, contract decision 35."""
     hop = b"Received: from a.example by b.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
@@ -385,8 +385,8 @@ async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str,
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=52428801")) == "552 5.3.4"
 
 
-async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path) -> None:
-    """SMTP-01 with the real desk behind it: nothing of the smuggled sender is stored."""
+async def test_smuggling_through_a_real_listener(database_url: str, tmp_path: Path) -> None:
+    """SMTP-01 with the real handler: nothing of the smuggled sender is stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
     async with submission(database_url, tmp_path) as (team, doors):

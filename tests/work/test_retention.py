@@ -182,7 +182,7 @@ async def test_processes_that_went_silent_long_ago_are_forgotten(database_url: s
             await pillarbox.pool.execute(
                 "INSERT INTO processes VALUES ($1, 'elsewhere', 1, 1, 'delivery', $2, $2)", owner, now - age
             )
-        assert await collectors.silent_processes(pillarbox.pool, now) == 1
+        assert await collectors.dead_processes(pillarbox.pool, now) == 1
         assert await pillarbox.pool.fetchval("SELECT id FROM processes") == UUID(int=8)
 
 

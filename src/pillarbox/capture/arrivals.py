@@ -73,7 +73,7 @@ class Arrivals:
     def announce(self) -> None:
         """Say in every process that a mail was committed."""
         self.heard()
-        self._bell.ring()
+        self._bell.notify()
 
     def heard(self) -> None:
         """Wake who waits here; called for every notification on `CHANNEL`."""

@@ -76,7 +76,7 @@ class Ids:
         return [uuid7(micros, self._random_bytes(8)) for micros in range(first, first + count)]
 
     def now(self) -> datetime:
-        """What the clock says; what is due is reckoned from it, never from the time in an id."""
+        """The time of the clock; due times are computed from it, never from the time in an id."""
         return self._clock.now()
 
     def token(self) -> str:

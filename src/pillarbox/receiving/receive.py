@@ -208,7 +208,7 @@ class Receiving:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
             await self._blobs.put(blob, raw)
-        await self._gathering.company()
+        await self._gathering.wait()
         with TimeLimit():
             ids = await self._commits.submit(drafts)
         # Committed is committed: the answer is yes, whatever befalls from here.

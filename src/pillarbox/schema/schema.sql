@@ -59,8 +59,8 @@ CREATE INDEX directory_keys_owner ON directory_keys (team_id, key_id);
 -- Sending domains ------------------------------------------------------------------------------------
 
 -- `records` holds the states of records, `findings` what DNS showed of each: what was expected, what was found,
--- where and when. `verifying_since` is when somebody last asked for a check. The three flags of ability lag
--- behind the states on purpose: a new check of what works interrupts nothing.
+-- where and when. `verifying_since` is when a check was last requested. The three flags of ability lag
+-- behind the states on purpose: a new check of a working domain interrupts nothing.
 CREATE TABLE domains (
     team_id            uuid        NOT NULL,
     id                 uuid        NOT NULL,
@@ -165,10 +165,10 @@ CREATE TABLE suppressions (
 
 -- Emails ---------------------------------------------------------------------------------------------
 
--- Slim, so that pages and status updates stay cheap. The three columns of fate (last_event,
+-- Slim, so that pages and status updates stay cheap. The three columns of the outcome (last_event,
 -- last_event_at, sent_at) are written by `timeline` alone once the row exists. No index has them, and half of
--- each page is left free: the rows of a page are mostly settled in one commit, and so each new version finds
--- room beside the old one and no index is written (measured: 97 of 100; 90 with a third, 72 with the usual).
+-- each page is left free: the rows of a page are mostly settled in one commit, so each new version fits on the
+-- page of the old one and no index is written (measured: 97 of 100; 90 with a third, 72 with the usual).
 CREATE TABLE emails (
     team_id       uuid        NOT NULL,
     id            uuid        NOT NULL,
@@ -543,7 +543,7 @@ CREATE TABLE processes (
     seen_at    timestamptz NOT NULL
 );
 
--- Policies of MTA-STS by the recipients' domain, each until it expires (RFC 8461). Global: they are nobody's.
+-- Policies of MTA-STS by the recipients' domain, each until it expires (RFC 8461). Global: they belong to no team.
 CREATE TABLE mta_sts_policies (
     domain     text        NOT NULL PRIMARY KEY,
     id         text        NOT NULL,
@@ -554,7 +554,7 @@ CREATE TABLE mta_sts_policies (
     expires_at timestamptz NOT NULL
 );
 
--- What receiving sites (a relay, or a set of MX hosts) complained of to one process, for the others to hear.
+-- Complaints of receiving sites (a relay, or a set of MX hosts) to one process, shared with the others.
 CREATE TABLE sites (
     site         text             NOT NULL PRIMARY KEY,
     signal       text             NOT NULL CHECK (signal IN ('SLOW', 'CROWDED', 'UNREACHABLE')),
@@ -735,7 +735,7 @@ CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (owner, leased_unti
 CREATE INDEX webhook_deliveries_held ON webhook_deliveries (team_id, webhook_id, owner) WHERE owner IS NOT NULL;
 
 -- How scheduled deliveries ended. A replay may turn `failed` into `success`, nothing turns it back. One that
--- ended without an attempt keeps what its body is made of, should somebody want to see or replay it.
+-- ended without an attempt keeps what its body is made of, so that it can be shown or replayed.
 CREATE TABLE webhook_outcomes (
     team_id    uuid        NOT NULL,
     webhook_id uuid        NOT NULL,

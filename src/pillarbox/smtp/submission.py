@@ -201,7 +201,7 @@ class SubmissionHandler:
         outgoing = await in_thread_if_large(size, parse.outgoing, body, self._clock.now(), is_letter=True)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
-        await self._gathering.company()
+        await self._gathering.wait()
         return await self._accept.store(caller, [checked], idempotency=key, answer=_body)
 
 

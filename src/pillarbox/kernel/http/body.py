@@ -48,7 +48,7 @@ def declared_size(length: bytes | None, transfer: bytes | None, limit: int) -> i
 async def count_body(receive: Receive, limit: int) -> None:
     """Read a body and forget it; 413 when it is larger than the limit.
 
-    How long it may take is the connection's business (`http_protocol`).
+    The connection (`protocol`) limits how long it may take.
     """
     size, more = 0, True
     while more:
@@ -59,7 +59,7 @@ async def count_body(receive: Receive, limit: int) -> None:
 
 
 async def count_unknown(receive: Receive, limit: int, seconds: float, failure: Problem) -> None:
-    """The same for a caller who is refused with `failure`; one who takes longer is not listened to."""
+    """The same for a caller who is refused with `failure`; one who takes longer is cut off."""
     try:
         async with asyncio.timeout(seconds):
             await count_body(receive, limit)

@@ -169,7 +169,7 @@ class Cycle(RequestResponseCycle):
         return not self.length_known and self.scope["http_version"] != "1.0"
 
     def _write_piece(self, body: bytes, *, is_last: bool) -> None:
-        """A piece of an answer whose length nobody knows yet."""
+        """A piece of an answer whose total length is not known yet."""
         head, self.head = self.head, b""
         if self.scope["method"] == "HEAD":
             self.transport.write(head)

@@ -1,4 +1,4 @@
-"""What an exception means on the wire. Everything that nobody foresaw is 500 `application_error`."""
+"""The answer to an exception. Every unexpected one is 500 `application_error`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ UNSTORABLE = (asyncpg.DataError, UnicodeEncodeError)
 
 
 def problem_for(failure: Exception, request_id: object) -> Problem:
-    """The answer to a failure; unforeseen ones are logged under the request's id and tell nothing."""
+    """The answer to a failure; unexpected ones are logged under the request's id, and the answer gives no
+    detail."""
     if isinstance(failure, Problem):
         return failure
     if isinstance(failure, LOCKED):

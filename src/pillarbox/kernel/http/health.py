@@ -1,12 +1,12 @@
 """`GET /health` (conventions section 13): is this process ready for mail (OPS-02)?
 
-Ready means that what is accepted now would last: the database answers, there is room on the disk, and the
-blob store has never failed to make a blob durable. Migrations and the key ring are checked before the server
-opens. While it is not ready mail that is here already still goes out; whether the process lives at all, the
-supervisor watches.
+Ready means that mail accepted now would be kept: the database answers, there is space on the disk, and the
+blob store has never failed to make a blob durable. Migrations and the key ring are checked before the
+server opens. While the process is not ready it still delivers accepted mail. The supervisor watches whether
+the process runs at all.
 
-The answer comes within a second, whatever the database does: it is asked on a connection that nobody else
-uses, and by one question for all who want to know.
+The answer comes within a second, whatever the database does: it is asked on a
+connection of its own, and concurrent requests share one question.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.wire.problems import DatabaseGone, Overloaded
 
-PATIENCE_SECONDS = 0.8
+ANSWER_TIMEOUT = 0.8
 QUESTION_SECONDS = 5.0
-"""When a question that is not answered is given up, and its connection with it."""
+"""After so many seconds an unanswered question is given up and its connection closed."""
 
 
 class DatabaseProbe:
@@ -36,19 +36,19 @@ class DatabaseProbe:
     def __init__(self, url: str) -> None:
         self._url = url
         self._conn: asyncpg.Connection | None = None
-        self._asking: asyncio.Task[bool] | None = None
+        self._probe: asyncio.Task[bool] | None = None
 
     async def answers(self) -> bool:
-        """Whether it answers within `PATIENCE_SECONDS`."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask(), context=unlimited())
-        done, _ = await asyncio.wait([self._asking], timeout=PATIENCE_SECONDS)
-        return bool(done) and self._asking.result()
+        """Whether it answers within `ANSWER_TIMEOUT`."""
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._ask(), context=unlimited())
+        done, _ = await asyncio.wait([self._probe], timeout=ANSWER_TIMEOUT)
+        return bool(done) and self._probe.result()
 
     async def close(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait([self._asking])
+        if self._probe is not None:
+            self._probe.cancel()
+            await asyncio.wait([self._probe])
         self._give_up()
 
     async def _ask(self) -> bool:

@@ -1,7 +1,7 @@
 """`Idempotency-Key`: header, fingerprint, what runs in this process, and answers already given.
 
 The key is a row of the transaction of the effects it answers for (contract decision 26). This module looks
-rows up; whoever makes the effects writes them.
+rows up; the code that makes the effects writes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maintenance: the doors put everybody off while what was accepted before is carried out.
+"""Maintenance: new requests and mail are deferred while accepted work is carried out.
 
 The switch is a row that every process looks for once a second; it may be thrown from any machine that
 reaches the database.

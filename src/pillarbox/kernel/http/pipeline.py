@@ -176,7 +176,7 @@ class Api:
             if request.upload is not None:
                 self._uploads.end(request.upload)
         if request.caller is not None and request.caller.is_metered:
-            await self._tell_used(request, request.caller, reply)
+            await self._add_quota_headers(request, request.caller, reply)
         if request.asked is not None and not request.asked.is_kept:
             await self._keep(request, request.asked, reply)
         REQUESTS.observe(
@@ -209,8 +209,8 @@ class Api:
     async def _identify(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         """Authentication, permission and rate limit.
 
-        A body of unknown size is measured as well: 413 comes before them. What somebody unknown sends is
-        forgotten at once.
+        A body of unknown size is measured as well: 413 comes before them. What an unauthenticated client
+        sends is forgotten at once.
         """
         try:
             request.caller = caller = await self._caller(request)
@@ -327,8 +327,8 @@ class Api:
 
     # What every answer leaves --------------------------------------------------------------------
 
-    async def _tell_used(self, request: Request, caller: Caller, reply: Reply) -> None:
-        """How much of the team's quotas is used; one who is slowed down hears what was so a moment ago."""
+    async def _add_quota_headers(self, request: Request, caller: Caller, reply: Reply) -> None:
+        """How much of the team's quotas is used; a rate limited caller gets a slightly older count."""
         if self._meter is not None:
             since = request.at - A_MOMENT if _is_slowed(request) else request.at
             headers = await self._meter.headers(caller, since)

@@ -42,7 +42,7 @@ _ids = Ids(SystemClock())
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """How long a client may take over a head and over a body, how long it may read nothing of an answer,
-    and how long a refused one is heard out."""
+    and how long the rest of a refused request is read."""
 
     head_seconds: float = 10.0
     body_seconds: float = 60.0

@@ -7,11 +7,11 @@ import asyncio
 import math
 from collections.abc import Iterable
 
-PACE_SECONDS = 0.5
+RATE_SECONDS = 0.5
 """A rate is measured over about the last half second."""
 
 STALLED_SECONDS = 1.0
-"""Whoever sends nothing for so long has stalled; nobody is judged earlier."""
+"""A client that sends nothing for so long has stalled; no upload is judged earlier."""
 
 
 class Upload:
@@ -35,8 +35,8 @@ class Upload:
         self._judged_from = now + STALLED_SECONDS
         self._waited = 0.0
         self._waits_since = now
-        self._pace = 0.0
-        self._pace_at = now
+        self._rate = 0.0
+        self._rate_at = now
         for pool in self.pools:
             pool.join(self)
 
@@ -78,14 +78,14 @@ class Upload:
 
     def came(self, size: int, now: float) -> None:
         """Note that so many bytes have come."""
-        self._pace = self._pace_of(now) + size / PACE_SECONDS
-        self._pace_at = now
+        self._rate = self._current_rate(now) + size / RATE_SECONDS
+        self._rate_at = now
 
     def seconds_left(self, now: float) -> float:
         """How long the rest takes at the recent rate."""
-        if now - self._pace_at > STALLED_SECONDS:
+        if now - self._rate_at > STALLED_SECONDS:
             return math.inf
-        return (self.claim(self.held) - self.held) / max(self._pace_of(now), 1.0)
+        return (self.claim(self.held) - self.held) / max(self._current_rate(now), 1.0)
 
     def is_late(self, now: float) -> bool:
         """Whether it comes so slowly that it will not be complete in time."""
@@ -112,8 +112,8 @@ class Upload:
             self.refusal = why
             self.timer.reschedule(0.0)
 
-    def _pace_of(self, now: float) -> float:
-        return self._pace * math.exp((self._pace_at - now) / PACE_SECONDS)
+    def _current_rate(self, now: float) -> float:
+        return self._rate * math.exp((self._rate_at - now) / RATE_SECONDS)
 
 
 class Pool:
@@ -153,10 +153,10 @@ class Pool:
             return True
         others = [other for other in self.uploads if other is not upload]
         needs = [(self._rest(other), self._part(other.held)) for other in others]
-        for need, given_back in sorted([*needs, (rest, self._part(held))]):
+        for need, returned in sorted([*needs, (rest, self._part(held))]):
             if need > free:
                 return False
-            free += given_back
+            free += returned
         return True
 
     def count(self, upload: Upload, held: int) -> None:

@@ -81,7 +81,7 @@ class Uploads:
             pools.append(self._teams.get(team) or Pool(of.of_team, of.uploads_of_team))
         now = _now()
         for pool in pools:
-            if pool.is_full and not _makes_room(pool, now):
+            if pool.is_full and not _frees_space(pool, now):
                 raise UploadRefused("Too many uploads are under way. Try again later.")
         self._addresses[address] = pools[1]
         if team is not None:
@@ -153,7 +153,7 @@ class Uploads:
         elif waited >= self._limits.waiting_seconds:
             upload.refuse("There was no memory for the upload. Try again later.")
         elif waited >= self._limits.wait_timeout:
-            _makes_room(blocker, now)
+            _frees_space(blocker, now)
 
     def _look_later(self) -> None:
         if self._look is None:
@@ -166,7 +166,7 @@ class Uploads:
             self._look_later()
 
 
-def _makes_room(pool: Pool, now: float) -> bool:
+def _frees_space(pool: Pool, now: float) -> bool:
     """Refuse the slowest upload of a pool, if there is one."""
     slowest = pool.slowest(now)
     if slowest is None:

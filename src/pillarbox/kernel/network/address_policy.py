@@ -1,4 +1,4 @@
-"""Which addresses this machine may talk to on somebody's behalf (WH-06).
+"""Which addresses this machine may connect to on behalf of users (WH-06).
 
 A URL comes from a user, so it must not reach what only this machine can reach: the machine itself, its
 network, the cloud's metadata service. Everything that is not plain public unicast is refused, unless the

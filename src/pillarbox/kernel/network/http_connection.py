@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection to a server: a request goes out, its answer comes in, then the next one.
 
 The answer is read by httptools (the parser of Node.js, which parses our own requests too), as leniently as
-clients usually do: a bare line feed or a blank in a header is nobody's failure. Header names and values are
+clients usually do: a bare line feed or a blank in a header is no failure. Header names and values are
 not kept. What counts is where the answer ends (RFC 9112, 6.3): an interim answer is none, and what a server
 sends behind its answer is not read and ends the connection, so it is never taken for the next answer. A body
 behind a status that has none (204, 304) is such a thing: the answer stands.

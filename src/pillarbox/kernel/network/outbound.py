@@ -58,7 +58,8 @@ class SystemAddresses:
 class DnsAddresses:
     """Look-ups by the resolver that the rest of the program uses, after the names of a hosts file.
 
-    Unlike the system's look-up it takes no thread, so hosts with a dead DNS server hold up nobody else.
+    Unlike the system's look-up it takes no thread, so hosts with a dead DNS server do not delay other
+    fetches.
     """
 
     def __init__(self, resolver: dns.Resolver, hosts: Path = Path("/etc/hosts")) -> None:
@@ -71,7 +72,7 @@ class DnsAddresses:
 
 
 class Outbound:
-    """Fetches URLs that somebody else chose. One per event loop."""
+    """Fetches URLs that users chose. One per event loop."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ connection too: the host is looked up, all its addresses are checked, and the re
 it goes to. Connections are kept by address, port and TLS name, so one is used again only for an address
 that this look-up gave, and nothing is looked up a second time.
 
-A server may close a kept connection at any moment, or say something on it that nobody asked for. A request
+A server may close a kept connection at any moment, or send an unrequested answer on it. A request
 that met that, and got no head of an answer, is sent once more on a new connection: who posts here posts
 what may arrive twice.
 
@@ -41,7 +41,7 @@ class PostLimits:
     kept: float = 4.0
 
 
-class _Place(NamedTuple):
+class _Endpoint(NamedTuple):
     """Where a connection leads; `name` is whose certificate is wanted, None without TLS."""
 
     address: str
@@ -50,12 +50,12 @@ class _Place(NamedTuple):
 
 
 class PostClient:
-    """Posts to URLs that somebody else chose. One per event loop."""
+    """Posts to URLs that users chose. One per event loop."""
 
     def __init__(self, outbound: Outbound, limits: PostLimits | None = None) -> None:
         self._outbound = outbound
         self._limits = limits or PostLimits()
-        self._kept: dict[_Place, list[tuple[float, HttpConnection]]] = {}
+        self._kept: dict[_Endpoint, list[tuple[float, HttpConnection]]] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
     @cached_property
@@ -103,37 +103,37 @@ class PostClient:
         """The answer of the first address with which a connection can be had."""
         connect_timeout = self._limits.connect / len(addresses)
         name = target.host if target.scheme == "https" else None
-        *others, last = [_Place(address, target.port, name) for address in addresses]
-        for place in others:
+        *others, last = [_Endpoint(address, target.port, name) for address in addresses]
+        for endpoint in others:
             try:
-                return await self._at(place, request, connect_timeout)
+                return await self._at(endpoint, request, connect_timeout)
             except ssl.SSLError:
                 raise
             except OSError:
                 continue
         return await self._at(last, request, connect_timeout)
 
-    async def _at(self, place: _Place, request: bytes, connect_timeout: float) -> Answer:
+    async def _at(self, endpoint: _Endpoint, request: bytes, connect_timeout: float) -> Answer:
         """The answer at an address; raises NoAnswer, or OSError where there is no connection to it."""
-        kept = self._take(place)
+        kept = self._take(endpoint)
         if kept is not None:
             try:
-                return await self._asked(kept, place, request)
+                return await self._asked(kept, endpoint, request)
             except NoAnswer as failure:
                 if not failure.headless:
                     raise
-        return await self._asked(await self._open(place, connect_timeout), place, request)
+        return await self._asked(await self._open(endpoint, connect_timeout), endpoint, request)
 
-    async def _asked(self, connection: HttpConnection, place: _Place, request: bytes) -> Answer:
+    async def _asked(self, connection: HttpConnection, endpoint: _Endpoint, request: bytes) -> Answer:
         answer = await connection.ask(request)
         if connection.is_free:
-            self._keep(connection, place)
+            self._keep(connection, endpoint)
         return answer
 
-    async def _open(self, place: _Place, connect_timeout: float) -> HttpConnection:
+    async def _open(self, endpoint: _Endpoint, connect_timeout: float) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        family = socket.AF_INET6 if ":" in place.address else socket.AF_INET
-        at = (place.address, place.port)
+        family = socket.AF_INET6 if ":" in endpoint.address else socket.AF_INET
+        at = (endpoint.address, endpoint.port)
         opened = self._outbound.open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", at))
         try:
             async with asyncio.timeout(connect_timeout):
@@ -141,17 +141,17 @@ class PostClient:
                 _, connection = await loop.create_connection(
                     lambda: HttpConnection(self._limits.most_bytes),
                     sock=opened,
-                    ssl=self._trust if place.name is not None else None,
-                    server_hostname=place.name,
+                    ssl=self._trust if endpoint.name is not None else None,
+                    server_hostname=endpoint.name,
                 )
         except BaseException:
             opened.close()
             raise
         return connection
 
-    def _take(self, place: _Place) -> HttpConnection | None:
+    def _take(self, endpoint: _Endpoint) -> HttpConnection | None:
         """The connection that was used last, if one is fit."""
-        kept, now = self._kept.get(place), asyncio.get_running_loop().time()
+        kept, now = self._kept.get(endpoint), asyncio.get_running_loop().time()
         while kept:
             until, connection = kept.pop()
             if connection.is_free and now < until:
@@ -159,9 +159,9 @@ class PostClient:
             connection.close()
         return None
 
-    def _keep(self, connection: HttpConnection, place: _Place) -> None:
+    def _keep(self, connection: HttpConnection, endpoint: _Endpoint) -> None:
         loop = asyncio.get_running_loop()
-        self._kept.setdefault(place, []).append((loop.time() + self._limits.kept, connection))
+        self._kept.setdefault(endpoint, []).append((loop.time() + self._limits.kept, connection))
         if self._sweep is None:
             self._sweep = loop.call_later(self._limits.kept, self._clean)
 
@@ -169,15 +169,15 @@ class PostClient:
         """End the connections that nobody has used for long enough."""
         loop = asyncio.get_running_loop()
         now, self._sweep = loop.time(), None
-        for place, connections in list(self._kept.items()):
+        for endpoint, connections in list(self._kept.items()):
             for until, connection in connections:
                 if until <= now:
                     connection.close()
             fit = [one for one in connections if one[0] > now and one[1].is_free]
             if fit:
-                self._kept[place] = fit
+                self._kept[endpoint] = fit
             else:
-                del self._kept[place]
+                del self._kept[endpoint]
         if self._kept:
             self._sweep = loop.call_later(self._limits.kept / 4, self._clean)
 

@@ -2,7 +2,7 @@
 
 `get("delivery").info("delivery.attempt", email=email_id, code=250)`. The event's name is fixed, the
 fields are ids and numbers. Whatever a field holds, it stays on its line: control characters and all
-that is not ASCII are escaped, so nobody can forge a line (OPS-07). Fields whose name says secret are
+that is not ASCII are escaped, so a value cannot forge a line (OPS-07). Fields with the name of a secret are
 not written.
 """
 
@@ -94,7 +94,7 @@ class LineWriter:
             while data:
                 data = data[os.write(self._descriptor, data) :]
         except OSError:
-            # Nobody reads the log any more: the work goes on.
+            # The reader of the log is gone: continue without it.
             return
 
     debug = info = warning = error = critical = exception = log = msg

@@ -45,7 +45,7 @@ _PACKAGES = Path(__file__).parents[2]
 
 class Stall(NamedTuple):
     """How long the loop stood still, the processor time of its thread and of all threads meanwhile (in
-    seconds), and where it was: the innermost function first, nothing where nobody could look."""
+    seconds), and where it was: the innermost function first, empty where the stack could not be read."""
 
     late: float
     cpu: float
@@ -67,11 +67,11 @@ def report(stall: Stall) -> None:
 
 class LoopWatchdog:
     """Watches the loop that `start` is called on; `process` names the kind of process in the histogram, and
-    `tell` is called on the loop after each stall."""
+    `on_stall` is called on the loop after each stall."""
 
-    def __init__(self, process: str = "worker", tell: Callable[[Stall], None] = report) -> None:
+    def __init__(self, process: str = "worker", on_stall: Callable[[Stall], None] = report) -> None:
         self._labels = (process,)
-        self._tell = tell
+        self._on_stall = on_stall
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pillarbox-watchdog", daemon=True)
         self._watched = 0
@@ -106,7 +106,7 @@ class LoopWatchdog:
         LAG.observe(late, self._labels)
         if late > STALL:
             cpu, process_cpu = time.thread_time() - self._cpu, time.process_time() - self._process_cpu
-            self._tell(Stall(late, cpu, process_cpu, self._seen))
+            self._on_stall(Stall(late, cpu, process_cpu, self._seen))
         self._seen = ()
         self._expect(loop)
 

@@ -149,7 +149,7 @@ class MetricsFile:
         self._draft.replace(self._path)
 
     async def keep(self) -> None:
-        """Write once a second, for ever."""
+        """Write once a second until cancelled."""
         while True:
             try:
                 self.write()

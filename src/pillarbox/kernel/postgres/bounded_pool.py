@@ -1,9 +1,9 @@
-"""A pool of connections that keeps nobody waiting for a database that stands still.
+"""A connection pool whose callers do not wait for a database that has stopped responding.
 
-asyncpg ends a statement by opening a second connection for a cancel request and waiting until PostgreSQL
-has obeyed. A database that stands still never does, and whoever gave up would go on waiting in its
-`finally`. Here a connection that is given up is closed at once; PostgreSQL is asked to stop in the
-background, for as long as it listens.
+asyncpg cancels a statement by opening a second connection for a cancel request and waiting until PostgreSQL
+has processed it. A database that has stopped responding never does, so a cancelled caller would keep waiting
+in its `finally`. Here a connection that is given up is closed at once, and the cancel request is sent in the
+background for `CANCEL_SECONDS`.
 
 This reaches into asyncpg further than its interface goes; `tests/faults/test_cut_conversations.py` and
 `tests/kernel/test_bounded_pool.py` see that it holds with the version that is pinned.
@@ -38,11 +38,11 @@ CANCEL_SECONDS: Final = 5.0
 _cancels: set[asyncio.Task[None]] = set()
 
 
-def _told_apart(name: str) -> Any:
+def _with_clear_errors(name: str) -> Any:
     """A method of asyncpg's connection whose exceptions tell a lost connection from a wrong value."""
     method = getattr(asyncpg.Connection, name)
 
-    async def told_apart(self: Stateless, *args: Any, **kwargs: Any) -> Any:
+    async def with_clear_errors(self: Stateless, *args: Any, **kwargs: Any) -> Any:
         try:
             return await method(self, *args, **kwargs)
         except WrongValue as wrong:
@@ -54,11 +54,11 @@ def _told_apart(name: str) -> Any:
                 raise asyncpg.ConnectionDoesNotExistError("the connection was lost") from wrong
             raise
 
-    return told_apart
+    return with_clear_errors
 
 
 class Stateless(asyncpg.Connection):
-    """A connection that needs no cleaning: nobody here keeps session state, and the usual clean-up
+    """A connection that needs no cleaning: Pillarbox keeps no session state, and the usual clean-up
     would cost every statement a second round trip."""
 
     _addr: Any
@@ -73,14 +73,14 @@ class Stateless(asyncpg.Connection):
     def get_reset_query(self) -> str:
         return ""
 
-    _execute = _told_apart("_execute")
-    _executemany = _told_apart("_executemany")
-    _prepare = _told_apart("_prepare")
-    _copy_in = _told_apart("_copy_in")
-    _copy_out = _told_apart("_copy_out")
+    _execute = _with_clear_errors("_execute")
+    _executemany = _with_clear_errors("_executemany")
+    _prepare = _with_clear_errors("_prepare")
+    _copy_in = _with_clear_errors("_copy_in")
+    _copy_out = _with_clear_errors("_copy_out")
 
     def abandon(self) -> None:
-        """Close it now, whatever is going on; who waits for an answer hears that the connection is lost."""
+        """Close the connection now; callers that wait for an answer get a connection error."""
         protocol = self._protocol
         if protocol is not None and not self.is_closed():
             asked = self._loop.create_task(self._ask_to_stop(protocol.backend_pid, protocol.backend_secret))
@@ -93,7 +93,7 @@ class Stateless(asyncpg.Connection):
         self._loop.call_soon(self.abandon)
 
     async def _ask_to_stop(self, pid: int, secret: int) -> None:
-        """It makes no difference to us whether PostgreSQL obeys; it spares it work that nobody wants."""
+        """Send the cancel request; it only spares PostgreSQL work that nobody needs any more."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await connect_utils._cancel(  # type: ignore[attr-defined]
@@ -196,7 +196,7 @@ class BoundedPool(asyncpg.Pool):
 
 
 async def close_within(pool: asyncpg.Pool, seconds: float) -> None:
-    """Close it in good order, or else just so: a database that stands still never says goodbye."""
+    """Close the pool gracefully, or after the time limit abruptly: a hanging database never confirms it."""
     try:
         async with asyncio.timeout(seconds):
             await pool.close()

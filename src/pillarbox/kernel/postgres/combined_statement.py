@@ -57,17 +57,17 @@ class Unmet(Exception):  # noqa: N818 - what was assumed is not so, which is no 
 
 async def outright(source: Source, writes: Sequence[Expected]) -> None:
     """Carry out all of it, in this order, in one round trip and one transaction; or raise `Unmet`."""
-    given = [arg for write in writes for arg in write.args]
+    arguments = [arg for write in writes for arg in write.args]
     wanted = [write.rows for write in writes if write.rows is not None]
-    sql = _guarded(tuple([(write.sql, write.rows is not None) for write in writes]))
+    sql = _checked(tuple([(write.sql, write.rows is not None) for write in writes]))
     try:
-        await source.fetchval(sql, *given, *wanted)
+        await source.fetchval(sql, *arguments, *wanted)
     except asyncpg.DivisionByZeroError:
         raise Unmet from None
 
 
 @lru_cache(maxsize=64)
-def _guarded(writes: tuple[tuple[str, bool], ...]) -> str:
+def _checked(writes: tuple[tuple[str, bool], ...]) -> str:
     """Only a failure undoes what the statement has done, so the last line fails. It asks for one part after
     the other, and a part is carried out when it is asked for."""
     texts = tuple([sql for sql, _ in writes])

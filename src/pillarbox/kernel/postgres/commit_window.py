@@ -47,7 +47,7 @@ class CommitWindow:
         self._expected += 1
         return Expected(self, self._turn)
 
-    async def company(self) -> None:
+    async def wait(self) -> None:
         """Return when no message is expected any more, or when the oldest waiting one has waited
         `at_most`."""
         if not self._expected:

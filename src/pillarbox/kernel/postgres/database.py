@@ -24,9 +24,9 @@ Source = asyncpg.Pool | Connection
 LOCK_TIMEOUT_MS = 3500
 """For one wait. A row may need two of them, for the place in its queue and for the row itself. Both end
 before the time limit of a request (`time_limit.SECONDS`), so the answer is 409 and not 503."""
-SILENCE_MS = 30_000
-"""How long a process may be silent inside a transaction: one that froze must not hold its locks for ever.
-PostgreSQL sees to it between two statements, `kernel.postgres.stuck_sessions` inside of one."""
+IDLE_LIMIT_MS = 30_000
+"""How long a process may be idle inside a transaction: one that froze must not keep its locks. PostgreSQL
+enforces it between two statements, `kernel.postgres.stuck_sessions` inside a statement."""
 
 ENGINE = "pillarbox-engine"
 """What the engine's sessions are called; all others begin with `pillarbox` too."""
@@ -86,7 +86,7 @@ one plan for each statement, so none is made again for other values: that costs 
 async def open_pool(
     url: str, *, most: int, application: str = "pillarbox", by_key: bool = False
 ) -> BoundedPool:
-    """A pool of at most `most` connections, each with the house's time-outs. `by_key`: rows are always
+    """A pool of at most `most` connections, each with the time-outs of Pillarbox. `by_key`: rows are always
     looked up by index, one by one. Requests are held to their time limit (`time_limit`), other statements to
     `STATEMENT_SECONDS`."""
     pool = BoundedPool(
@@ -104,7 +104,7 @@ async def open_pool(
         server_settings={
             "application_name": application,
             "lock_timeout": str(LOCK_TIMEOUT_MS),
-            "idle_in_transaction_session_timeout": str(SILENCE_MS),
+            "idle_in_transaction_session_timeout": str(IDLE_LIMIT_MS),
             "timezone": "UTC",
             "jit": "off",
             **(BY_KEY if by_key else {}),

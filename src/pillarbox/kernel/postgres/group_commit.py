@@ -95,8 +95,8 @@ class GroupCommit(Generic[Item, Result]):
         return self._weight
 
     async def submit(self, item: Item) -> Result:
-        """Return when `item` is committed; raise what befell it, `DatabaseGone` where it was not committed in
-        time and will not be, `OutcomeUnknown` where it may still be."""
+        """Return when `item` is committed; raise the error of this item, `DatabaseGone` where it was not
+        committed in time and will not be, `OutcomeUnknown` where it may still be."""
         weight = self._weigh(item)
         if self._weight and self._weight + weight > self._most_waiting:
             raise problems.Overloaded("The service is busy right now. Try again later.")
@@ -141,7 +141,7 @@ class GroupCommit(Generic[Item, Result]):
                     self._committing.remove(batch)
                     self._weight -= sum([one.weight for one in batch])
         finally:
-            # Counted down in the same breath as the last look at what waits: whoever comes after that
+            # Counted down in the same step as the last look at what waits: a caller that comes later
             # look starts a flusher of its own.
             self._active -= 1
 
@@ -156,7 +156,7 @@ class GroupCommit(Generic[Item, Result]):
         return batch
 
     def _answer_overdue(self) -> bool:
-        """Answer those whose time is over; whether there is anybody left to look after."""
+        """Answer those whose time is over; returns whether others still wait."""
         now = time.monotonic()
         overdue = [one for one in self._waiting if one.overdue <= now]
         if overdue:

@@ -85,7 +85,7 @@ async def refuse_unmigrated_url(url: str) -> None:
                 "The database has an older schema; start `pillarbox serve` of this release once."
             )
     finally:
-        # Not in good order, which a database that stands still would never let it be.
+        # Abruptly: a hanging database would never confirm a graceful close.
         conn.terminate()
 
 

@@ -1,6 +1,6 @@
-"""Telling other processes of work (architecture 2.5): coalesced NOTIFY after the commit, never in it.
+"""Notifying other processes of work (architecture 2.5): coalesced NOTIFY after the commit, never in it.
 
-A lost notification costs a second: every engine looks at its queue that often anyway.
+A lost notification costs at most a second: every engine polls its queue once a second anyway.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ RECONNECT_SECONDS = 2.0
 
 
 class Notifier:
-    """Rings for every process that listens on `channel`: at once, and then at most once in 20 ms."""
+    """Notifies every process that listens on `channel`: at once, and then at most once in 20 ms."""
 
     def __init__(self, pool: asyncpg.Pool, channel: str) -> None:
         self._pool = pool
         self._channel = channel
-        self._ringing: asyncio.Task[None] | None = None
+        self._notifying: asyncio.Task[None] | None = None
         self._wanted = False
 
-    def ring(self) -> None:
-        """Say that something was committed."""
+    def notify(self) -> None:
+        """Request a notification, after a commit."""
         self._wanted = True
-        if self._ringing is None or self._ringing.done():
-            self._ringing = asyncio.create_task(self._ring(), context=unlimited())
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.create_task(self._notify_until_done(), context=unlimited())
 
-    async def _ring(self) -> None:
+    async def _notify_until_done(self) -> None:
         while self._wanted:
             self._wanted = False
             await self._notify()
@@ -50,12 +50,12 @@ class Notifier:
 
 
 class Listener:
-    """Calls `heard` for every notification on `channel`; keeps a connection of its own for it."""
+    """Calls `notified` for every notification on `channel`, on a connection of its own."""
 
-    def __init__(self, url: str, channel: str, heard: Callable[[], None]) -> None:
+    def __init__(self, url: str, channel: str, notified: Callable[[], None]) -> None:
         self._url = url
         self._channel = channel
-        self._heard = heard
+        self._notified = notified
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -75,15 +75,15 @@ class Listener:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        conn = await open_connection(self._url, application="pillarbox-ear")
+        conn = await open_connection(self._url, application="pillarbox-listen")
         lost = asyncio.Event()
         try:
             conn.add_termination_listener(lambda _: lost.set())
             await conn.add_listener(self._channel, self._on_notify)
-            self._heard()
+            self._notified()
             await lost.wait()
         finally:
             conn.terminate()
 
     def _on_notify(self, *_: Any) -> None:
-        self._heard()
+        self._notified()

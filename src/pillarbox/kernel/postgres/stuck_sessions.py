@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import ENGINE, SILENCE_MS, Source
+from pillarbox.kernel.postgres.database import ENGINE, IDLE_LIMIT_MS, Source
 
 log = get("stuck_sessions")
 
@@ -58,9 +58,9 @@ class StuckSessions:
         now = self._clock.boottime()
         found = [Session(*row) for row in await conn.fetch(WAITING, ENGINE)]
         self._waiting = {session: self._waiting.get(session, now) for session in found}
-        silent = [session for session, since in self._waiting.items() if now - since >= SILENCE_MS / 1000]
-        if not silent:
+        stuck = [session for session, since in self._waiting.items() if now - since >= IDLE_LIMIT_MS / 1000]
+        if not stuck:
             return 0
-        ended: int = await conn.fetchval(END, *zip(*silent, strict=True))
+        ended: int = await conn.fetchval(END, *zip(*stuck, strict=True))
         log.warning("stuck_sessions.ended", sessions=ended)
         return ended

@@ -24,7 +24,7 @@ SECONDS: Final = 8.0
 """For one request. With the step of the sweep an answer comes within ten seconds."""
 
 STEP: Final = 0.5
-"""How often somebody looks for what is overdue; one timer serves all."""
+"""The interval of looks for overdue work; one timer serves all."""
 
 MOST_SHARING: Final = 1000
 """Callers of one process that wait for results of others; the next one is refused at once."""
@@ -63,7 +63,7 @@ class TimeLimit:
 _current: ContextVar[TimeLimit | None] = ContextVar("time_limit", default=None)
 
 current: Final = _current.get
-"""The limit of whoever asks; None in the background."""
+"""The time limit of the caller; None in the background."""
 
 
 def renew() -> None:
@@ -89,7 +89,7 @@ async def bounded() -> AsyncIterator[None]:
 
 
 class TooManyWaiting(TimeoutError):  # noqa: N818
-    """So many wait for the database already that one more would only wait in vain."""
+    """Too many callers wait for the database already."""
 
 
 _sharing = 0
@@ -105,20 +105,20 @@ async def shared(result: asyncio.Future[T]) -> T:
         async with bounded():
             return await asyncio.shield(result)
     except TimeoutError:
-        result.add_done_callback(_heard)
+        result.add_done_callback(_retrieve_exception)
         raise
     finally:
         _sharing -= 1
 
 
-def _heard(result: asyncio.Future[T]) -> None:
-    """Whoever waited has had an answer already; what went wrong here need not be reported again."""
+def _retrieve_exception(result: asyncio.Future[T]) -> None:
+    """Retrieve the exception, so that asyncio does not log it: the caller already has an answer."""
     if not result.cancelled():
         result.exception()
 
 
 class Sweep:
-    """Calls `look` every `STEP` seconds for as long as it says that there is something to look after."""
+    """Calls `look` every `STEP` seconds for as long as it returns True."""
 
     __slots__ = ("_look", "_timer")
 
@@ -127,7 +127,7 @@ class Sweep:
         self._timer: asyncio.TimerHandle | None = None
 
     def arm(self) -> None:
-        """There is something to look after."""
+        """Start the timer unless it runs."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(STEP, self._turn)
 

@@ -1,4 +1,4 @@
-"""A bound on bytes that are held at once (architecture 6.5): whoever wants more waits its turn."""
+"""A bound on bytes that are held at once (architecture 6.5); whoever wants more waits in order."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Share:
         self._held = False
 
     async def take(self) -> None:
-        """Return when it is ours."""
+        """Wait until the bytes are free, and take them."""
         if self._size:
             await self._budget.take(self._size)
             self._held = True
 
     def give(self) -> None:
-        """Let others have it; once is enough."""
+        """Give the bytes back; further calls do nothing."""
         if self._held:
             self._held = False
             self._budget.give(self._size)

@@ -1,4 +1,4 @@
-"""Children that die with their parent, children that others made for us, and their ends."""
+"""Child processes: ending them with their parent, adopting orphans, waiting for their end."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Child(Protocol):
 
 
 class Adopted:
-    """A child that another process forked and left to us; only we may wait for it."""
+    """A child that another process forked and that this process adopted; only this process may wait for
+    it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -94,7 +95,7 @@ class Adopted:
 
 
 def reap_orphans(ours: Collection[int]) -> None:
-    """Take leave of dead children that nobody waits for: `ours` are those that somebody does wait for."""
+    """Reap dead children that no code waits for; `ours` are the children that some code does wait for."""
     for pid in children():
         if pid not in ours:
             with suppress(ChildProcessError):

@@ -1,10 +1,10 @@
-"""Whether somebody sets the machine's clock while we run.
+"""Detects that the machine's clock is set while the process runs.
 
-Wall time and boot time pass side by side; where their difference changes by more than `TOLERATED` between
-two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not notice, but
-what is due at an instant of wall time was written by the clock of that moment. So each jump is counted,
-logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, `mends` correct
-what the clock that was ahead has dated. One process of a host does this.
+Wall time and boot time advance at the same rate; where their difference changes by more than `TOLERATED`
+between two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not
+notice, but what is due at an instant of wall time was written by the clock of that moment. So each jump is
+counted, logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, `mends`
+correct what the clock that was ahead has dated. One process of a host does this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLERATED: Final = 2.0
 """Seconds; a clock that is only slewed moves by less than a thousandth of that between two looks."""
 
 TORN: Final = 0.5
-"""Seconds that reading both clocks may take; a reading that was interrupted for longer says nothing."""
+"""Seconds that reading both clocks may take; a reading that was interrupted for longer is ignored."""
 
 MOST_KEPT: Final = 100
 

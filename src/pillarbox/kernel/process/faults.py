@@ -2,9 +2,9 @@
 
 They are compiled in and inert: without the variable `PILLARBOX_FAULT` a point is one comparison. The
 variable holds `POINT=DEED[@N|%N]`, several of them with commas between. The points are the rows of
-`POINTS`. The deeds:
+`POINTS`. The deeds are:
 
-- `kill`: this process gets SIGKILL, `freeze`: it gets SIGSTOP, and somebody else has to send SIGCONT;
+- `kill`: this process gets SIGKILL, `freeze`: it gets SIGSTOP, and another process has to send SIGCONT;
 - `raise`: `FaultRaised` is raised; `delay:SECONDS`: the task waits there, the others go on.
 
 `@N` means once, at the N-th passage (1 where nothing is said), and not in the process that the supervisor
@@ -13,7 +13,7 @@ replacements too. Passages are counted by each process for itself.
 
     PILLARBOX_FAULT=delivery.after_dot=kill@20,timeline.events=delay:0.5%3
 
-It is no setting and stands in no table: whoever runs a real installation has no use for it.
+The variable is for tests and is not a setting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POINTS: Final[Mapping[str, str]] = {
     "accept.before_commit": "all rows of a group commit are written, nothing is committed",
     "accept.after_commit": "the group commit is done, nobody was answered and no work was handed over",
     "receive.before_commit": "received messages are about to be written and committed by one statement",
-    "receive.after_commit": "received messages are committed, no sender has heard so",
+    "receive.after_commit": "received messages are committed, no sender has the reply",
     "delivery.claimed": "an item is leased to this process and its attempt begins",
     "delivery.connected": "a session for the mail is open",
     "delivery.after_mail": "the server accepted MAIL",
@@ -48,7 +48,7 @@ POINTS: Final[Mapping[str, str]] = {
     "webhooks.after_answer": "the attempt is over, nothing of its outcome is written",
     "webhooks.in_settle": "the rows of attempts are written or about to be, nothing is committed",
 }
-"""Where processes can be hurt; each line says what is true there."""
+"""The fault points; each line says what is true there."""
 
 SWITCHES: Final = 3
 """Turns of the event loop before a deed: what was handed to the network before the point has left."""
@@ -58,7 +58,7 @@ _FAULT = re.compile(
 )
 
 
-class FaultRaised(Exception):  # noqa: N818 - it stands for a failure that nobody foresaw
+class FaultRaised(Exception):  # noqa: N818 - it stands for an unexpected failure
     """What the deed `raise` raises."""
 
 

@@ -1,4 +1,4 @@
-"""Long work beside the event loop, in two threads for all of a process.
+"""Runs long work outside the event loop, in two threads per process.
 
 A thread helps the loop only where the work lets other threads run: pure Python does every five milliseconds,
 a call of a C library does when it returns. So what goes on here takes its input in pieces. The threads are
@@ -19,7 +19,7 @@ THREADS: Final = 2
 IN_PLACE: Final = 32 * 1024
 """Octets that the loop reads by itself."""
 
-_threads = ThreadPoolExecutor(THREADS, "pillarbox-aside")
+_threads = ThreadPoolExecutor(THREADS, "pillarbox-offload")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -71,7 +71,7 @@ class Certificate:
         return True
 
     async def watch(self) -> None:
-        """Look again and again, for ever."""
+        """Look for a renewed certificate regularly, until cancelled."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
             self.refresh()

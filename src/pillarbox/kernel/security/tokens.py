@@ -1,9 +1,9 @@
 """Signed tokens for links that carry no credential: files, shared emails, unsubscribe, capture page.
 
-A token is base64url of a payload and its HMAC-SHA256, cut to 128 bits (RFC 2104, 5). The payload names
-the key, the kind and the expiry, then what the link stands for. Nothing is stored: whoever holds a token
-can use it until it expires, and nobody can make, change or stretch one. Keys are derived per kind, so
-a token of one kind is noise to every other.
+A token is base64url of a payload and its HMAC-SHA256, cut to 128 bits (RFC 2104, 5). The payload names the
+key, the kind and the expiry, then what the link stands for. Nothing is stored: whoever holds a token can
+use it until it expires, and only the holder of the key can make, change or extend one. Keys are derived per
+kind, so a token of one kind is noise to every other.
 
     version 1 | expiry, ms since 1970, 0 = never: 6 | key id: n+1 | kind: n+1 | fields: n+3 each | MAC 16
 
@@ -39,7 +39,7 @@ class TokenInvalid(TokenError):  # noqa: N818
 
 
 class TokenExpired(TokenError):  # noqa: N818
-    """A token of ours whose time is over."""
+    """A valid token that has expired."""
 
 
 class Signer:

@@ -299,7 +299,7 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.whole_number(0, 36500),
         "DAYS",
         "0",
-        "For how many UTC days the counts of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
+        "For how many UTC days the numbers of `GET /emails/metrics` are kept (those of broadcasts always); 0 "
         "keeps them.",
     ),
     Setting(

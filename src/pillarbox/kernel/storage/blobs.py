@@ -9,8 +9,8 @@ appears whole or not at all, and is never changed: writing a key again replaces 
 There are two backends. `Folder` keeps files: each is written under a temporary name in its own folder,
 synced, renamed, and the folder synced. `Bucket` is any object store that obstore speaks.
 
-Nobody waits for ever for a disk or a server that hangs: after a time that grows with the size `BlobsSilent`
-is raised, and what was asked for may still be done one day.
+Every operation has a timeout that grows with the size. When a disk or a server hangs, `BlobsSilent` is
+raised, and the operation may still complete later.
 
 A failed sync is final (DUR-11): the kernel may have dropped the very pages that it could not write, so a
 second sync would lie. After one, a Folder refuses every further `put`, and `writable` is False.

@@ -68,7 +68,7 @@ def needed(total: int) -> int:
 
 
 def space_of(folder: Path) -> Space | None:
-    """The space of the file system that the folder is on, or will be; None where nobody can tell."""
+    """The space of the file system that the folder is on, or will be; None where it is unknown."""
     for place in (folder, *folder.parents):
         try:
             found = os.statvfs(place)

@@ -163,7 +163,7 @@ class Folder:
         self._durable.clear()
 
     def _make_durable(self, folder: Path) -> None:
-        """See to it that `folder` exists and that its entry is on disk, whoever made it."""
+        """Make `folder` if it is missing, and sync its entry in any case."""
         if folder in self._durable:
             return
         if folder != self._root:
@@ -297,6 +297,6 @@ async def _ended(job: asyncio.Future[R], until: float) -> None:
 
 
 def _retrieve_exception(job: asyncio.Future[R]) -> None:
-    """Nobody waits for it any more, and what went wrong need not be reported."""
+    """Retrieve the exception, so that asyncio does not log it: nobody waits for the job any more."""
     if not job.cancelled():
         job.exception()

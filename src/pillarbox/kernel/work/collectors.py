@@ -15,8 +15,8 @@ from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.work.periodic import Periodic
 
 BATCH = 1000
-SILENT = timedelta(days=1)
-"""A process that has not said for so long that it lives holds no lease any more."""
+DEAD_AFTER = timedelta(days=1)
+"""A process that was last seen so long ago holds no lease any more."""
 
 # Across teams: answers that are given again no more.
 EXPIRED_KEYS = """
@@ -39,7 +39,7 @@ MISDATED_KEYS = """
 """
 
 # Across teams: processes belong to the installation.
-SILENT_PROCESSES = """
+DEAD_PROCESSES = """
     DELETE FROM processes WHERE seen_at < $1
 """
 
@@ -58,9 +58,9 @@ async def misdated_keys(source: Source, now: datetime) -> int:
     return changed(await source.execute(MISDATED_KEYS, now))
 
 
-async def silent_processes(source: Source, now: datetime) -> int:
-    """Remove processes that went silent long ago; returns how many."""
-    return changed(await source.execute(SILENT_PROCESSES, now - SILENT))
+async def dead_processes(source: Source, now: datetime) -> int:
+    """Remove processes that were last seen before `DEAD_AFTER`; returns how many."""
+    return changed(await source.execute(DEAD_PROCESSES, now - DEAD_AFTER))
 
 
 async def in_batches(some: Callable[[], Awaitable[int]]) -> int:
@@ -86,7 +86,7 @@ def own_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
 
     async def collect() -> str:
         keys = await expired_keys(pool, clock.now())
-        processes = await silent_processes(pool, clock.now())
+        processes = await dead_processes(pool, clock.now())
         return f"{keys} idempotency keys, {processes} processes"
 
     return [Periodic("kernel.collect", timedelta(hours=1), collect)]

@@ -8,8 +8,8 @@ leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a j
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
 number of claims that ended without one.
 
-Most kinds share one limit. A kind of which thousands may be due at once has one of its own, so that it keeps
-nobody else waiting; it begins small batches, spread over time, from both ends of the queue: what was asked
+Most kinds share one limit. A kind of which thousands may be due at once has one of its own, so that it does
+not delay other kinds; it begins small batches, spread over time, from both ends of the queue: what was asked
 for just now does not stand behind all that is merely due. Where jobs wait for servers that a team has chosen,
 teams take turns (`kernel.work.fair_turns`).
 """
@@ -230,14 +230,14 @@ class Jobs:
         return sum([await self._look(track) for track in self._tracks])
 
     async def _look(self, track: _Track) -> int:
-        room = min(track.limit.running - len(track.running), track.limit.batch)
-        if not track.limit.kinds or (room <= 0 and track.limit.turns is None):
+        free_slots = min(track.limit.running - len(track.running), track.limit.batch)
+        if not track.limit.kinds or (free_slots <= 0 and track.limit.turns is None):
             return 0
         deadline = self._clock.boottime() + LEASE.total_seconds() - MARGIN
         if track.limit.turns is None:
-            rows = await self._claim(track, room)
+            rows = await self._claim(track, free_slots)
         else:
-            rows = await self._claim_in_turn(track, track.limit.turns, room)
+            rows = await self._claim_in_turn(track, track.limit.turns, free_slots)
         jobs = [Job(**row) for row in rows]
         if jobs and self._clock.boottime() >= deadline:
             # This process stood still since it asked: another one may have them by now.
@@ -251,13 +251,13 @@ class Jobs:
             task.add_done_callback(track.running.pop)
         return len(rows)
 
-    async def _claim(self, track: _Track, room: int) -> Sequence[asyncpg.Record]:
+    async def _claim(self, track: _Track, free_slots: int) -> Sequence[asyncpg.Record]:
         now = self._clock.now()
         claim = CLAIM_LATEST if track.latest else CLAIM
         rows: Sequence[asyncpg.Record] = await self._pool.fetch(
-            claim, self._owner, now + LEASE, now, room, track.limit.kinds, MOST_CRASHES
+            claim, self._owner, now + LEASE, now, free_slots, track.limit.kinds, MOST_CRASHES
         )
-        track.backlog = len(rows) == room
+        track.backlog = len(rows) == free_slots
         track.latest = track.backlog and not track.latest
         return rows
 
@@ -268,7 +268,7 @@ class Jobs:
             log.info("jobs.cut_off", job=slot.job, seconds=int(slot.seconds))
             limit.reschedule(asyncio.get_running_loop().time())
 
-    async def _claim_in_turn(self, track: _Track, turns: Turns, room: int) -> Sequence[asyncpg.Record]:
+    async def _claim_in_turn(self, track: _Track, turns: Turns, free_slots: int) -> Sequence[asyncpg.Record]:
         """What is next by the rules of `kernel.work.fair_turns`; where there is no slot, one may be given
         back."""
         now, at = self._clock.now(), self._clock.boottime()
@@ -276,9 +276,9 @@ class Jobs:
         due = await self._pool.fetch(CANDIDATES, kind, now, MOST_CRASHES, slots)
         candidates = [Candidate(*row) for row in due]
         held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
-        found = chosen(candidates, held, slots, room) if room > 0 else []
+        found = chosen(candidates, held, slots, free_slots) if free_slots > 0 else []
         track.backlog = bool(candidates)
-        if room <= 0 and (slot := overdue(candidates, held, turns)) is not None:
+        if free_slots <= 0 and (slot := overdue(candidates, held, turns)) is not None:
             self._cut_off(slot)
         if not found:
             return []

@@ -2,10 +2,9 @@
 
 Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
 all processes look as if they had ended long ago, and to somebody whose clock is wrong they do so for ever,
-or never end. But a holder that lives renews what it holds, and then the ends of its leases move. So a holder
-is silent when the earliest of them has stood still for longer than renewals are apart, and is over; or when
-it has stood still for as long as a lease lasts, whatever it says. Both are measured on a clock that never
-jumps.
+or never end. But a running holder renews its leases, so the ends of its leases move. A holder is lost when
+the earliest end has not moved for longer than the interval of renewals and is over, or when it has not
+moved for the length of a lease. Both are measured on a clock that never jumps.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class TeamQueues(Generic[Item, Result]):
         self._queues: dict[UUID, GroupCommit[Item, Result]] = {}
 
     async def submit(self, team_id: UUID, item: Item) -> Result:
-        """Return when `item` is committed; raise what befell it."""
+        """Return when `item` is committed; raise the error of this item."""
         queue = self._queues.get(team_id)
         if queue is None:
             self._queues = {team: used for team, used in self._queues.items() if used.weight}

@@ -17,7 +17,7 @@ from pillarbox.mail.message import header_block, header_text
 NAME = "Authentication-Results"
 LONGEST_VALUE = 255
 LONGEST_READ = 16_384
-"""Whoever writes no name within so many octets of a field cannot be told from us."""
+"""A field that has no name within so many octets counts as one with our name."""
 
 LONGEST_LINE = 900
 """Our field is folded before it gets longer; 998 octets is what a line may have (RFC 5322, 2.1.1)."""

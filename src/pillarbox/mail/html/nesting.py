@@ -100,7 +100,7 @@ class _Writer:
         self._attributes_of: dict[str, frozenset[str]] = {}
         self._at = 0
         self._out: list[str] = []
-        self._room = LONGEST_WRITTEN
+        self._remaining = LONGEST_WRITTEN
         self._open: list[tuple[str, str, bool]] = []
         self._amounts = dict.fromkeys((*allowed.tags, "tbody", "tr", "td", "colgroup"), 0)
         self._cut: list[list[tuple[str, str]]] = [[]]
@@ -115,7 +115,7 @@ class _Writer:
             self._text(self._html[self._at : found.start()])
             self._at = found.end()
             self._tags += 1
-            if self._tags > MOST_TAGS or self._room <= 0:
+            if self._tags > MOST_TAGS or self._remaining <= 0:
                 self._complete = False
                 break
             self._markup(found)
@@ -199,7 +199,7 @@ class _Writer:
 
     def _write(self, text: str) -> None:
         self._out.append(text)
-        self._room -= len(text)
+        self._remaining -= len(text)
 
     def _open_element(self, name: str, attributes: str) -> None:
         self._write(f"<{name}{attributes}>")

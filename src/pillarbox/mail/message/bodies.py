@@ -168,13 +168,13 @@ def _html_parts(leaves: list[_Candidate]) -> list[_Candidate]:
     if first is None:
         return []
     found = {first.child: first}
-    room = LONGEST_BODY - (first.part.end - first.part.content_start)
+    remaining = LONGEST_BODY - (first.part.end - first.part.content_start)
     for c in leaves:
         size = c.part.end - c.part.content_start
         fits = c.may_be_body and c.part.content_type == "text/html" and c.part.filename is None
-        if fits and c.mixed == first.mixed and c.child not in found and size <= room:
+        if fits and c.mixed == first.mixed and c.child not in found and size <= remaining:
             found[c.child] = c
-            room -= size
+            remaining -= size
     return list(found.values())
 
 

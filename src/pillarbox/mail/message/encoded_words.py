@@ -16,7 +16,7 @@ FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 
 LONGEST_WORD = 75
 FRAME = len("=?UTF-8?Q??=")
-SHORTEST_ROOM = 32
+SHORTEST_WIDTH = 32
 """Room that is taken even when a line has less left: a frame and the longest character in Q form."""
 
 # The only octets that may stand for themselves in a phrase (RFC 2047, 5 rule 3); a blank becomes "_".
@@ -46,42 +46,42 @@ _CODECS: dict[str, tuple[str, ...]] = {
 CHARSETS = {name: codec for codec, names in _CODECS.items() for name in names}
 
 
-def encode(text: str, first_room: int = LONGEST_WORD) -> list[str]:
-    """`text` as encoded words of at most 75 characters; the first fits `first_room` where that is possible.
+def encode(text: str, first_width: int = LONGEST_WORD) -> list[str]:
+    """`text` as encoded words of at most 75 characters; the first fits `first_width` where that is possible.
 
     The words belong together: a reader drops the white space between them (RFC 2047 section 6.2).
     """
     octets = text.encode()
     beyond = len(octets.translate(None, _ONE_OCTET))
     if len(octets) + 2 * beyond <= len(octets) * 4 // 3:
-        return [f"=?UTF-8?Q?{word}?=" for word in _q_words(text, first_room)]
-    if FRAME + (len(octets) + 2) // 3 * 4 <= first_room:
+        return [f"=?UTF-8?Q?{word}?=" for word in _q_words(text, first_width)]
+    if FRAME + (len(octets) + 2) // 3 * 4 <= first_width:
         return [f"=?UTF-8?B?{_base64(octets)}?="]
-    return [f"=?UTF-8?B?{word}?=" for word in _b_words(text, first_room)]
+    return [f"=?UTF-8?B?{word}?=" for word in _b_words(text, first_width)]
 
 
-def _q_words(text: str, first_room: int) -> Iterator[str]:
-    room = max(first_room, SHORTEST_ROOM) - FRAME
+def _q_words(text: str, first_width: int) -> Iterator[str]:
+    width = max(first_width, SHORTEST_WIDTH) - FRAME
     word: list[str] = []
     used = 0
     for character in text:
         form = "".join([_Q_FORM[octet] for octet in character.encode()])
-        if used + len(form) > room:
+        if used + len(form) > width:
             yield "".join(word)
-            word, used, room = [], 0, LONGEST_WORD - FRAME
+            word, used, width = [], 0, LONGEST_WORD - FRAME
         word.append(form)
         used += len(form)
     yield "".join(word)
 
 
-def _b_words(text: str, first_room: int) -> Iterator[str]:
-    room = (max(first_room, SHORTEST_ROOM) - FRAME) // 4 * 3
+def _b_words(text: str, first_width: int) -> Iterator[str]:
+    width = (max(first_width, SHORTEST_WIDTH) - FRAME) // 4 * 3
     word = bytearray()
     for character in text:
         octets = character.encode()
-        if len(word) + len(octets) > room:
+        if len(word) + len(octets) > width:
             yield _base64(word)
-            word, room = bytearray(), (LONGEST_WORD - FRAME) // 4 * 3
+            word, width = bytearray(), (LONGEST_WORD - FRAME) // 4 * 3
         word += octets
     yield _base64(word)
 

@@ -92,12 +92,12 @@ def addresses(name: str, mailboxes: Sequence[Mailbox]) -> bytes:
     if not mailboxes:
         raise HeaderError(f"The header {name} needs at least one address.")
     tokens: list[str] = []
-    room = COLUMNS - len(name) - 2
+    width = COLUMNS - len(name) - 2
     for mailbox in mailboxes:
-        words = _mailbox_words(name, mailbox, room)
+        words = _mailbox_words(name, mailbox, width)
         words[-1] += ","
         tokens += words
-        room = encoded_words.LONGEST_WORD
+        width = encoded_words.LONGEST_WORD
     tokens[-1] = tokens[-1].removesuffix(",")
     return _folded(name, [f" {token}" for token in tokens])
 
@@ -192,15 +192,15 @@ def _tokens(value: str) -> list[str]:
 
 def _encoded_where_needed(name: str, value: str) -> list[str]:
     """Tokens with everything from the first to the last word that needs it encoded as one run."""
-    room = COLUMNS - len(name) - 2
+    width = COLUMNS - len(name) - 2
     tokens = _tokens(value)
     needing = [at for at, token in enumerate(tokens) if _needs_encoding(token)]
     # Readers disagree about several blanks beside an encoded word, so then the whole value is encoded.
     if not needing or "  " in value:
-        return [f" {word}" for word in encoded_words.encode(value, room)] if needing else tokens
+        return [f" {word}" for word in encoded_words.encode(value, width)] if needing else tokens
     first, last = needing[0], needing[-1]
     run = "".join(tokens[first : last + 1])[1:]
-    words = encoded_words.encode(run, room if first == 0 else encoded_words.LONGEST_WORD)
+    words = encoded_words.encode(run, width if first == 0 else encoded_words.LONGEST_WORD)
     return [*tokens[:first], *(f" {word}" for word in words), *tokens[last + 1 :]]
 
 
@@ -208,7 +208,7 @@ def _needs_encoding(token: str) -> bool:
     return not token.isascii() or "=?" in token or len(token) > LONGEST_TOKEN
 
 
-def _mailbox_words(name: str, mailbox: Mailbox, room: int) -> list[str]:
+def _mailbox_words(name: str, mailbox: Mailbox, width: int) -> list[str]:
     address = mailbox.addr_spec
     display = mailbox.display
     if FORBIDDEN.search(address) or "\t" in address:
@@ -219,14 +219,14 @@ def _mailbox_words(name: str, mailbox: Mailbox, room: int) -> list[str]:
         raise HeaderError(f"The header {name} holds a name that is too long.")
     if FORBIDDEN.search(display):
         raise HeaderError(f"The header {name} holds a name with a control character or line break.")
-    return [*_phrase(display.replace("\t", " "), room), f"<{address}>"]
+    return [*_phrase(display.replace("\t", " "), width), f"<{address}>"]
 
 
 @lru_cache(maxsize=1024)
-def _phrase(display: str, room: int) -> tuple[str, ...]:
+def _phrase(display: str, width: int) -> tuple[str, ...]:
     """A display name as atoms, one quoted string or encoded words, never a mix (RFC 2047, 5 rule 3)."""
     if not display.isascii() or "=?" in display or len(display) > LONGEST_QUOTED:
-        return tuple(encoded_words.encode(display, room))
+        return tuple(encoded_words.encode(display, width))
     if _ATOM_WORDS.fullmatch(display):
         return tuple(display.split(" "))
     return ('"' + display.replace("\\", "\\\\").replace('"', '\\"') + '"',)

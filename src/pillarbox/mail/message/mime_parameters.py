@@ -55,7 +55,7 @@ _PLAIN = Parameterized("text/plain", {})
 
 @lru_cache(maxsize=512)
 def _short(raw: bytes) -> Parameterized:
-    """Most mail says the same few things; nobody changes what is returned."""
+    """Most mail repeats the same few values; callers must not change the result."""
     return _parse(header_text.unfolded(raw), raw)
 
 

@@ -1,4 +1,4 @@
-"""Bounces: what a delivery status notification says about each recipient (RFC 3464; BNC-01, BNC-03).
+"""Bounces: what a delivery status notification reports about each recipient (RFC 3464; BNC-01, BNC-03).
 
     report = dsn.read(message)
     for found in report.recipients if report else (): found.action, found.recipient, found.verdict

@@ -102,10 +102,10 @@ def reply_of(text: str, status: str | None, code: int | None = None) -> Reply:
     text = plain_text(" ".join(text.split()).encode("utf-8", "replace"))
     found = _CODE.search(text)
     enhanced = _STATUS.search(text)
-    told = enhanced[1] if enhanced and not _GENERIC.fullmatch(enhanced[1]) else status
+    enhanced_status = enhanced[1] if enhanced and not _GENERIC.fullmatch(enhanced[1]) else status
     if code is None:
-        code = int(found[1]) if found else _DEFAULT_CODE[(told or "5")[0]]
-    return Reply(code, told, text[_end_of_code(text) :].strip())
+        code = int(found[1]) if found else _DEFAULT_CODE[(enhanced_status or "5")[0]]
+    return Reply(code, enhanced_status, text[_end_of_code(text) :].strip())
 
 
 def _end_of_code(text: str) -> int:

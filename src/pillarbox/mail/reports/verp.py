@@ -2,7 +2,7 @@
 
 The local part is `b-` and 56 characters of lower-case base32 (RFC 4648, 6): 35 bytes, so there are no
 spare bits and each token has one spelling. It fits in 64 characters and survives servers that change
-the case of local parts. The MAC has 104 bits: nobody can make up an address that counts as a bounce.
+the case of local parts. The MAC has 104 bits: an address that counts as a bounce cannot be forged.
 
     team number 4 | email id 16 | group 2 | HMAC-SHA256, cut: 13
 """

@@ -1,4 +1,4 @@
-"""What the SMTP server says: a code, an enhanced code, a text (RFC 5321 4.2, RFC 2034, RFC 3463)."""
+"""The replies of the SMTP server: a code, an enhanced code, a text (RFC 5321 4.2, RFC 2034, RFC 3463)."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Connection:
             self._exchange.hurry(seconds)
 
     async def quit(self) -> None:
-        """Say goodbye and close; waits for the answer for a few seconds at most."""
+        """Send QUIT and close; waits for the answer for a few seconds at most."""
         if self.is_reusable:
             self._wire.write(b"QUIT\r\n", answers=1)
             await self._wire.reply(self._timeouts.quit, within_budget=False)

@@ -117,7 +117,7 @@ class Conversation(asyncio.Protocol, ABC):
 
     @property
     def is_idle(self) -> bool:
-        """True where no text is under way and nobody waits for an answer."""
+        """True where no message text is being received and no command is being carried out."""
         return self._intake is None and not self._busy
 
     # What the session does -------------------------------------------------------------------------

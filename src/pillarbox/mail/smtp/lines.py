@@ -1,4 +1,4 @@
-"""What a client has sent and nobody has read yet, cut into lines at CR LF and nowhere else."""
+"""Unread input of a client, cut into lines at CR LF and nowhere else."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ GREETING_BATCH = 0.002
 
 DEFAULT_TIMEOUTS = SessionTimeouts()
 MOST_COMMANDS = 2000
-"""Of a session without a message that was taken: nobody may keep us busy with talk alone (SMTP-21)."""
+"""Of a session without a message that was taken: a client may not occupy a session with commands alone
+(SMTP-21)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ class Listener:
                 session.close(say.STOPPING)
 
     async def stop(self, grace: float) -> None:
-        """Close, and let transactions end within `grace` seconds; nobody is left without a word."""
+        """Close, and let transactions end within `grace` seconds; every session gets a last reply."""
         self.close()
         try:
             async with asyncio.timeout(grace):

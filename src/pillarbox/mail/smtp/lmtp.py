@@ -1,6 +1,6 @@
 """One LMTP session: its own words, and an answer for each recipient (RFC 2033); the rest is `smtp_server`'s.
 
-Whoever speaks LMTP is a mail server beside us: many mistakes are those of its senders, and it is not slowed
+An LMTP client is a mail server of ours: many errors are those of its senders, and it is not slowed
 for them.
 """
 

@@ -34,14 +34,14 @@ Step = Prompt | Credentials | Answer
 
 
 class Plain:
-    """`authzid NUL authcid NUL password` in one response; who acts for somebody else is not heard of."""
+    """`authzid NUL authcid NUL password` in one response; a different authorization identity is ignored."""
 
     def begin(self) -> Step:
         return Prompt(b"")
 
     def take(self, response: bytes) -> Step:
         parts = response.split(b"\0")
-        return _given(parts[1], parts[2]) if len(parts) == 3 else say.BAD_RESPONSE
+        return _credentials(parts[1], parts[2]) if len(parts) == 3 else say.BAD_RESPONSE
 
 
 class Login:
@@ -55,7 +55,7 @@ class Login:
 
     def take(self, response: bytes) -> Step:
         if self._name is not None:
-            return _given(self._name, response)
+            return _credentials(self._name, response)
         self._name = response
         return Prompt(b"Password:")
 
@@ -74,5 +74,5 @@ def next_step(exchange: Exchange, line: bytes) -> Step:
         return say.BAD_RESPONSE
 
 
-def _given(user: bytes, password: bytes) -> Credentials:
+def _credentials(user: bytes, password: bytes) -> Credentials:
     return Credentials(user.decode("utf-8", "replace"), password.decode("utf-8", "replace"))

@@ -63,7 +63,7 @@ class Extensions:
         return int(digits) or None
 
     @property
-    def login_ways(self) -> frozenset[str]:
+    def login_mechanisms(self) -> frozenset[str]:
         return frozenset(self.keywords.get("AUTH", "").upper().split())
 
 
@@ -120,7 +120,7 @@ class Opening:
             raise
 
     async def _dialogue(self, wire: Wire) -> Opened:
-        await self._reach(wire)
+        await self._connect(wire)
         tls = await self._encrypt(wire) if self.tls is TlsMode.IMPLICIT else None
         banner = await wire.reply(self.timeouts.banner)
         if not banner.is_yes:
@@ -135,7 +135,7 @@ class Opening:
             await self._authenticate(wire, extensions, self.login, tls is not None)
         return Opened(wire, banner, extensions, tls)
 
-    async def _reach(self, wire: Wire) -> None:
+    async def _connect(self, wire: Wire) -> None:
         host, port = self.address
         try:
             async with asyncio.timeout(self.timeouts.connect):
@@ -186,12 +186,12 @@ class Opening:
                 Stage.AUTH,
                 our_reply(451, "4.7.11", "the password is not sent without TLS, which is not offered"),
             )
-        ways = extensions.login_ways
+        mechanisms = extensions.login_mechanisms
         user, password = (part.encode() for part in login)
-        if "PLAIN" in ways:
+        if "PLAIN" in mechanisms:
             token = base64.b64encode(b"\0" + user + b"\0" + password).decode()
             reply = await self._ask(wire, f"AUTH PLAIN {token}", self.timeouts.hello)
-        elif "LOGIN" in ways:
+        elif "LOGIN" in mechanisms:
             reply = await self._ask(wire, "AUTH LOGIN", self.timeouts.hello)
             for part in (user, password):
                 if reply.code == 334:

@@ -78,7 +78,7 @@ def plain_text(raw: bytes) -> str:
 
 
 class ReplyReader:
-    """Collects bytes until they make replies; says once and for all when they cannot be replies."""
+    """Collects bytes until they make replies; fails for good when they cannot be replies."""
 
     def __init__(self) -> None:
         self._pending = b""
