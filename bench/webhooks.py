@@ -32,7 +32,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, untagged
 from pillarbox.teams.bootstrap import create_team
 from pillarbox.webhooks.dispatch import queries, queue_metrics
-from pillarbox.webhooks.dispatch.claims import LEASE, NOWHERE, PLACES_PER_PAGE
+from pillarbox.webhooks.dispatch.claims import LEASE, START, WEBHOOKS_PER_PAGE
 from pillarbox.webhooks.dispatch.scheduler import MOST_CLAIMED
 from pillarbox.webhooks.kinds import KINDS
 
@@ -376,7 +376,7 @@ async def statements(report: Report, server: Server, when: str) -> None:
         until, most, nil = now + LEASE, MOST_CLAIMED, UUID(int=0)
         worst = 0.0
         for name, statement, arguments in (
-            ("look", queries.DUE_PLACES, (now, *NOWHERE, PLACES_PER_PAGE)),
+            ("look", queries.DUE_WEBHOOKS, (now, *START, WEBHOOKS_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
             ("holders", queries.HOLDERS, ()),
             ("count", queue_metrics.COUNT, (now, queue_metrics.MOST)),

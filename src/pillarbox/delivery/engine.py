@@ -1,4 +1,4 @@
-"""The engine: takes items that this process leased, carries them, settles them (architecture 2.5)."""
+"""The engine: sends the items that this process has leased, and settles them (architecture 2.5)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault 
 
 
 class Transport(Protocol):
-    """Carries one item; knows no table."""
+    """Sends one item; does not use the database."""
 
     def site(self, destination: str) -> Site:
         """Whose slots an item for `destination` takes."""
@@ -100,7 +100,7 @@ class Engine:
     # Hand-over -------------------------------------------------------------------------------------
 
     def reserve(self, items: int, weight: int) -> bool:
-        """Room for items that are about to be committed with this process as their owner."""
+        """Reserve capacity for items that are about to be committed with this process as their owner."""
         if self._stopping or not self._loops or self._scheduler.waiting + self._reserved + items > MOST_ITEMS:
             return False
         if self._bytes + weight > MOST_BYTES:
@@ -126,7 +126,7 @@ class Engine:
         self._pump()
 
     def wake(self) -> None:
-        """Look for due work now, and at what is paused: another process has changed something."""
+        """Claim due work and read the pauses now: another process has changed something."""
         self._notified = True
         self._wake.set()
 
@@ -135,10 +135,10 @@ class Engine:
         """How many items are in memory."""
         return len(self._held)
 
-    # Life ------------------------------------------------------------------------------------------
+    # Start and stop -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Enter this process in the register and begin to claim."""
+        """Register this process in the table `processes` and begin to claim."""
         await self._claims.enroll(self._roles)
         await self._site_sharing.divide(self._scheduler)
         self._loops = [
@@ -169,7 +169,7 @@ class Engine:
         await self._transport.close()
 
     async def look(self) -> int:
-        """One round of claiming; returns how many items were taken. Tests call it by hand."""
+        """Read the pauses and claim what is due; returns how many items were taken. Tests call it."""
         await self._pauses.refresh()
         return await self._claim_due()
 
@@ -213,8 +213,9 @@ class Engine:
         return MOST_ITEMS - len(self._held) + min(self._scheduler.late, MOST_LATE) - self._reserved
 
     async def _give_back_surplus(self, pairs: Collection[Pair]) -> int:
-        """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
-        that, so that mail to a site that takes none does not keep out the mail of others."""
+        """How many items of one team for one destination may wait in memory. Where memory is full, items
+        beyond that number are given back, so that mail to a site that takes none does not keep out other
+        mail."""
         due = {(pair.team_id, pair.destination) for pair in pairs}
         part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
         if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
@@ -225,7 +226,7 @@ class Engine:
         return part
 
     async def _recover(self) -> None:
-        """Look for lost leases, once a second however often work is claimed."""
+        """Recover lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
         if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
@@ -246,7 +247,7 @@ class Engine:
                 break
 
     async def share_complaints(self) -> None:
-        """Tell the other processes what sites complain of, and hear it of them. Tests call it by hand."""
+        """Share complaints of sites with the other processes, in both directions. Tests call it."""
         await self._site_sharing.exchange(self._scheduler)
 
     async def _heartbeat(self) -> None:
@@ -277,7 +278,7 @@ class Engine:
                 pass
             self._wake.clear()
 
-    # Carrying --------------------------------------------------------------------------------------
+    # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
         self._held[item.key] = item
@@ -352,7 +353,7 @@ class Engine:
         return await self._check_and_send(item)
 
     async def _check_and_send(self, item: Item) -> Signal:
-        """Settle what may not leave, and carry the rest."""
+        """Settle what may not be sent, and send the rest."""
         now = self._clock.now()
         if item.email.refusal is not None:
             detail = Detail(reason=item.email.refusal)

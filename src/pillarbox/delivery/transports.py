@@ -1,4 +1,4 @@
-"""Which way an item goes: the simulator, the capture store, a relay, or the recipients' own servers."""
+"""Transports of items: the simulator, the capture store, a relay, or the recipients' own servers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CaptureStore:
 
 
 class TransportChoice:
-    """Picks the carrier by destination."""
+    """Chooses the transport by destination."""
 
     def __init__(self, simulator_domains: frozenset[str], simulator: Transport, outside: Transport) -> None:
         self._domains = simulator_domains

@@ -1,4 +1,4 @@
-"""Carrying over SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
+"""Sending by SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from pillarbox.timeline.rules import Bounce, Detail, Kind
 log = get("delivery")
 
 MOST_SESSIONS = 2
-"""Servers that one attempt talks to; what the second says of now is said of the domain."""
+"""Servers that one attempt talks to; the reply of the second one counts for the domain."""
 
 SILENT_SECONDS = 30.0
-"""A server that says nothing for so long is given up on while other mail waits for its place. Where nobody
+"""A server that says nothing for so long is given up while other mail waits for its slot. Where nobody
 waits, RFC 5321, 4.5.3.2 holds; and it always holds between the final dot and its answer."""
 
 BROKEN_TLS_KEPT = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
@@ -85,7 +85,7 @@ class NextHops(Protocol):
 
 
 class _RecipientReply(NamedTuple):
-    """The last word on a recipient in this attempt."""
+    """The last reply for a recipient in this attempt."""
 
     host: str | None
     stage: Stage
@@ -113,7 +113,7 @@ class _Attempt:
 
 
 class SmtpTransport:
-    """A carrier that talks SMTP on pooled connections, with no database transaction open."""
+    """Sends items on pooled SMTP connections, with no database transaction open."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class SmtpTransport:
         await self._connections.close()
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
-        """Try the destination's servers in order until every recipient has a final word."""
+        """Try the destination's servers in order until every recipient has a final reply."""
         wire = await self._composer.wire(item.email)
         started = self._clock.now()
         attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
