@@ -84,7 +84,7 @@ NEAR = timedelta(minutes=12)
 
 
 @dataclass(frozen=True)
-class Room:
+class CountedTeam:
     """A world with a history in it."""
 
     world: World
@@ -98,7 +98,7 @@ class Room:
 
 
 @asynccontextmanager
-async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Room]:
+async def counted_team(database_url: str, folder: Path, emails: int) -> AsyncIterator[CountedTeam]:
     """Half of the history is folded, with the ten-second rollups of quiet quarters thinned out; the other
     half is not folded at all, or folded later."""
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
@@ -115,7 +115,7 @@ async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Ro
         for more in (later, last):
             history.emails += more.emails
             history.events += more.events
-        yield Room(pillarbox, team, history)
+        yield CountedTeam(pillarbox, team, history)
 
 
 @st.composite
@@ -166,7 +166,7 @@ def test_any_question_has_the_answer_of_the_plain_computation(
     """Zones with odd offsets, skipped days and hours, edges anywhere, all dimensions and filters."""
 
     async def ask() -> None:
-        async with room(database_url, tmp_path, 300) as made:
+        async with counted_team(database_url, tmp_path, 300) as made:
             loop = asyncio.get_running_loop()
 
             @settings(
