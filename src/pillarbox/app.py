@@ -30,8 +30,9 @@ from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.delivery import prometheus
+from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import Composer
-from pillarbox.delivery.engine import Engine, Transport
+from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.misdated import misdated_items

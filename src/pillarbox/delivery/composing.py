@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from pillarbox.delivery.engine import Unsendable
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, ReadBlob, Signing, Wire
 from pillarbox.mail.authentication import dkim
 from pillarbox.mail.message.attachments import written
@@ -40,6 +39,14 @@ BATCH_BYTES = 512 * 1024
 
 MOST_BATCHES = 2
 """Batches at once; the second starts only when it is full."""
+
+
+class Unsendable(Exception):  # noqa: N818 - the email is at fault, not the program
+    """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class OpensSealed(Protocol):

@@ -1,4 +1,4 @@
-"""The engine: sends the items that this process has leased, and settles them (architecture 2.5)."""
+"""The engine: claims items, keeps their leases, and starts their attempts (architecture 2.5)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from pillarbox.delivery import prometheus
+from pillarbox.delivery.attempts import Attempts, Transport, quietly
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
-from pillarbox.delivery.queue.quarantine import Suspects
 from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
-from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import Settler
-from pillarbox.delivery.site_scheduler import MOST_LATE, Site, SiteScheduler
+from pillarbox.delivery.site_scheduler import MOST_LATE, SiteScheduler
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
-from pillarbox.kernel.process import faults
-from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
 
@@ -32,30 +28,6 @@ MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
 CLAIM_EVERY = 1.0
-
-
-class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault of ours
-    """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-
-
-class Transport(Protocol):
-    """Sends one item; does not use the database."""
-
-    def site(self, destination: str) -> Site:
-        """Whose slots an item for `destination` takes."""
-        ...
-
-    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
-        """One attempt. `fence` is asked right before the final dot; False forbids it."""
-        ...
-
-    async def close(self) -> None:
-        """Say goodbye on idle connections."""
-        ...
 
 
 class Engine:
@@ -76,13 +48,18 @@ class Engine:
     ) -> None:
         self._clock = clock
         self._claims = claims
-        self._settler = settler
         self._transport = transport
         self._pauses = pauses
         self._site_sharing = site_sharing
-        self._suspects = Suspects(claims.begin)
-        self._window = window
-        self._chance = chance
+        self._attempts = Attempts(
+            clock=clock,
+            claims=claims,
+            settler=settler,
+            transport=transport,
+            pauses=pauses,
+            window=window,
+            chance=chance,
+        )
         self._roles = roles
         self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
         self._held: dict[Key, Item] = {}
@@ -158,7 +135,7 @@ class Engine:
         waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
-        await _quietly(self._claims.give_back(waiting))
+        await quietly(self._claims.give_back(waiting))
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
         renewing.cancel()
@@ -312,7 +289,7 @@ class Engine:
     async def _run(self, item: Item) -> None:
         signal = Signal.SILENT
         try:
-            signal = await self._attempt(item)
+            signal = await self._attempts.run(item)
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -337,88 +314,4 @@ class Engine:
         for item in waiting:
             self._drop(item)
         log.warning("delivery.site_parked", site=last.site, items=len(waiting))
-        await _quietly(self._claims.park([*waiting, last], until))
-
-    async def _attempt(self, item: Item) -> Signal:
-        await faults.point("delivery.claimed")
-        if not self._is_lease_valid(item):
-            prometheus.LEASES_LOST.add()
-            return Signal.SILENT
-        if self._pauses.cover(item.team_id, item.destination):
-            await _quietly(self._claims.give_back([item]))
-            return Signal.SILENT
-        if item.uncertain:
-            async with self._suspects.turn(item) as is_ours:
-                return await self._check_and_send(item) if is_ours else Signal.SILENT
-        return await self._check_and_send(item)
-
-    async def _check_and_send(self, item: Item) -> Signal:
-        """Settle what may not be sent, and send the rest."""
-        now = self._clock.now()
-        if item.email.refusal is not None:
-            detail = Detail(reason=item.email.refusal)
-            await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
-            return Signal.SILENT
-        skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
-        item.targets = [t for t in item.targets if t.origin is None]
-        if not item.targets:
-            await self._settler.settle(Settlement(item, skipped, None))
-            return Signal.SILENT
-        return await self._send(item, skipped)
-
-    async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
-        dot_allowed = False
-
-        def fence() -> bool:
-            nonlocal dot_allowed
-            dot_allowed = self._is_lease_valid(item)
-            return dot_allowed
-
-        try:
-            report = await self._transport.send(item, fence)
-        except Unsendable as unsendable:
-            log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
-            detail = Detail(reason=unsendable.reason)
-            settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
-            settlement.entries[:0] = skipped
-            await self._settler.settle(settlement)
-            return Signal.SILENT
-        except Exception:
-            log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
-            report = self._broken(item, uncertain=dot_allowed)
-        if report.abandoned:
-            prometheus.LEASES_LOST.add()
-            log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
-        else:
-            settlement = decide(item, report, self._window, self._chance)
-            settlement.entries[:0] = skipped
-            await self._write(report, settlement)
-        if report.after is not None:
-            report.after()
-        return report.signal
-
-    async def _write(self, report: Report, settlement: Settlement) -> None:
-        try:
-            await faults.point("delivery.after_250")
-            await self._settler.settle(settlement)
-        except BaseException:
-            if report.instead is not None:
-                report.instead()
-            raise
-
-    def _broken(self, item: Item, *, uncertain: bool) -> Report:
-        """Our own fault: the item is tried again, and its reason says so."""
-        now = self._clock.now()
-        detail = Detail(reason="internal_error", uncertain=uncertain)
-        results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
-        return Report(now, now, uncertain, results)
-
-    def _is_lease_valid(self, item: Item) -> bool:
-        return self._clock.boottime() < item.deadline
-
-
-async def _quietly(work: Awaitable[None]) -> None:
-    try:
-        await work
-    except RETRIED as trouble:
-        log.warning("delivery.give_back_failed", trouble=repr(trouble)[:200])
+        await quietly(self._claims.park([*waiting, last], until))

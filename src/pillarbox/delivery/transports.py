@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import LARGE, Composer
-from pillarbox.delivery.engine import Transport
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.rate_control import Limits
 from pillarbox.delivery.reports import Report, Result
