@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.load import Answered
 from bench.kit.postfix import SESSIONS, postfix
 from bench.kit.processes import Meter, shares
+from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import Server, serving
 
 CONNECTIONS = 50
@@ -28,7 +28,7 @@ def measure(report: Report) -> None:
     ours = measure_ours(report)
     theirs = measure_postfix(report)
     if theirs:
-        report.figure("POST /emails ÷ Postfix", ours / theirs, "×", at_least(5))
+        report.result("POST /emails ÷ Postfix", ours / theirs, "×", at_least(5))
 
 
 def measure_ours(report: Report) -> float:
@@ -39,14 +39,14 @@ def measure_ours(report: Report) -> float:
         singles = load.single_mails(report.folder)
         load.wrk(server, singles, connections=CONNECTIONS, seconds=2)
         one = phase(report, server, "POST /emails", singles, CONNECTIONS, seconds, 1)
-        report.figure(f"POST /emails, {CONNECTIONS} connections", one.rate, "requests/s", at_least(5000))
-        report.figure("POST /emails, p50", one.p50, "ms")
-        report.figure("POST /emails, p99", one.p99, "ms", at_most(30), note=f"worst {one.worst:.0f} ms")
+        report.result(f"POST /emails, {CONNECTIONS} connections", one.rate, "requests/s", at_least(5000))
+        report.result("POST /emails, p50", one.p50, "ms")
+        report.result("POST /emails, p99", one.p99, "ms", at_most(30), note=f"worst {one.worst:.0f} ms")
         batches = load.batches(report.folder)
         many = phase(report, server, "batch", batches, BATCH_CONNECTIONS, seconds, load.BATCH)
         emails = many.rate * load.BATCH
         note = f"p50 {many.p50:.0f} ms, p99 {many.p99:.0f} ms"
-        report.figure(f"POST /emails/batch of {load.BATCH}", emails, "emails/s", at_least(15000), note)
+        report.result(f"POST /emails/batch of {load.BATCH}", emails, "emails/s", at_least(15000), note)
     return one.rate
 
 
@@ -100,7 +100,7 @@ def measure_postfix(report: Report) -> float | None:
     except tools.Missing as missing:
         report.skip("Postfix", str(missing))
         return None
-    report.figure(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", rate, "mails/s")
+    report.result(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", rate, "mails/s")
     return rate
 
 

@@ -18,9 +18,9 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_most, ended
 from bench.kit.fill import fill
 from bench.kit.processes import Meter, shares
+from bench.kit.results import Report, at_most, ended
 from bench.kit.server import DOMAIN, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 from pillarbox.delivery import queries
@@ -50,7 +50,7 @@ def measure(report: Report) -> None:
             other = prepare(server, waiting)
             asyncio.run(claims(report, server, 60 if report.short else 400))
         with serving(report, data, route=route) as server:
-            report.figure(f"start with {waiting:,} waiting items", server.ready_after, "s", at_most(10))
+            report.result(f"start with {waiting:,} waiting items", server.ready_after, "s", at_most(10))
             beside(report, server, sink, other)
 
 
@@ -68,8 +68,9 @@ def prepare(server: Server, waiting: int) -> str:
     return key
 
 
-async def claims(report: Report, server: Server, rounds: int) -> None:
-    """Look and claim as the engine does, again and again, each claim committed; then give all back."""
+async def claims(report: Report, server: Server, repetitions: int) -> None:
+    """Read what is due and claim it as the engine does, again and again, each claim committed; then give
+    all back."""
     owner = uuid4()
     looks: list[float] = []
     taken: list[float] = []
@@ -79,26 +80,26 @@ async def claims(report: Report, server: Server, rounds: int) -> None:
     try:
         for name, value in BY_KEY.items():
             await conn.execute(f"SET {name} = {value}")
-        while len(taken) < rounds:
+        while len(taken) < repetitions:
             began = time.perf_counter()
             found = await queries.pairs(conn, datetime.now(UTC), after, PAIRS_PER_CLAIM)
             looks.append((time.perf_counter() - began) * 1000)
             full = len(found) == PAIRS_PER_CLAIM
             after = (found[-1].team_id, found[-1].destination) if full else START
-            for wanted in alternating(found)[: rounds - len(taken)]:
+            for wanted in alternating(found)[: repetitions - len(taken)]:
                 now = datetime.now(UTC)
                 began = time.perf_counter()
                 async with conn.transaction():
                     items += len(await queries.claim(conn, wanted, owner, now + LEASE, now))
                 taken.append((time.perf_counter() - began) * 1000)
-        report.figure(
+        report.result(
             f"claim of up to {BATCH} items with its commit, p99",
             load.percentile(taken, 99),
             "ms",
             at_most(20),
             note=f"p50 {load.percentile(taken, 50):.1f} ms, {items:,} items in {len(taken)} claims",
         )
-        report.figure(
+        report.result(
             f"look for {PAIRS_PER_CLAIM} teams and destinations, p99",
             load.percentile(looks, 99),
             "ms",
@@ -133,9 +134,9 @@ async def explain(report: Report, conn: asyncpg.Connection, owner: UUID) -> None
     }
     for name, (statement, arguments) in plans.items():
         await conn.execute("BEGIN")
-        said = await conn.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *arguments)
+        raw = await conn.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *arguments)
         await conn.execute("ROLLBACK")
-        plan = json.loads(said)[0]
+        plan = json.loads(raw)[0]
         nodes = sorted(set(scans(plan["Plan"])))
         blocks = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
         report.note(f"{name}: {plan['Execution Time']:.1f} ms, {blocks:,} blocks, {', '.join(nodes)}")
@@ -169,14 +170,14 @@ def beside(report: Report, server: Server, sink: SmtpSink, key: str) -> None:
     rate = sent / (time.monotonic() - began)
     used = meter.used()
     left = server.number("SELECT count(*) FROM deliveries")
-    report.figure(
+    report.result(
         "another team's single mail, accepted → delivered, worst",
         max(taken),
         "s",
         at_most(5),
         note=f"of {mails}, median {load.percentile(taken, 50):.2f} s",
     )
-    report.figure("the backlog meanwhile", rate, "mails/s", note=f"{left:,.0f} items left")
+    report.result("the backlog meanwhile", rate, "mails/s", note=f"{left:,.0f} items left")
     report.note(shares(used, sent))
 
 
@@ -187,10 +188,10 @@ async def one(server: Server, client: HTTPConnection, key: str, number: int) -> 
     began = time.monotonic()
     client.request("POST", "/emails", json.dumps(mail), headers)
     response = client.getresponse()
-    said = response.read()
+    raw = response.read()
     if response.status != 200:
-        raise RuntimeError(f"{response.status} {said[:300]!r}")
-    email = UUID(json.loads(said)["id"])
+        raise RuntimeError(f"{response.status} {raw[:300]!r}")
+    email = UUID(json.loads(raw)["id"])
     conn = await server.connect()
     try:
         while await conn.fetchval("SELECT 1 FROM deliveries WHERE email_id = $1", email):

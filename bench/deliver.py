@@ -19,9 +19,9 @@ from uuid import UUID
 import asyncpg
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.postfix import SELECTOR, SESSIONS, postfix
 from bench.kit.processes import Meter, running_seconds, shares
+from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import DOMAIN, KEY, Server, serving
 from bench.kit.signatures import fault_of
 from bench.kit.sinks import SmtpSink, StampSink, smtp_sink, stamp_sink
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 class Uncounted(Batch):
-    """Outcomes that no metric hears of."""
+    """Outcomes that no metric counts."""
 
     def _count(self, *_: object) -> None:
         return
@@ -65,7 +65,7 @@ def measure(report: Report) -> None:
     ours = measure_ours(report, port)
     theirs = measure_postfix(report, port)
     if theirs:
-        report.figure("accept → delivered ÷ Postfix with OpenDKIM", ours / theirs, "×", at_least(5))
+        report.result("accept → delivered ÷ Postfix with OpenDKIM", ours / theirs, "×", at_least(5))
 
 
 def measure_ours(report: Report, port: int) -> float:
@@ -79,12 +79,12 @@ def measure_ours(report: Report, port: int) -> float:
             singles = load.single_mails(report.folder)
             sustained(report, server, sink, singles, CONNECTIONS, 500, 1)
             one = sustained(report, server, sink, singles, CONNECTIONS, mails, 1)
-            report.figure(
+            report.result(
                 f"accept → delivered, POST /emails, {mails:,} mails", one.rate, "mails/s", at_least(2000)
             )
             batches = load.batches(report.folder)
             many = sustained(report, server, sink, batches, BATCH_CONNECTIONS, mails, load.BATCH)
-            report.figure(
+            report.result(
                 f"accept → delivered, batches, {mails:,} mails", many.rate, "mails/s", at_least(2000)
             )
         increments(report, server, min(one.spent, many.spent))
@@ -102,9 +102,9 @@ def idle(report: Report, server: Server, sink: StampSink) -> None:
         client.request("POST", "/emails", load.body(number), headers)
         response = client.getresponse()
         answered.append(time.monotonic())
-        said = response.read()
+        raw = response.read()
         if response.status != 200:
-            raise RuntimeError(f"{response.status} {said[:300]!r}")
+            raise RuntimeError(f"{response.status} {raw[:300]!r}")
         sink.wait_for(number + 1)
         time.sleep(PAUSE)
     starts = [arrival.first_byte for arrival in sink.arrivals]
@@ -112,14 +112,14 @@ def idle(report: Report, server: Server, sink: StampSink) -> None:
         report.fault("a mail's dialogue began before it was sent: times cannot be told apart")
     firsts = milliseconds(answered, starts)
     whole = milliseconds(sent, [arrival.done for arrival in sink.arrivals])
-    report.figure(
+    report.result(
         "accepted → first byte at the sink, idle, p50",
         load.percentile(firsts, 50),
         "ms",
         at_most(10),
         note=f"p99 {load.percentile(firsts, 99):.1f} ms; below 0: on its way before the answer was read",
     )
-    report.figure("request sent → whole mail at the sink, idle, p50", load.percentile(whole, 50), "ms")
+    report.result("request sent → whole mail at the sink, idle, p50", load.percentile(whole, 50), "ms")
     wire = sink.arrivals[-1].content
     key = server.sql("SELECT selector, public_key FROM dkim_keys WHERE active")[0]
     fault = fault_of(wire, DOMAIN, key["selector"], key["public_key"])
@@ -180,7 +180,7 @@ def increments(report: Report, server: Server, spent: float) -> None:
     written with increments and without, in turns. `spent` is what all of a delivered mail costs."""
     counted, uncounted = asyncio.run(_histories(server))
     more = counted - uncounted
-    report.figure(
+    report.result(
         "increments of metrics, of a delivered mail's processor time",
         more / spent * 100,
         "%",
@@ -271,7 +271,7 @@ def measure_postfix(report: Report, port: int) -> float | None:
     except tools.Missing as missing:
         report.skip("Postfix with OpenDKIM", str(missing))
         return None
-    report.figure(f"Postfix with OpenDKIM to the same sink, {mails:,} mails", rate, "mails/s")
+    report.result(f"Postfix with OpenDKIM to the same sink, {mails:,} mails", rate, "mails/s")
     return rate
 
 

@@ -12,9 +12,9 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_most, ended
 from bench.kit.nameserver import NameServer, name_server
 from bench.kit.processes import Meter, memory_mb, tree
+from bench.kit.results import Report, at_most, ended
 from bench.kit.server import Server, serving
 
 DOMAINS = 10_000
@@ -71,10 +71,10 @@ def measure(report: Report) -> None:
             during = checking(report, server, names, requests, domains)
             limit = at_most(1.3)
             note = f"{before.p99:.1f} ms without, {during.p99:.1f} ms with"
-            report.figure(
+            report.result(
                 "POST /emails p99, with checks to without", during.p99 / before.p99, "×", limit, note
             )
-            report.figure(
+            report.result(
                 "largest process, after to before",
                 largest(server) / idle,
                 "×",
@@ -98,7 +98,7 @@ def fill(server: Server, domains: int) -> None:
 def accepting(report: Report, server: Server, requests: object, seconds: float, name: str) -> load.Answered:
     """The load alone."""
     done = load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, pause=PAUSE_MS)  # type: ignore[arg-type]
-    told(report, done, name)
+    print_answered(report, done, name)
     return done
 
 
@@ -119,20 +119,20 @@ def checking(
             break
     took = finished(server, began)
     used = meter.used()
-    report.figure(
+    report.result(
         f"{domains:,} domains checked", took, "s", at_most(LIMIT_SECONDS), f"{domains / took:.0f}/s"
     )
     shares = ", ".join(f"{name} {seconds / domains * 1e6:,.0f}" for name, seconds in used.items())
     report.note(f"CPU while they ran, the load's included, µs for each domain: {shares}")
     whole = sorted(waves, key=lambda wave: wave.p99)
     middle = whole[len(whole) // 2]
-    told(report, middle, f"with checks, the median of {len(waves)} times 5 s")
+    print_answered(report, middle, f"with checks, the median of {len(waves)} times 5 s")
     return middle
 
 
-def told(report: Report, done: load.Answered, name: str) -> None:
-    report.figure(f"POST /emails {name}", done.rate, "requests/s", note=f"p50 {done.p50:.1f} ms")
-    report.figure(f"POST /emails {name}, p99", done.p99, "ms")
+def print_answered(report: Report, done: load.Answered, name: str) -> None:
+    report.result(f"POST /emails {name}", done.rate, "requests/s", note=f"p50 {done.p50:.1f} ms")
+    report.result(f"POST /emails {name}, p99", done.p99, "ms")
     if done.trouble:
         report.fault(f"POST /emails {name}: {done.trouble}")
 

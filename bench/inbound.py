@@ -17,10 +17,10 @@ from contextlib import ExitStack, contextmanager
 from email.message import EmailMessage
 
 from bench.kit import tools
-from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.nameserver import name_server
 from bench.kit.postfix import BYTES, SESSIONS, postfix
 from bench.kit.processes import Meter, memory_mb, shares, tree
+from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import DOMAIN, Server, serving
 
 TO = "reader@inbox.example"
@@ -39,7 +39,7 @@ def measure(report: Report) -> None:
         ours = small_mails(report, dns.port)
         theirs = measure_postfix(report)
         if theirs:
-            report.figure("inbound ÷ Postfix", ours / theirs, "×", at_least(2))
+            report.result("inbound ÷ Postfix", ours / theirs, "×", at_least(2))
         large_mail(report, dns.port)
         idle_clients(report, dns.port)
 
@@ -90,7 +90,7 @@ def small_mails(report: Report, dns: int) -> float:
         new = server.number("SELECT count(*) FROM received_emails") - stored
         if new != mails:
             report.fault(f"{mails} mails were acknowledged and {new:.0f} are stored")
-        report.figure(
+        report.result(
             f"received with parse and store, smtp-source -s {SESSIONS}", rate, "mails/s", at_least(2000)
         )
         report.note(
@@ -110,7 +110,7 @@ def measure_postfix(report: Report) -> float | None:
     except tools.Missing as missing:
         report.skip("Postfix", str(missing))
         return None
-    report.figure(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", rate, "mails/s")
+    report.result(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", rate, "mails/s")
     return rate
 
 
@@ -123,9 +123,9 @@ def large_mail(report: Report, dns: int) -> None:
         times = [bring(port, raw + b"%d\r\n" % number) for number in range(1 if report.short else 5)]
         grown = memory_mb(worker, "VmHWM") - idle
         size = len(raw) / 1e6
-        report.figure(f"a mail of {size:.0f} MB with attachments, worst", max(times), "s", at_most(1.5))
+        report.result(f"a mail of {size:.0f} MB with attachments, worst", max(times), "s", at_most(1.5))
         note = f"{grown:.0f} MB over {idle:.0f}"
-        report.figure("its memory at the highest ÷ its size", grown / size, "×", at_most(4), note)
+        report.result("its memory at the highest ÷ its size", grown / size, "×", at_most(4), note)
 
 
 def letter(size: int) -> bytes:
@@ -151,10 +151,10 @@ def bring(port: int, raw: bytes) -> float:
         client.docmd("DATA")
         began = time.monotonic()
         client.send(text)
-        code, said = client.getreply()
+        code, raw = client.getreply()
         took = time.monotonic() - began
     if code != 250:
-        raise RuntimeError(f"{code} {said!r}")
+        raise RuntimeError(f"{code} {raw!r}")
     return took
 
 
@@ -170,14 +170,14 @@ def idle_clients(report: Report, dns: int) -> None:
         answered(clients, b"")
         answered(clients, b"EHLO bench.example\r\n")
         grown = sum(memory_mb(pid) for pid in workers) - before
-        report.figure(
+        report.result(
             f"{count} idle connections", grown, "MB", at_most(60), f"{grown * 1000 / count:.0f} kB each"
         )
         offer(port, SESSIONS)
 
 
 def answered(clients: Sequence[socket.socket], line: bytes) -> None:
-    """Each says a line and hears the answer to it."""
+    """Each sends a line and reads the answer to it."""
     for client in clients:
         client.sendall(line)
     for client in clients:

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_least, ended
 from bench.kit.processes import Meter
+from bench.kit.results import Report, at_least, ended
 from bench.kit.server import Server, serving
 
 CONNECTIONS = 50
 BATCH_CONNECTIONS = 10
-ROUNDS = 4
+REPETITIONS = 4
 LEAST = 0.85
 READS = 2000
 
 
 @dataclass(slots=True)
 class Sum:
-    """What one server did in all its rounds."""
+    """What one server did in all its repetitions."""
 
     mails: int = 0
     seconds: float = 0.0
@@ -51,7 +51,7 @@ def measure(report: Report) -> None:
         without, logged = (stack.enter_context(server(report, days)) for days in (0, 30))
         compare(report, "POST /emails", without, logged, singles, CONNECTIONS, 1)
         rows, size = log_rows(logged)
-        report.figure("a log row of POST /emails, with its place in the index", size / max(1, rows), "bytes")
+        report.result("a log row of POST /emails, with its place in the index", size / max(1, rows), "bytes")
         compare(report, "batch", without, logged, batches, BATCH_CONNECTIONS, load.BATCH)
         prove(report, without, logged)
         read(report, logged)
@@ -70,22 +70,22 @@ def server(report: Report, days: int) -> Iterator[Server]:
 def compare(
     report: Report, name: str, without: Server, logged: Server, requests: Path, connections: int, each: int
 ) -> None:
-    """The same load in turns, the order changing from round to round."""
+    """The same load in turns, the order changing with each repetition."""
     seconds = 1 if report.short else 8
     sums = {without.url: Sum(), logged.url: Sum()}
-    for turn in range(ROUNDS):
+    for turn in range(REPETITIONS):
         pair = (without, logged) if turn % 2 else (logged, without)
         for found in pair:
-            one_round(report, name, found, requests, connections, seconds, each, sums[found.url])
+            one_repetition(report, name, found, requests, connections, seconds, each, sums[found.url])
     off, on = sums[without.url], sums[logged.url]
-    report.figure(f"{name}: emails/s without the log", off.rate, "emails/s")
-    report.figure(f"{name}: emails/s with the log", on.rate, "emails/s")
-    report.figure(f"{name}: rate with ÷ rate without", on.rate / off.rate, "×", at_least(LEAST))
+    report.result(f"{name}: emails/s without the log", off.rate, "emails/s")
+    report.result(f"{name}: emails/s with the log", on.rate, "emails/s")
+    report.result(f"{name}: rate with ÷ rate without", on.rate / off.rate, "×", at_least(LEAST))
     note = f"{off.micros:.0f} and {on.micros:.0f} µs of CPU per mail"
-    report.figure(f"{name}: CPU without ÷ CPU with", off.micros / on.micros, "×", at_least(LEAST), note)
+    report.result(f"{name}: CPU without ÷ CPU with", off.micros / on.micros, "×", at_least(LEAST), note)
 
 
-def one_round(
+def one_repetition(
     report: Report,
     name: str,
     found: Server,
@@ -143,7 +143,7 @@ def read(report: Report, logged: Server) -> None:
         answered = load.wrk(logged, requests, connections=1, most=100 if report.short else READS)
         if answered.trouble:
             report.fault(f"{name}: {answered.trouble}")
-        report.figure(f"{name}, p50", answered.p50, "ms", note=f"p99 {answered.p99:.1f} ms")
+        report.result(f"{name}, p50", answered.p50, "ms", note=f"p99 {answered.p99:.1f} ms")
 
 
 if __name__ == "__main__":

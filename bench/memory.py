@@ -12,8 +12,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_most, ended
 from bench.kit.processes import memory_mb, tree
+from bench.kit.results import Report, at_most, ended
 from bench.kit.server import KEY, SENDER, Server, serving
 from bench.kit.sinks import SmtpSink, smtp_sink
 
@@ -50,8 +50,8 @@ def under_load(report: Report, sink: SmtpSink) -> None:
         course.append(max(now(server)))
         settled(server)
         busy = peaks(server)
-        report.figure("largest process under load, peak", max(busy), "MB", at_most(250), words(busy))
-        report.figure("largest process when idle at first", max(idle), "MB", note=words(idle))
+        report.result("largest process under load, peak", max(busy), "MB", at_most(250), sizes_text(busy))
+        report.result("largest process when idle at first", max(idle), "MB", note=sizes_text(idle))
         report.note(
             f"largest process in the course of the load: {', '.join(f'{size:.0f}' for size in course)} MB"
         )
@@ -81,14 +81,14 @@ def large_mails(report: Report, sink: SmtpSink) -> None:
         whole = peaks(server)
         if sink.messages - before != parallel:
             report.fault(f"{sink.messages - before} of {parallel} large mails came to the sink")
-        report.figure(
+        report.result(
             f"{parallel} parallel mails of {len(body) / 1e6:.0f} MB, all processes, peak",
             sum(whole),
             "MB",
             at_most(600),
-            note=f"{words(whole)}; when all were accepted {words(accepted)}",
+            note=f"{sizes_text(whole)}; when all were accepted {sizes_text(accepted)}",
         )
-        report.figure("accepting such a mail, worst", max(took), "s")
+        report.result("accepting such a mail, worst", max(took), "s")
 
 
 def send(server: Server, body: bytes) -> float:
@@ -99,10 +99,10 @@ def send(server: Server, body: bytes) -> float:
         "POST", "/emails", body, {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     )
     response = client.getresponse()
-    said = response.read()
+    raw = response.read()
     client.close()
     if response.status != 200:
-        raise RuntimeError(f"{response.status} {said[:300]!r}")
+        raise RuntimeError(f"{response.status} {raw[:300]!r}")
     return time.monotonic() - began
 
 
@@ -127,7 +127,7 @@ def now(server: Server) -> list[float]:
     return [memory_mb(pid) for pid in (found.supervisor, *found.workers)]
 
 
-def words(sizes: list[float]) -> str:
+def sizes_text(sizes: list[float]) -> str:
     return f"supervisor {sizes[0]:.0f}, workers {', '.join(f'{size:.0f}' for size in sizes[1:])} MB"
 
 

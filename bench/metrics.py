@@ -9,7 +9,7 @@ in its middle.
 What an answer costs depends on how many rollups it reads, not on how many events these count, and a run
 with `--short` has as many rollups as a long one: only the numbers in them are smaller, and the events of
 the raw question are fewer. Days that are over are remembered, each proved by its version; so there are two
-figures for a question. One is put again and again. The other is put after every day of the team has got a
+counts for a query. One is put again and again. The other is put after every day of the team has got a
 new version, which is what any change of its rollups would do: all of them are read and written anew.
 """
 
@@ -24,8 +24,8 @@ from uuid import UUID
 import asyncpg
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.fill import IDENTITY
+from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
 from pillarbox.timeline import rollups
 
@@ -122,14 +122,14 @@ def measure(report: Report) -> None:
         daily = f"/emails/metrics?{month}&dimensions=period,domain"
         india = f"{daily}&timezone=Asia/Kolkata"
         utc = first(server, lot, daily)
-        report.figure("30 days by day and domain, UTC, for the first time, p50", utc, "ms", at_most(5))
+        report.result("30 days by day and domain, UTC, for the first time, p50", utc, "ms", at_most(5))
         again = asked(report, server, lot[1], daily)
-        report.figure("the same asked again, p50", again, "ms")
+        report.result("the same asked again, p50", again, "ms")
         local = first(server, lot, india)
-        report.figure("30 days by day and domain, Kolkata, for the first time, p50", local, "ms", at_most(40))
+        report.result("30 days by day and domain, Kolkata, for the first time, p50", local, "ms", at_most(40))
         again = asked(report, server, lot[1], india)
-        report.figure("the same asked again, p50", again, "ms")
-        report.figure(
+        report.result("the same asked again, p50", again, "ms")
+        report.result(
             "30 days for the first time, 100 million events ÷ 1 million",
             utc / first(server, few, daily),
             "×",
@@ -139,15 +139,15 @@ def measure(report: Report) -> None:
             f"start_date={(end - timedelta(days=DAYS)).date()}&granularity=hourly&dimensions=period,domain"
         )
         refused = first(server, lot, f"/emails/metrics?{hours}", status=422)
-        report.figure("refusing 100,000 rows, p50", refused, "ms")
+        report.result("refusing 100,000 rows, p50", refused, "ms")
         beside = raw(report, server, end, many // 10)
-        report.figure("the same from the events, a tenth of them", beside, "ms")
-        report.figure("the events ÷ the rollups", beside / utc, "×", at_least(100))
+        report.result("the same from the events, a tenth of them", beside, "ms")
+        report.result("the events ÷ the rollups", beside / utc, "×", at_least(100))
         quarter = end - timedelta(hours=9)
-        asyncio.run(crowd(server, busy[0], quarter, BUSY // (40 if report.short else 4)))
+        asyncio.run(send_many(server, busy[0], quarter, BUSY // (40 if report.short else 4)))
         begins = quarter + timedelta(minutes=7, seconds=33, microseconds=123456)
         odd = f"/emails/metrics?start_date={begins.isoformat().replace('+00:00', 'Z')}"
-        report.figure(
+        report.result(
             "from the middle of a quarter hour with 1 million events, p50",
             asked(report, server, busy[1], odd),
             "ms",
@@ -169,7 +169,7 @@ async def grow(server: Server, teams: dict[str, int], end: datetime) -> None:
         await conn.close()
 
 
-async def crowd(server: Server, team_id: str, quarter: datetime, emails: int) -> None:
+async def send_many(server: Server, team_id: str, quarter: datetime, emails: int) -> None:
     """Four events of each email within a quarter hour, folded."""
     pool = await asyncpg.create_pool(server.database_url, min_size=1, max_size=1, command_timeout=600)
     try:

@@ -1,6 +1,6 @@
 """How fast received mail is read: 4 kB mails beside the standard library, and one message of 25 MB.
 
-One process on one core; figures are by its CPU time, the best of several rounds, so that neighbours on
+One process on one core; results are by its CPU time, the best of several repetitions, so that other work on
 the machine count little.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from email import policy
 from email.message import EmailMessage
 
-from bench.kit.figures import Report, at_least, at_most, ended
+from bench.kit.results import Report, at_least, at_most, ended
 from pillarbox.mail.message.parse import parse
 
 LINE = "the boats lie at the long berth until the tide turns, and then they go\n"
@@ -35,22 +35,22 @@ RATE = 5000
 
 def measure(report: Report) -> None:
     small = ordinary()
-    rounds, each = (3, 100) if report.short else (30, 300)
-    ours = rate(lambda: read(small), rounds, each)
-    theirs = rate(lambda: by_the_library(small), rounds, max(each // 20, 1))
-    report.figure(
+    repetitions, each = (3, 100) if report.short else (30, 300)
+    ours = rate(lambda: read(small), repetitions, each)
+    theirs = rate(lambda: by_the_library(small), repetitions, max(each // 20, 1))
+    report.result(
         "mails of 4 kB",
         ours,
         "mails/s",
         at_least(RATE),
         note=f"{len(small)} octets, {1e6 / ours:.0f} µs each",
     )
-    report.figure("the standard library", theirs, "mails/s")
-    report.figure("ratio of the two", ours / theirs, "×")
+    report.result("the standard library", theirs, "mails/s")
+    report.result("ratio of the two", ours / theirs, "×")
     large = big()
-    report.figure("message of 25 MB", len(large) / 1e6, "MB")
-    report.figure("its reading", seconds(lambda: read(large)), "s", at_most(LARGE_SECONDS))
-    report.figure("peak memory, with the message itself", memory(large), "× size", at_most(LARGE_MEMORY))
+    report.result("message of 25 MB", len(large) / 1e6, "MB")
+    report.result("its reading", seconds(lambda: read(large)), "s", at_most(LARGE_SECONDS))
+    report.result("peak memory, with the message itself", memory(large), "× size", at_most(LARGE_MEMORY))
 
 
 def ordinary() -> bytes:
@@ -105,10 +105,10 @@ def seconds(work: Callable[[], object]) -> float:
     return min(taken)
 
 
-def rate(work: Callable[[], object], rounds: int, each: int) -> float:
-    """Runs per second of CPU, in the best of the rounds."""
+def rate(work: Callable[[], object], repetitions: int, each: int) -> float:
+    """Runs per second of CPU, in the best of the repetitions."""
     taken = []
-    for _ in range(rounds):
+    for _ in range(repetitions):
         began = time.process_time()
         for _ in range(each):
             work()

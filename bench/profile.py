@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, ended
 from bench.kit.processes import Meter, shares, tree
+from bench.kit.results import Report, ended
 from bench.kit.server import Server, serving
 from bench.kit.sinks import smtp_sink
 

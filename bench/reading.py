@@ -1,8 +1,8 @@
 """Whether reading stays as fast when a team has a million emails: list pages and single emails, p99.
 
 Measured with a thousand emails in an otherwise empty database, then with a million, with the thousand of
-the other team beside it in turns. A round is a short load on two connections, so that what is timed is the
-request and not the queue before it; a figure is the median of its rounds.
+the other team beside it in turns. A repetition is a short load on two connections, so that what is timed is
+the request and not the queue before it; a result is the median of its repetitions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import statistics
 from datetime import UTC, datetime, timedelta
 
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_most, ended
 from bench.kit.fill import fill
+from bench.kit.results import Report, at_most, ended
 from bench.kit.server import KEY, Server, serving
 
 FEW = 1000
@@ -41,21 +41,21 @@ def measure(report: Report) -> None:
         big = server.make_team("big")
         grow(server, small[0], FEW)
         repeats = 1 if report.short else 3
-        alone = [rounds(report, server, small) for _ in range(repeats)]
+        alone = [repetitions(report, server, small) for _ in range(repeats)]
         grow(server, big[0], many)
         beside, full = [], []
         for _ in range(repeats):
-            beside.append(rounds(report, server, small))
-            full.append(rounds(report, server, big))
+            beside.append(repetitions(report, server, small))
+            full.append(repetitions(report, server, big))
         for kind in KINDS:
             few = statistics.median(found[kind] for found in alone)
-            neighbour = statistics.median(found[kind] for found in beside)
+            beside_busy = statistics.median(found[kind] for found in beside)
             lot = statistics.median(found[kind] for found in full)
-            report.figure(f"{kind}, {FEW:,} emails, p99", few, "ms")
-            report.figure(
-                f"{kind}, {many:,} emails, p99", lot, "ms", note=f"small team beside: {neighbour:.2f} ms"
+            report.result(f"{kind}, {FEW:,} emails, p99", few, "ms")
+            report.result(
+                f"{kind}, {many:,} emails, p99", lot, "ms", note=f"small team beside: {beside_busy:.2f} ms"
             )
-            report.figure(f"{kind}, ratio of the two", lot / few, "×", at_most(1.5))
+            report.result(f"{kind}, ratio of the two", lot / few, "×", at_most(1.5))
 
 
 def grow(server: Server, team_id: str, count: int) -> None:
@@ -66,7 +66,7 @@ def grow(server: Server, team_id: str, count: int) -> None:
         server.sql(f"VACUUM (ANALYZE) {table}")
 
 
-def rounds(report: Report, server: Server, team: tuple[str, str]) -> dict[str, float]:
+def repetitions(report: Report, server: Server, team: tuple[str, str]) -> dict[str, float]:
     """The p99 of each kind of request for this team."""
     seconds = 2 if report.short else 6
     team_id, key = team

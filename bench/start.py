@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.kit import server, tools
-from bench.kit.figures import Report, at_most, ended
 from bench.kit.processes import tree
+from bench.kit.results import Report, at_most, ended
 
 READY = b'"worker.ready"'
 PATIENCE = 30.0
@@ -28,16 +28,16 @@ class Seconds:
 
 
 def measure(report: Report) -> None:
-    rounds = 2 if report.short else 5
+    repetitions = 2 if report.short else 5
     seconds = Seconds()
     first: list[float] = []
     again: list[float] = []
-    for number in range(rounds):
+    for number in range(repetitions):
         data = report.folder / f"data{number}"
         first.append(once(report, data, seconds))
         again += [once(report, data, seconds) for _ in range(2)]
-    report.figure("first start", max(first), "s", at_most(5), note=f"worst of {len(first)}, {spread(first)}")
-    report.figure(
+    report.result("first start", max(first), "s", at_most(5), note=f"worst of {len(first)}, {spread(first)}")
+    report.result(
         "start on an existing folder",
         max(again),
         "s",
@@ -48,7 +48,7 @@ def measure(report: Report) -> None:
         ("a killed worker is back", seconds.births),
         ("stop of an idle server", seconds.stops),
     ):
-        report.figure(name, max(values), "s", note=f"worst of {len(values)}, {spread(values)}")
+        report.result(name, max(values), "s", note=f"worst of {len(values)}, {spread(values)}")
 
 
 def once(report: Report, data: Path, seconds: Seconds) -> float:
@@ -63,7 +63,7 @@ def once(report: Report, data: Path, seconds: Seconds) -> float:
 
 
 def reborn(process: subprocess.Popen[bytes], log: Path) -> float:
-    """The seconds from the end of a worker until another one is ready in its place."""
+    """The seconds from the end of a worker until its replacement is ready."""
     workers = tree(process.pid).workers
     began = time.monotonic()
     os.kill(workers[0], signal.SIGKILL)

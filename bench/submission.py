@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 
 from bench.kit import tools
-from bench.kit.figures import Report, at_least, ended
 from bench.kit.postfix import SESSIONS, postfix
 from bench.kit.processes import Meter, shares
+from bench.kit.results import Report, at_least, ended
 from bench.kit.server import Server, serving
 from bench.kit.submitter import submit
 
-DOORS = (
+LISTENERS = (
     *("--submission", "127.0.0.1:0", "--smtp-login-needs-tls", "false"),
     *("--smtp-client-sessions", "off", "--smtp-client-rate", "off"),
 )
@@ -27,13 +27,13 @@ def measure(report: Report) -> None:
     ours = measure_ours(report)
     theirs = measure_postfix(report)
     if theirs:
-        report.figure("submission ÷ Postfix", ours / theirs, "×", at_least(2))
+        report.result("submission ÷ Postfix", ours / theirs, "×", at_least(2))
 
 
 def measure_ours(report: Report) -> float:
     mails = 2000 if report.short else 40000
     nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
-    with serving(report, report.folder / "data", route=nowhere, roles="api,smtp", more=DOORS) as server:
+    with serving(report, report.folder / "data", route=nowhere, roles="api,smtp", more=LISTENERS) as server:
         server.trust()
         submit(port_of(server), sessions=SESSIONS, mails=500)
         rate = phase(report, server, SESSIONS, mails)
@@ -42,7 +42,7 @@ def measure_ours(report: Report) -> float:
 
 
 def port_of(server: Server) -> int:
-    """Where the submission door is."""
+    """The address of the submission listener."""
     note = json.loads((server.data / "run" / "supervisor.json").read_text())
     return int(note["settings"]["submission"].rpartition(":")[2])
 
@@ -59,7 +59,7 @@ def phase(report: Report, server: Server, sessions: int, mails: int) -> float:
     if new != mails:
         report.fault(f"{mails} mails were acknowledged and {new:.0f} are stored")
     note = f"p50 {seen.p50:.1f} ms, p99 {seen.p99:.0f} ms, worst {seen.worst:.0f} ms"
-    report.figure(f"submission, {sessions} sessions", seen.rate, "mails/s", note=note)
+    report.result(f"submission, {sessions} sessions", seen.rate, "mails/s", note=note)
     report.note(shares(used, mails))
     return seen.rate
 
@@ -78,8 +78,8 @@ def measure_postfix(report: Report) -> float | None:
     except tools.Missing as missing:
         report.skip("Postfix", str(missing))
         return None
-    report.figure(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", alone, "mails/s")
-    report.figure(f"Postfix, connections that stay (-d -s {SESSIONS})", kept, "mails/s")
+    report.result(f"Postfix into its hold queue, smtp-source -s {SESSIONS}", alone, "mails/s")
+    report.result(f"Postfix, connections that stay (-d -s {SESSIONS})", kept, "mails/s")
     return max(alone, kept)
 
 

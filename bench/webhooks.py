@@ -1,7 +1,7 @@
 """Webhooks: how fast a backlog drains, what the send path loses, how late events are, and a million waiting.
 
 The receiver, the database and the dispatcher share the machine. Signing and the rows of the log are part of
-every figure, and the receiver's count of events is held against the database's.
+every result, and the receiver's count of events is held against the database's.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import asyncpg
 
 from bench.deliver import wait_until_delivered
 from bench.kit import load, tools
-from bench.kit.figures import Report, at_least, at_most, ended
 from bench.kit.fill import IDENTITY, chunks
 from bench.kit.processes import Meter, shares, tree
 from bench.kit.receivers import http_receiver
+from bench.kit.results import Report, at_least, at_most, ended
 from bench.kit.server import KEY, Server, serving
 from bench.kit.sinks import smtp_sink
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids, untagged
 from pillarbox.teams.bootstrap import create_team
 from pillarbox.webhooks.dispatch import queries, queue_metrics
-from pillarbox.webhooks.dispatch.claims import LEASE, NOWHERE, PLACES_PER_PAGE
+from pillarbox.webhooks.dispatch.claims import LEASE, START, WEBHOOKS_PER_PAGE
 from pillarbox.webhooks.dispatch.scheduler import MOST_CLAIMED
 from pillarbox.webhooks.kinds import KINDS
 
@@ -115,7 +115,7 @@ def drain(report: Report) -> None:
             )[0]
             ends = server.number("SELECT count(*) FROM webhook_outcomes WHERE status = 'success'")
     rate = row["n"] / row["took"].total_seconds()
-    report.figure(
+    report.result(
         f"drain of {count:,} deliveries, one process",
         rate,
         "deliveries/s",
@@ -157,10 +157,10 @@ def lag(report: Report, *, hanging: int) -> None:
     if hanging:
         name = f"event → first byte, {hanging} endpoints hang, p95"
         note += f"; {seen.hung} requests hung"
-        report.figure(name, load.percentile(lags, 95), "ms", at_most(2000), note=note)
+        report.result(name, load.percentile(lags, 95), "ms", at_most(2000), note=note)
     else:
         name = "event → first byte, idle, p50"
-        report.figure(name, load.percentile(lags, 50), "ms", at_most(20), note=note)
+        report.result(name, load.percentile(lags, 50), "ms", at_most(20), note=note)
 
 
 # Beside the send path -----------------------------------------------------------------------------------
@@ -199,9 +199,9 @@ def send_path(report: Report) -> None:
                 )
             events = ended_well(server)
             happened = server.number(HAPPENED)
-        report.figure("accept → delivered, no webhook", alone, "mails/s", note=cpu_alone)
-        report.figure("accept → delivered, one webhook", beside, "mails/s", note=cpu_beside)
-        report.figure("rate with a webhook ÷ without", beside / alone, "×", at_least(0.7))
+        report.result("accept → delivered, no webhook", alone, "mails/s", note=cpu_alone)
+        report.result("accept → delivered, one webhook", beside, "mails/s", note=cpu_beside)
+        report.result("rate with a webhook ÷ without", beside / alone, "×", at_least(0.7))
     seen = receiver.seen()
     if not len(seen.first) == seen.requests == events == happened:
         report.fault(f"{happened:,.0f} events, {events:,.0f} delivered, {len(seen.first)} arrived")
@@ -267,7 +267,7 @@ def beside_a_large_fan_out(report: Report) -> None:
     report.note(f"{rows:,} deliveries were written within {took:.1f} s")
     note = f"alone p50 {load.percentile(alone, 50):.0f} ms, p99 {load.percentile(alone, 99):.0f} ms; "
     note += f"beside p50 {load.percentile(beside, 50):.0f} ms, {len(beside)} requests"
-    report.figure(
+    report.result(
         f"accept of another team beside {hooks} webhooks × {batches} batches, p99",
         load.percentile(beside, 99),
         "ms",
@@ -278,7 +278,7 @@ def beside_a_large_fan_out(report: Report) -> None:
         f"alone p50 {load.percentile(done_alone, 50):.0f} ms, p99 {load.percentile(done_alone, 99):.0f} ms; "
     )
     note += f"beside p50 {load.percentile(done_beside, 50):.0f} ms"
-    report.figure(
+    report.result(
         "the same, until the outcome of its mail is committed, p99",
         load.percentile(done_beside, 99),
         "ms",
@@ -341,10 +341,10 @@ def asked(client: HTTPConnection, path: str, token: str) -> dict[str, Any]:
 
 def replied(client: HTTPConnection) -> dict[str, Any]:
     response = client.getresponse()
-    said = response.read()
+    raw = response.read()
     if response.status != 200:
-        raise RuntimeError(f"{response.status} {said[:300]!r}")
-    found: dict[str, Any] = json.loads(said)
+        raise RuntimeError(f"{response.status} {raw[:300]!r}")
+    found: dict[str, Any] = json.loads(raw)
     return found
 
 
@@ -363,7 +363,7 @@ def a_million(report: Report) -> None:
             vacuum(server)
             asyncio.run(statements(report, server, "after it"))
         with serving(report, data, more=OPEN_TO_LOOPBACK) as server:
-            report.figure(f"start with {count:,} pending deliveries", server.ready_after, "s", at_most(10))
+            report.result(f"start with {count:,} pending deliveries", server.ready_after, "s", at_most(10))
             tools.wait_for(lambda: ended_well(server) > 0, "the first delivery", 60)
 
 
@@ -376,17 +376,17 @@ async def statements(report: Report, server: Server, when: str) -> None:
         until, most, nil = now + LEASE, MOST_CLAIMED, UUID(int=0)
         worst = 0.0
         for name, statement, arguments in (
-            ("look", queries.DUE_PLACES, (now, *NOWHERE, PLACES_PER_PAGE)),
+            ("look", queries.DUE_WEBHOOKS, (now, *START, WEBHOOKS_PER_PAGE)),
             ("claim", queries.CLAIM, (*place, 0, owner, until, now, most, nil)),
             ("holders", queries.HOLDERS, ()),
             ("count", queue_metrics.COUNT, (now, queue_metrics.MOST)),
         ):
             worst = max(worst, await took(report, conn, f"{name} {when}", statement, arguments))
-        report.figure(f"slowest statement, {when}", worst, "ms", at_most(50))
+        report.result(f"slowest statement, {when}", worst, "ms", at_most(50))
         for _ in range(10):
             await claimed(conn, place, owner)
         slowest = max([await claimed(conn, place, owner) for _ in range(50)])
-        report.figure(f"claim with its commit, {when}, slowest of 50", slowest, "ms", at_most(50))
+        report.result(f"claim with its commit, {when}, slowest of 50", slowest, "ms", at_most(50))
         await conn.execute(
             "UPDATE webhook_deliveries SET owner = NULL, leased_until = NULL WHERE owner = $1", owner
         )
@@ -399,9 +399,9 @@ async def took(
 ) -> float:
     """Milliseconds by PostgreSQL's own clock, undone again."""
     async with conn.transaction():
-        said = await conn.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", *arguments)
+        raw = await conn.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", *arguments)
         await conn.execute("SELECT 1")
-    plan = json.loads(said)[0]
+    plan = json.loads(raw)[0]
     report.note(f"{name}: {plan['Execution Time']:.1f} ms, planned in {plan['Planning Time']:.1f} ms")
     return float(plan["Execution Time"])
 
@@ -425,9 +425,9 @@ def subscribe(server: Server, url: str, *kinds: str) -> UUID:
     body = json.dumps({"endpoint": url, "events": kinds or [KIND]})
     client.request("POST", "/webhooks", body, {"Authorization": f"Bearer {KEY}"})
     response = client.getresponse()
-    said = response.read()
+    raw = response.read()
     if response.status != 201:
-        raise RuntimeError(f"{response.status} {said[:300]!r}")
+        raise RuntimeError(f"{response.status} {raw[:300]!r}")
     return UUID(str(server.sql("SELECT id FROM teams")[0][0]))
 
 
@@ -463,7 +463,7 @@ def ended_well(server: Server) -> float:
 
 
 def cpu(used: dict[str, float], count: int) -> str:
-    """Processor time per delivery, in words."""
+    """Processor time per delivery, as text."""
     return "CPU µs each: " + ", ".join(f"{name} {spent / count * 1e6:,.0f}" for name, spent in used.items())
 
 

@@ -1,1 +1,1 @@
-"""What the measurements share: the server under test, its peers, load, figures and the machine's facts."""
+"""What the measurements share: the server under test, its peers, load, results and the machine's facts."""

@@ -1,4 +1,4 @@
-"""Load on the HTTP door: wrk with keep-alive connections, and the mails that it sends."""
+"""Load on the HTTP API: wrk with keep-alive connections, and the mails that it sends."""
 
 from __future__ import annotations
 
@@ -134,24 +134,24 @@ def wrk(
             # wrk sleeps until its time is over or a signal comes, even when all its threads have stopped.
             tools.wait_for(lambda: size(stopped) >= threads or process.poll() is not None, "wrk", seconds)
             process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=seconds + 120)
+        output, _ = process.communicate(timeout=seconds + 120)
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return _answered(said, used)
+    return _answered(output, used)
 
 
 def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _answered(said: str, used: float) -> Answered:
-    line = next((line for line in reversed(said.splitlines()) if line.startswith("{")), None)
+def _answered(output: str, used: float) -> Answered:
+    line = next((line for line in reversed(output.splitlines()) if line.startswith("{")), None)
     if line is None:
-        raise RuntimeError(f"wrk did not finish: {said.strip()[-500:]}")
+        raise RuntimeError(f"wrk did not finish: {output.strip()[-500:]}")
     seen = json.loads(line)
     return Answered(
         seen["requests"],

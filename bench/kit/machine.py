@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine of the measurement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with ThreadPoolExecutor(cores) as threads:
     list(threads.map(sign, range(cores)))
     print(cores * signatures / (time.perf_counter() - began))
 """
-"""A program of its own: OpenSSL hears about the processor when it is loaded, as a worker's does."""
+"""A program of its own: OpenSSL is given the processor when it is loaded, as a worker's does."""
 
 
 def facts(folder: Path) -> list[str]:
@@ -52,8 +52,8 @@ def facts(folder: Path) -> list[str]:
 
 def commit() -> str:
     """The checkout's commit; a `+` says that files differ from it."""
-    head = _said(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"])
-    changed = _said(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no", "src"])
+    head = _output(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"])
+    changed = _output(["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no", "src"])
     return (head or "unknown") + ("+" if changed else "")
 
 
@@ -71,13 +71,13 @@ def memory_gib() -> float:
 def postgres_version() -> str:
     from pillarbox.kernel.postgres.programs import installation_for
 
-    return _said([str(installation_for(None, None).bin / "postgres"), "--version"]) or "PostgreSQL unknown"
+    return _output([str(installation_for(None, None).bin / "postgres"), "--version"]) or "PostgreSQL unknown"
 
 
 def postfix_version() -> str:
     postconf = tools.find("postconf")
-    said = _said([postconf, "-d", "-h", "mail_version"]) if postconf else ""
-    return f"Postfix {said}" if said else "no Postfix"
+    output = _output([postconf, "-d", "-h", "mail_version"]) if postconf else ""
+    return f"Postfix {output}" if output else "no Postfix"
 
 
 def sync_milliseconds(folder: Path) -> float:
@@ -113,7 +113,7 @@ def signatures_per_second() -> float:
     )
 
 
-def _said(command: list[str]) -> str:
+def _output(command: list[str]) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):

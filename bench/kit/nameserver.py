@@ -43,20 +43,20 @@ def name_server(host: str, key: str) -> Iterator[NameServer]:
 
 
 def serve(host: str, key: str) -> None:
-    door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-    door.bind(("127.0.0.1", 0))
-    print(door.getsockname()[1], flush=True)
+    server_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+    server_socket.bind(("127.0.0.1", 0))
+    print(server_socket.getsockname()[1], flush=True)
     exchange = struct.pack("!H", 10) + wire_name(host)
     policy = strings(f"v=spf1 a:{host} ~all")
     public = strings(f"p={key}")
     while True:
-        query, peer = door.recvfrom(4096)
+        query, peer = server_socket.recvfrom(4096)
         end = query.index(0, 12) + 1 + QUESTION
         kind = int.from_bytes(query[end - 4 : end - 2], "big")
         label = query[13 : 13 + query[12]]
         data = {MX: exchange, TXT: policy if label == b"send" else public}.get(kind)
-        door.sendto(response(query, end, kind, data), peer)
+        server_socket.sendto(response(query, end, kind, data), peer)
 
 
 def response(query: bytes, end: int, kind: int, data: bytes | None) -> bytes:

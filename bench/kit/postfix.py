@@ -165,13 +165,13 @@ def _running(folder: Path, port: int) -> Iterator[None]:
 
 def daemons() -> str:
     """Where this Postfix has its daemons."""
-    said = subprocess.run(
+    output = subprocess.run(
         [tools.program("postconf"), "-d", "-h", "daemon_directory"],
         capture_output=True,
         text=True,
         timeout=20,
     )
-    return said.stdout.strip()
+    return output.stdout.strip()
 
 
 def write_key(path: Path) -> str:

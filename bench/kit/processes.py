@@ -20,7 +20,7 @@ class Tree(NamedTuple):
 
 
 def tree(supervisor: int) -> Tree:
-    """The supervisor's children, told apart by their command lines."""
+    """The supervisor's children, distinguished by their command lines."""
     nursery, workers, postgres = [], [], []
     for pid in children(supervisor):
         if b"pillarbox.worker" in command_line(pid):
@@ -100,6 +100,6 @@ class Meter:
 
 
 def shares(used: dict[str, float], mails: int) -> str:
-    """Processor time per mail, in words."""
+    """Processor time per mail, as text."""
     parts = [f"{name} {seconds / max(1, mails) * 1e6:,.0f}" for name, seconds in used.items()]
     return "CPU per mail, µs: " + ", ".join(parts)

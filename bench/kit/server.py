@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from bench.kit import tools
-from bench.kit.figures import Report
+from bench.kit.results import Report
 
 KEY = "re_benchmarkbenchmarkbenchmark000"
 DOMAIN = "bench.example"
@@ -137,8 +137,8 @@ def serving(
         if took > 10:
             report.note(f"the stop took {took:.1f} s")
         for what, count in server.complaints().most_common(8):
-            told = report.note if what.startswith("warning") else report.fault
-            told(f"server log: {count} × {what}: {server.excerpt(what.partition(' ')[2])}")
+            reported = report.note if what.startswith("warning") else report.fault
+            reported(f"server log: {count} × {what}: {server.excerpt(what.partition(' ')[2])}")
 
 
 def start(
@@ -173,13 +173,13 @@ def start(
 
 def _await_ready(process: subprocess.Popen[bytes], deadline: float) -> None:
     assert process.stdout is not None
-    said = b""
-    while b"\nready" not in b"\n" + said:
+    output = b""
+    while b"\nready" not in b"\n" + output:
         readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
         chunk = os.read(process.stdout.fileno(), 4096) if readable else b""
         if not chunk:
-            raise RuntimeError(f"pillarbox serve did not get ready: {said.decode(errors='replace')!r}")
-        said += chunk
+            raise RuntimeError(f"pillarbox serve did not get ready: {output.decode(errors='replace')!r}")
+        output += chunk
 
 
 def environment() -> dict[str, str]:

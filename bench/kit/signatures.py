@@ -1,4 +1,4 @@
-"""Whether a mail on the wire carries a DKIM signature that dkimpy accepts."""
+"""Whether a mail on the wire has a DKIM signature that dkimpy accepts."""
 
 from __future__ import annotations
 

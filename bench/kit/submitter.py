@@ -1,4 +1,5 @@
-"""Load on an SMTP door: `python -m bench.kit.submitter`, sessions that log in once and send mail after mail.
+"""Load on an SMTP listener: `python -m bench.kit.submitter`, sessions that log in once and send mail after
+mail.
 
 It reads its orders as one line of JSON on standard input and answers with one: the seconds from the first
 mail to the last answer, how long each answer to a final dot took, and what was not 250.

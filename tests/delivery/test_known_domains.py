@@ -51,7 +51,7 @@ async def reach(pillarbox: World, team: Team) -> None:
 
 
 async def until(pillarbox: World, *minutes: int) -> None:
-    """Let the engine look after each of these many minutes."""
+    """Let the engine claim after each of these many minutes."""
     for pause in minutes:
         clock_of(pillarbox).advance(pause * MINUTE)
         await pillarbox.turn()
@@ -67,10 +67,11 @@ def vanish(zone: Zone) -> None:
     zone.remove("mx.quay.example", "A")
 
 
-async def test_a_familiar_domain_that_vanishes_is_believed_after_ten_minutes(
+async def test_a_known_domain_that_does_not_exist_bounces_after_ten_minutes(
     database_url: str, tmp_path: Path
 ) -> None:
-    """The schedule looks after 1, 5 and 15 minutes more; suppression comes with the final word alone."""
+    """The schedule tries again after 1, 5 and 15 minutes more; suppression comes with the final reply
+    alone."""
     async with harbor(database_url, tmp_path) as (pillarbox, team, zone):
         vanish(zone)
         email = await team.send()
@@ -112,7 +113,7 @@ async def test_two_absences_are_two(database_url: str, tmp_path: Path) -> None:
         assert (await team.kinds(email))[-1] == "delivery_delayed"
 
 
-async def test_a_domain_that_only_another_team_has_reached_is_not_familiar(
+async def test_a_domain_that_only_another_team_has_reached_is_not_known(
     database_url: str, tmp_path: Path
 ) -> None:
     async with harbor(database_url, tmp_path) as (pillarbox, _, zone):
@@ -136,7 +137,7 @@ async def test_the_same_destination_is_written_once_a_day(database_url: str, tmp
         assert await team.db.value(reached) > first
 
 
-async def test_what_nobody_reaches_any_more_is_forgotten(database_url: str, tmp_path: Path) -> None:
+async def test_what_nobody_reaches_any_more_is_removed(database_url: str, tmp_path: Path) -> None:
     async with harbor(database_url, tmp_path) as (pillarbox, _, _):
         now = clock_of(pillarbox).now()
         assert await known_domain_queries.remove_old(pillarbox.pool, now - known_domains.KEPT) == 0

@@ -72,7 +72,7 @@ def test_many_sites_that_hang_leave_room_for_another() -> None:
     assert scheduler.running <= 20 + MOST_LATE
 
 
-def test_only_servers_for_whose_place_others_wait_are_hurried() -> None:
+def test_only_servers_for_whose_slot_others_wait_are_hurried() -> None:
     scheduler, hurried = SiteScheduler(lambda destination: Site(destination, FEW), 100), list[str]()
     for name in ("alone.example", "full.example"):
         for _ in range(FEW.start):
@@ -102,7 +102,7 @@ async def test_a_relay_that_hangs_in_data_takes_the_rest(database_url: str, tmp_
         await team.domain()
         for number in range(60):
             await team.send(to=f"a{number}@quay.example")
-        await carried(here, sink, lambda: len(sink.received) >= 30)
+        await delivered_until(here, sink, lambda: len(sink.received) >= 30)
         assert len(sink.received) == 30
 
 
@@ -153,7 +153,7 @@ async def test_nobody_is_hurried_between_the_dot_and_its_answer(
         assert len(sink.received) == 1
 
 
-async def carried(here: World, sink: Any, done: Any) -> None:
+async def delivered_until(here: World, sink: Any, done: Any) -> None:
     """Let time pass until it is done; what hangs goes on hanging."""
     async with asyncio.timeout(30):
         while not done():

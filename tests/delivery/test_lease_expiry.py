@@ -38,7 +38,7 @@ def test_a_renewal_begins_the_time_anew() -> None:
     assert expiry.lost([lease(1, 10)], 100 + 2 * CONFIRM_SECONDS) == [lease(1, 10)]
 
 
-def test_what_no_longer_looks_expired_is_forgotten() -> None:
+def test_what_no_longer_looks_expired_is_dropped() -> None:
     expiry = Expiry()
     expiry.lost([lease(1)], 100)
     assert expiry.lost([], 105) == []
@@ -58,7 +58,7 @@ async def renewed(team: Team, before: datetime) -> datetime:
 async def test_a_jump_of_the_clock_loses_and_doubles_nothing(
     database_url: str, tmp_path: Path, jump: float
 ) -> None:
-    """DUR-09: an hour ahead or back while a mail is on the wire; its neighbour leaves it alone."""
+    """DUR-09: an hour ahead or back while a mail is on the wire; the other process leaves it alone."""
     clock = ManualClock()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

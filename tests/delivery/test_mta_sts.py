@@ -1,4 +1,4 @@
-"""Delivery under MTA-STS policies, end to end: which servers get the mail, and what the sender is told."""
+"""Delivery under MTA-STS policies, end to end: which servers get the mail, and what is recorded."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def scene(
 
 
 async def test_a_listed_server_with_its_certificate_gets_the_mail(database_url: str, tmp_path: Path) -> None:
-    """TLS-03, TLS-06: verified, and recorded as such; one look for many mails."""
+    """TLS-03, TLS-06: verified, and recorded as such; one look-up for many mails."""
     async with scene(database_url, tmp_path, policy("enforce", f"*.{DOMAIN}")) as at:
         email, last = await at.tries()
         assert last["event"] == "delivered"
@@ -154,7 +154,7 @@ async def test_a_listed_server_without_a_valid_certificate_gets_nothing(
 async def test_testing_stops_no_mail_and_is_counted(
     database_url: str, tmp_path: Path, hosts: tuple[str, ...], is_valid: bool, results: dict[str, int]
 ) -> None:
-    """TLS-03: `testing` records what `enforce` would have stopped; a broken certificate is looked at once."""
+    """TLS-03: `testing` records what `enforce` would have stopped; a broken certificate is tried once."""
     certificate = None if is_valid else TlsAuthority("mx.example")
     words = ("kept", "not listed", "no valid certificate")
     before = {word: prometheus.MTA_STS.value(("testing", word)) for word in words}

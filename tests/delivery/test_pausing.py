@@ -86,7 +86,7 @@ async def test_the_queue_says_what_is_paused(database_url: str, tmp_path: Path) 
 
 
 async def test_accepted_mail_of_a_paused_scope_is_not_handed_over(database_url: str, tmp_path: Path) -> None:
-    """The engine of the accepting process does not even get it; a resume is heard at once."""
+    """The engine of the accepting process does not even get it; a resume works at once."""
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         scope = Scope(team.id, "quay.example")

@@ -35,7 +35,7 @@ DAY = 86_400
 
 
 class Outside(NamedTuple):
-    """A process that looks for policies, and what it looks at."""
+    """A process that looks up policies, and its servers."""
 
     policies: Policies
     clock: ManualClock
@@ -153,7 +153,7 @@ async def test_a_policy_is_fetched_once_and_kept(database_url: str, body: bytes,
 
 
 async def test_a_domain_without_record_costs_one_question_an_hour(database_url: str) -> None:
-    """TLS-03: the absence is kept too; nothing is fetched, and no mail waits for the next look."""
+    """TLS-03: the absence is kept too; nothing is fetched, and no mail waits for the next look-up."""
     zone = Zone("quay.example MX 10 mx.quay.example\nquay.example TXT v=spf1")
     async with looking(database_url, document(ENFORCED), zone=zone) as outside:
         for _ in range(100):

@@ -1,4 +1,4 @@
-"""Mail that ends processes is put aside, and the rest goes on (DUR-13)."""
+"""Mail that crashes processes is quarantined, and the rest goes on (DUR-13)."""
 
 from __future__ import annotations
 
@@ -115,9 +115,7 @@ async def test_suspects_go_out_one_at_a_time(database_url: str, tmp_path: Path) 
         assert len(sink.received) == 3
 
 
-async def test_an_email_that_cannot_be_read_does_not_stand_in_the_way(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_an_email_that_cannot_be_read_does_not_block_others(database_url: str, tmp_path: Path) -> None:
     async with relayed(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         await team.send(subject="first")

@@ -45,7 +45,7 @@ async def test_without_a_cap_nobody_looks(database_url: str, tmp_path: Path) -> 
 
 
 async def test_a_long_queue_is_estimated(database_url: str, tmp_path: Path) -> None:
-    """From a few of its pages, near enough to tell twice the cap and half of it."""
+    """From a few of its pages, near enough to distinguish twice the cap and half of it."""
     async with still(database_url, tmp_path) as pillarbox:
         await pillarbox.pool.execute(FILL, UUID(int=1), 6000)
         for most, is_over in ((3000, True), (12_000, False), (600_000, False)):

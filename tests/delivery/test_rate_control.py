@@ -12,7 +12,7 @@ SMALL = Limits(2, 10)
 
 
 def item(team: int, destination: str) -> Item:
-    """An item of which only its lane matters."""
+    """An item of which only its team and destination matter."""
     made = Item.__new__(Item)
     made.team_id, made.destination, made.running, made.site = UUID(int=team), destination, False, ""
     return made
@@ -99,7 +99,7 @@ def test_sites_and_teams_take_turns() -> None:
     assert third.team_id == UUID(int=2)
 
 
-def test_a_paced_site_sleeps_until_it_opens_and_nobody_else_waits_for_it() -> None:
+def test_a_site_with_a_rate_waits_until_it_opens_and_others_do_not() -> None:
     scheduler = SiteScheduler(lambda destination: Site(destination, Limits(1, 1)), 100)
     scheduler.add(item(1, "slow"))
     scheduler.add(item(1, "slow"))

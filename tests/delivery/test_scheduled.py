@@ -65,7 +65,7 @@ async def test_mail_of_a_deleted_key_fails_when_due(database_url: str, tmp_path:
 
 
 async def test_an_address_suppressed_meanwhile_is_skipped(database_url: str, tmp_path: Path) -> None:
-    """OUT-21, BNC-08: judged at hand-over; nothing reaches a carrier."""
+    """OUT-21, BNC-08: checked before it is sent; nothing reaches a transport."""
     async with world(database_url, tmp_path, clock=ManualClock(), started=False) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(scheduled_at="in 1 hour", to="Ada@Quay.example")

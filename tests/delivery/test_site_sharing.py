@@ -1,4 +1,4 @@
-"""Processes divide the slots of a site and hear of its complaints (architecture 2.5, OUT-11, OUT-12)."""
+"""Processes divide the slots of a site and share its complaints (architecture 2.5, OUT-11, OUT-12)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
         assert there.starts() == 1
 
 
-async def test_a_failed_probe_is_told_before_the_others_try(database_url: str, tmp_path: Path) -> None:
+async def test_a_failed_probe_is_shared_before_the_others_try(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.end_mail(Signal.CLEAN)
@@ -166,7 +166,7 @@ async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: st
         assert there.starts() == 1
 
 
-async def test_a_process_that_starts_hears_what_was_said_before(database_url: str, tmp_path: Path) -> None:
+async def test_a_process_that_starts_applies_earlier_complaints(database_url: str, tmp_path: Path) -> None:
     """Also of sites that it has no mail for yet."""
     async with still(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
@@ -182,7 +182,7 @@ async def test_a_process_that_starts_hears_what_was_said_before(database_url: st
         assert late.starts() == 1
 
 
-async def test_a_process_does_not_hear_itself(database_url: str, tmp_path: Path) -> None:
+async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         here.end_mail(Signal.CROWDED)
@@ -205,7 +205,7 @@ async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
         assert [row["site"] for row in await pillarbox.pool.fetch("SELECT site FROM sites")] == [SITE]
 
 
-async def test_two_processes_may_tell_of_many_sites_at_once(database_url: str, tmp_path: Path) -> None:
+async def test_two_processes_may_share_many_sites_at_once(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
         for process in processes:

@@ -1,4 +1,4 @@
-"""Whatever the door accepts can be written: what it cannot, it refuses with the contract's answer."""
+"""Whatever the API accepts can be written: what it cannot, it refuses with the contract's answer."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_content_id_that_hides_a_line_end_is_refused(name: str) -> None:
 
 
 def accepted_of(read: Callable[[], Outgoing]) -> Outgoing | None:
-    """What the door makes of it, or None where it refuses; nothing else may happen."""
+    """What the API makes of it, or None where it refuses; nothing else may happen."""
     try:
         return read()
     except Problem as problem:

@@ -37,7 +37,7 @@ async def held_up(
     that waits."""
     async with wire_to(database_url) as wire, world(wire.url, folder, started=False) as pillarbox:
         team = await pillarbox.team()
-        # The connection knows the statement, so it waits where it is carried out, not where it is read.
+        # The connection knows the statement, so it waits where it is run, not where it is read.
         for _ in range(3):
             await team.send()
         beside = await asyncpg.connect(database_url)
@@ -57,7 +57,7 @@ async def held_up(
 async def test_a_commit_that_goes_on_without_its_connection_is_waited_for(
     database_url: str, tmp_path: Path, what: str
 ) -> None:
-    """DUR-01: the server process carries out what it was told although nobody can hear it any more."""
+    """DUR-01: the server process runs its statement although its client is gone."""
     async with held_up(database_url, tmp_path, what) as (team, beside, asked, wire, _):
         wire.cut()
         await wire.open()
@@ -96,7 +96,7 @@ async def once(team: Team) -> httpx.Response:
 
 
 async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str, tmp_path: Path) -> None:
-    """DUR-01: the database was told to commit and says nothing. The 503 tells that it may be done; the same
+    """DUR-01: the database got a COMMIT and does not answer. The 503 says that it may be done; the same
     key gives the stored answer when the database speaks again, and there is one email."""
     async with wire_to(database_url) as wire, world(wire.url, tmp_path, started=False) as pillarbox:
         team = await pillarbox.team()
@@ -108,7 +108,7 @@ async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str,
         assert (answer.status_code, answer.json()["name"]) == (503, "service_unavailable"), answer.text
         assert "not known" in answer.json()["message"]
         assert time.monotonic() - began < 13
-        # The same request now is not carried out a second time, whatever it hears.
+        # The same request now is not run a second time, whatever its answer.
         hurried = await once(team)
         assert hurried.status_code in (409, 503), hurried.text
         wire.flow()

@@ -1,4 +1,4 @@
-"""Mail servers that do anything: every recipient ends as their words imply, and nobody harms a neighbour."""
+"""Mail servers that do anything: every recipient ends as their replies imply, and nobody harms others."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def names(count: int) -> dict[str, Temper | None]:
 
 
 def implied(state: State, words: Mapping[str, str]) -> set[str]:
-    """The ends that a recipient may have, by the server it has, or by that server's last word."""
+    """The ends that a recipient may have, by the server it has, or by that server's last reply."""
     name = state.recipient.rpartition("@")[2].removesuffix(".example")
     if name == NOBODY:
         return {"failed"}

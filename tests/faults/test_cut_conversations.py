@@ -91,15 +91,15 @@ async def recovers(pool: BoundedPool) -> None:
                 return
 
 
-async def cut_everywhere(url: str, ways: list[tuple[str, bool]], step: int) -> Counter[str]:
+async def cut_everywhere(url: str, cuts: list[tuple[str, bool]], step: int) -> Counter[str]:
     loop, complaints = asyncio.get_running_loop(), []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
     logging.getLogger("asyncpg.pool").setLevel(logging.CRITICAL)
-    room = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(AT_ONCE)
     found: Counter[str] = Counter()
 
     async def one(cut: Cut, unix: bool) -> None:
-        async with room, cut_proxy(url) as proxy:
+        async with slots, cut_proxy(url) as proxy:
             try:
                 found[await befalls(proxy, unix, cut)] += 1
             except Exception as wrong:
@@ -107,7 +107,7 @@ async def cut_everywhere(url: str, ways: list[tuple[str, bool]], step: int) -> C
 
     sizes = await whole(url)
     async with asyncio.TaskGroup() as group:
-        for how, unix in ways:
+        for how, unix in cuts:
             for direction in (ASKED, ANSWERED):
                 for at in range(0, sizes[direction], step):
                     group.create_task(one(Cut(direction, at, how), unix))
@@ -127,23 +127,23 @@ async def whole(url: str) -> dict[str, int]:
     return sizes
 
 
-WAYS = {
+CUTS = {
     "end": [(FIN, True), (FIN, False)],
     "reset": [(RST, False)],
     "silence": [(SILENT, True)],
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", CUTS)
 async def test_a_conversation_that_is_cut_means_that_the_database_is_gone(table_url: str, way: str) -> None:
-    found = await cut_everywhere(table_url, WAYS[way], COARSE)
+    found = await cut_everywhere(table_url, CUTS[way], COARSE)
     assert found.total() > 20
     assert found.total() > found["nothing"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", CUTS)
 async def test_a_conversation_that_is_cut_at_every_byte(table_url: str, way: str) -> None:
-    found = await cut_everywhere(table_url, WAYS[way], 1)
+    found = await cut_everywhere(table_url, CUTS[way], 1)
     print(f"\n{dict(found)}")
     assert found.total() > 1000

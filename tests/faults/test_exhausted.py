@@ -39,7 +39,7 @@ DESTINATIONS = [f"quay{number}.example" for number in range(5)]
 
 
 def refused(answer: httpx.Response) -> bool:
-    """Whether the answer is the refusal that tells a client to come again; any other failure is an error."""
+    """Whether the answer is the refusal that asks a client to try again; any other failure is an error."""
     if answer.status_code == 200:
         return False
     assert answer.status_code == 503, answer.text
@@ -78,7 +78,7 @@ def enclosed(size: int) -> dict[str, Any]:
 
 
 async def test_little_room_refuses_new_mail_and_harms_nothing_else(tmp_path: Path) -> None:
-    """DUR-10: what is there is sent, read and canceled; with room again new mail is taken."""
+    """DUR-10: what is there is sent, read and canceled; with space again new mail is taken."""
     with (
         small_disk(tmp_path / "disk", DISK_MIB) as disk,
         far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
@@ -186,7 +186,7 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
     with (
         far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
         nursery(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
-        ExitStack() as crowd,
+        ExitStack() as clients,
     ):
         pid = await asyncio.to_thread(workers.start)
         host, port = workers.at
@@ -199,12 +199,12 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
             _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
             for _ in range(64):
-                crowd.enter_context(socket.create_connection(workers.at))
+                clients.enter_context(socket.create_connection(workers.at))
             while descriptors_of(pid) < limit:
                 await asyncio.sleep(0.02)
             load = asyncio.create_task(courier.post_many(60, 100, to_each(DESTINATIONS), **large))
             await asyncio.sleep(1.5)
-            crowd.close()
+            clients.close()
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard, hard))
             await load
             assert (await client.get("/health")).status_code == 200
@@ -219,7 +219,7 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
 
 
 async def test_without_its_database_a_process_refuses(database_url: str, tmp_path: Path) -> None:
-    """DUR-10: 503 with a time to come again on every route, also for a key that nobody remembers."""
+    """DUR-10: 503 with Retry-After on every route, also for a key that is not cached."""
     await first_team(database_url)
     async with wire_to(database_url) as wire:
         with (

@@ -165,8 +165,8 @@ async def test_workers_that_are_asked_to_stop_lose_and_double_nothing(
 
 
 @pytest.mark.slow
-async def test_restarts_of_the_whole_house_lose_and_double_nothing(tmp_path: Path) -> None:
-    """The same with supervisor, two workers and the database; the client finds nobody at the door."""
+async def test_restarts_of_everything_lose_and_double_nothing(tmp_path: Path) -> None:
+    """The same with supervisor, two workers and the database; the client cannot connect."""
     http = f"127.0.0.1:{free_port()}"
     with far_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.05"}}) as far:
         settings = {"http": http, "route": f"relay:smtp://127.0.0.1:{far.port}"}

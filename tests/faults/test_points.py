@@ -180,7 +180,7 @@ async def test_a_process_that_dies_at_a_point_loses_nothing(yard: Yard, point: s
 
 
 class PassingTime(ManualClock):
-    """A clock that the test moves, and that moves by itself a little with every look at it."""
+    """A clock that the test moves, and that moves by itself a little with every reading."""
 
     def now(self) -> datetime:
         self.advance(0.001)
@@ -188,7 +188,7 @@ class PassingTime(ManualClock):
 
 
 async def until_final(pillarbox: World, clock: PassingTime, team: Team, email: str) -> None:
-    """Let time pass, while nothing is under way, until the email has its end."""
+    """Let time pass, while nothing runs, until the email has its end."""
     async with asyncio.timeout(20):
         while (await team.email(email))["last_event"] not in FINAL:
             await pillarbox.engine.idle()
@@ -198,7 +198,7 @@ async def until_final(pillarbox: World, clock: PassingTime, team: Team, email: s
 
 
 async def failed_at(point: str, pillarbox: World, clock: PassingTime, team: Team, sink: Sink) -> None:
-    """One mail in whose way something fails at the point."""
+    """One mail for which something fails at the point."""
     before, key = len(sink.received), str(uuid4())
     with faults.armed(fault(point, "raise")):
         answer = await team.post("/emails", mail(), idempotency_key=key)

@@ -80,7 +80,7 @@ async def test_an_email_is_either_canceled_or_sent(
     ("keys", "askers", "kills"), [(30, 20, 2), pytest.param(200, 100, 20, marks=pytest.mark.slow)]
 )
 async def test_one_key_is_one_mail(
-    database_url: str, tmp_path: Path, keys: int, askers: int, kills: int
+    database_url: str, tmp_path: Path, keys: int, clients: int, kills: int
 ) -> None:
     """DUR-06, API-05: many ask with the same keys at once, of two processes that die in between."""
     chance = random.Random(5)
@@ -91,14 +91,14 @@ async def test_one_key_is_one_mail(
             wanted = chance.sample(tokens, keys)
             return [await courier.post_as(token, [f"{token}@quay.example"], key=token) for token in wanted]
 
-        asking = [asyncio.create_task(ask()) for _ in range(askers)]
+        requests = [asyncio.create_task(ask()) for _ in range(clients)]
         for number in range(kills):
             await asyncio.sleep(0.3)
             await asyncio.to_thread(workers.kill, place=number % 2)
             await asyncio.to_thread(workers.start, place=number % 2)
-        answers = [email for found in await asyncio.gather(*asking) for email in found]
+        answers = [email for found in await asyncio.gather(*requests) for email in found]
         await settled(database_url, 60)
-        assert Counter(answers).total() == keys * askers
+        assert Counter(answers).total() == keys * clients
         assert len(set(answers)) == keys
         by_token = {
             (line["token"], line["id"])

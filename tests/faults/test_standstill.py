@@ -1,6 +1,7 @@
 """A database that stands still: its processes live, its connections are open, and it says nothing.
 
-Every door answers in bounded time, and when the database goes on so does everything else, without a restart.
+Every listener answers in bounded time, and when the database goes on so does everything else, without a
+restart.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ async def until(is_so: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> 
 
 
 @pytest.mark.parametrize("longer", [0, pytest.param(110, marks=pytest.mark.slow)])
-async def test_every_door_answers_while_the_database_stands_still(tmp_path: Path, longer: int) -> None:
+async def test_every_listener_answers_while_the_database_stands_still(tmp_path: Path, longer: int) -> None:
     async with (
         freezable(tmp_path) as postgres,
         Sink() as sink,

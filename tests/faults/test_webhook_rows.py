@@ -29,7 +29,7 @@ HISTORY = """
      WHERE team_id = $1 AND 'email.' || kind = ANY ($2::text[])
        AND (detail IS NULL OR detail ->> 'repeated' IS NULL)
 """
-OWED = """
+QUEUED = """
     SELECT subject_id, kind, position FROM webhook_deliveries WHERE team_id = $1 AND kind = ANY ($2::text[])
 """
 
@@ -45,7 +45,7 @@ class Yard:
 
 
 async def subscribed(url: str) -> UUID:
-    """A first team, whose webhook wants to know all there is to tell of these mails."""
+    """A first team, whose webhook subscribes to all events of these mails."""
     await first_team(url)
     async with connected(url) as conn:
         team_id: UUID = await conn.fetchval("SELECT id FROM teams")
@@ -82,11 +82,11 @@ async def test_what_dies_among_the_rows_of_events_loses_none_and_doubles_none(ya
         assert await asyncio.to_thread(yard.workers.stop) == 0
     async with connected(yard.url) as conn:
         history = Counter(tuple(row) for row in await conn.fetch(HISTORY, yard.team_id, KINDS))
-        owed = Counter(tuple(row) for row in await conn.fetch(OWED, yard.team_id, KINDS))
+        queued = Counter(tuple(row) for row in await conn.fetch(QUEUED, yard.team_id, KINDS))
         assert {kind for _, kind, _ in history} >= {"email.sent", "email.delivered"}
-        assert owed == Counter({told(*event): count for event, count in history.items()})
+        assert queued == Counter({queued_key(*event): count for event, count in history.items()})
 
 
-def told(email_id: UUID, kind: str, position: int | None) -> tuple[UUID, str, int | None]:
-    """`sent` is told of the email as a whole (contract decision 13)."""
+def queued_key(email_id: UUID, kind: str, position: int | None) -> tuple[UUID, str, int | None]:
+    """`sent` is published for the email as a whole (contract decision 13)."""
     return email_id, kind, None if kind == "email.sent" else position

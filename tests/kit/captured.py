@@ -62,7 +62,7 @@ def settled(
         "headers": headers,
     }
     raw = compose(Message(**made, attachments=attachments, seed=email.bytes))
-    email = LoadedEmail(
+    loaded = LoadedEmail(
         team_id=team,
         team_number=1,
         email_id=email,
@@ -73,7 +73,7 @@ def settled(
         signing=None,
     )
     targets = [Target(place, address, address.lower()) for place, address in enumerate(to)]
-    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, email)
+    item = Item(team, email, grp, "quay.example", 1, 0, False, False, NOW, targets, loaded)
     report = Report(NOW, NOW, True, host="capture", captured=raw, mail_from="token@send.harbor.example")
     return Settlement(item, [], None, report=report)
 

@@ -58,7 +58,7 @@ INSERTED = f"""
 
 
 @asynccontextmanager
-async def room(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
+async def counted_team(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
         yield pillarbox, await pillarbox.team()
 
@@ -79,13 +79,13 @@ async def check(team: Team, found: History) -> None:
     for asked in ASKED:
         expected = oracle.totals(found, asked), oracle.data(found, asked)
         for _ in range(2):
-            said = await answer(team, asked)
-            assert (said["totals"], said["data"]) == expected, asked
+            found_answer = await answer(team, asked)
+            assert (found_answer["totals"], found_answer["data"]) == expected, asked
 
 
 async def test_late_events_show_in_days_that_were_asked_for_before(database_url: str, tmp_path: Path) -> None:
     """Before they are folded and after; all questions are asked between all steps."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         await check(team, found)
         await rollups.fold(pillarbox.pool, NOW)
@@ -100,23 +100,23 @@ async def test_late_events_show_in_days_that_were_asked_for_before(database_url:
 
 async def test_days_that_are_known_are_not_counted_again(database_url: str, tmp_path: Path) -> None:
     """The second time no rollup of a day is read that is over."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         for asked in ASKED:
             if asked.end == TODAY:
-                said = await answer(team, asked)
+                found_answer = await answer(team, asked)
                 async with pillarbox.pool.acquire() as conn:
                     # Unseen by the versions, which triggers write.
                     await conn.execute("ALTER TABLE rollups DISABLE TRIGGER USER")
                     await conn.execute("UPDATE rollups SET received = received + 1000")
                     await conn.execute("ALTER TABLE rollups ENABLE TRIGGER USER")
-                assert await answer(team, asked) == said
+                assert await answer(team, asked) == found_answer
 
 
-async def test_mending_and_forgetting_show(database_url: str, tmp_path: Path) -> None:
+async def test_mending_and_removing_show(database_url: str, tmp_path: Path) -> None:
     """`metrics rebuild` and retention change days that were asked for before."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         await check(team, found)
@@ -132,9 +132,9 @@ async def test_mending_and_forgetting_show(database_url: str, tmp_path: Path) ->
         assert days == {f"{FIRST.date() + timedelta(days=n)}" for n in (2, 3)}
 
 
-async def test_rollups_that_are_gone_at_once_are_not_remembered(database_url: str, tmp_path: Path) -> None:
-    """TRUNCATE tells nobody which days there were."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+async def test_rollups_that_are_gone_at_once_are_not_cached(database_url: str, tmp_path: Path) -> None:
+    """TRUNCATE leaves no trace of which days there were."""
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         await check(team, found)
@@ -145,7 +145,7 @@ async def test_rollups_that_are_gone_at_once_are_not_remembered(database_url: st
 
 async def test_answers_beside_writers_and_folders_never_go_back(database_url: str, tmp_path: Path) -> None:
     """Each answer is of one snapshot: it has all that one before it had, and its rows are its totals."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         writers = [asyncio.create_task(history(pillarbox, team, seed, 15)) for seed in (2, 3)]
@@ -154,15 +154,15 @@ async def test_answers_beside_writers_and_folders_never_go_back(database_url: st
             while not all(writer.done() for writer in writers):
                 await rollups.fold(pillarbox.pool, NOW)
 
-        async def keep_asking(asked: Asked) -> None:
+        async def keep_reading(asked: Asked) -> None:
             last = 0
             while not all(writer.done() for writer in writers):
-                said = await answer(team, asked)
-                seen = said["totals"]["received"]
-                assert sum(row["received"] for row in said["data"]) == seen >= last
+                found_answer = await answer(team, asked)
+                seen = found_answer["totals"]["received"]
+                assert sum(row["received"] for row in found_answer["data"]) == seen >= last
                 last = seen
 
-        asking = [keep_asking(asked) for asked in (ASKED[0], ASKED[6], ASKED[15])]
+        asking = [keep_reading(asked) for asked in (ASKED[0], ASKED[6], ASKED[15])]
         await asyncio.gather(keep_folding(), *asking, *writers)
         await rollups.fold(pillarbox.pool, NOW)
         for writer in writers:
@@ -176,7 +176,7 @@ async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
     database_url: str, tmp_path: Path, level: int
 ) -> None:
     """Rollups of ten seconds are not what periods are made of."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         pool = pillarbox.pool
 
         async def versions() -> dict[datetime, UUID]:
@@ -199,7 +199,7 @@ async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
         assert {seen[2][FIRST], seen[2][TODAY]}.isdisjoint(seen[3].values())
 
 
-def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
+def test_the_cache_is_bounded_and_the_oldest_goes_first() -> None:
     memory = PieceCache(most=3 * (ENTRY + ID + 10))
     kept = [CachedPiece((None,), Piece(1, bytes(10), (n,))) for n in range(5)]
     for n in (0, 1, 2, 1):

@@ -85,7 +85,7 @@ NEAR = timedelta(minutes=12)
 
 
 @dataclass(frozen=True)
-class Room:
+class CountedTeam:
     """A world with a history in it."""
 
     world: World
@@ -99,7 +99,7 @@ class Room:
 
 
 @asynccontextmanager
-async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Room]:
+async def counted_team(database_url: str, folder: Path, emails: int) -> AsyncIterator[CountedTeam]:
     """Half of the history is folded, with the ten-second rollups of quiet quarters thinned out; the other
     half is not folded at all, or folded later."""
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
@@ -116,7 +116,7 @@ async def room(database_url: str, folder: Path, emails: int) -> AsyncIterator[Ro
         for more in (later, last):
             history.emails += more.emails
             history.events += more.events
-        yield Room(pillarbox, team, history)
+        yield CountedTeam(pillarbox, team, history)
 
 
 @st.composite
@@ -167,7 +167,7 @@ def test_any_question_has_the_answer_of_the_plain_computation(
     """Zones with odd offsets, skipped days and hours, edges anywhere, all dimensions and filters (API-12)."""
 
     async def ask() -> None:
-        async with room(database_url, tmp_path, 300) as made:
+        async with counted_team(database_url, tmp_path, 300) as made:
             loop = asyncio.get_running_loop()
 
             @settings(

@@ -35,7 +35,7 @@ ALL = Asked(START, NOW)
 
 
 @asynccontextmanager
-async def room(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
+async def counted_team(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
     async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
         yield pillarbox, await pillarbox.team()
 
@@ -58,7 +58,7 @@ async def level_sums(pool: asyncpg.Pool) -> dict[int, int]:
 
 async def test_writers_and_several_folders_at_once_lose_nothing(database_url: str, tmp_path: Path) -> None:
     """Architecture 2.11: each event is in the increments or in every level of the rollups, never in both."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         writers = [asyncio.create_task(history(pillarbox, team, seed, 30)) for seed in range(4)]
 
         async def keep_folding() -> None:
@@ -78,7 +78,7 @@ async def test_a_folder_that_is_cut_off_changes_nothing(
     database_url: str, tmp_path: Path, *, folded: bool
 ) -> None:
     """Whatever it had done is undone with its transaction; the next one does it once."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         conn = await asyncpg.connect(database_url)
         running = conn.transaction()
@@ -99,7 +99,7 @@ async def test_only_busy_and_recent_quarters_keep_their_fine_rollups(
     database_url: str, tmp_path: Path
 ) -> None:
     """Each level sums up to the same, but for the finest one, which is thinned out."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, START)
         full = await level_sums(pillarbox.pool)
@@ -116,7 +116,7 @@ async def test_only_busy_and_recent_quarters_keep_their_fine_rollups(
 async def test_rollups_beyond_retention_go_and_those_of_broadcasts_stay(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         limit = NOW - timedelta(days=2)
@@ -135,7 +135,7 @@ async def rebuilt(
 
 
 async def test_a_history_that_fits_has_no_differences(database_url: str, tmp_path: Path) -> None:
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         assert await rebuilt(pillarbox, team, mend=False) == []
         await rollups.fold(pillarbox.pool, NOW)
@@ -145,7 +145,7 @@ async def test_a_history_that_fits_has_no_differences(database_url: str, tmp_pat
 
 async def test_what_differs_is_named_and_set_right_at_every_level(database_url: str, tmp_path: Path) -> None:
     """`metrics rebuild`: rows that are missing, too large, or of a domain that never sent."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         found = await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         pool = pillarbox.pool
@@ -185,7 +185,7 @@ async def test_levels_that_differ_among_themselves_are_named_and_made_even(
     database_url: str, tmp_path: Path, where: str, damage: str
 ) -> None:
     """Answers come from hours and days, so these are checked as well, by `rebuild` and by `verify`."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         was = await pillarbox.pool.fetch(EVERY_LEVEL)
@@ -223,7 +223,7 @@ async def gaps(pillarbox: World) -> set[str]:
 
 async def test_a_level_that_is_right_is_not_named(database_url: str, tmp_path: Path) -> None:
     """Where quarter hours alone are wrong, the day above them says what the history says."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 1 WHERE level = 1")
@@ -236,7 +236,7 @@ async def test_retention_that_begins_beside_a_rebuild_takes_no_counts_along(
     database_url: str, tmp_path: Path
 ) -> None:
     """A day whose history is being removed is left as it was counted."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await pillarbox.pool.execute("UPDATE metric_increments SET sent = sent + 1")
         await rollups.fold(pillarbox.pool, NOW)
@@ -253,7 +253,7 @@ async def test_retention_that_begins_beside_a_rebuild_takes_no_counts_along(
 
 async def test_what_retention_let_go_is_no_gap(database_url: str, tmp_path: Path) -> None:
     """`verify` and `metrics rebuild` speak of the time whose rollups are kept."""
-    async with room(database_url, tmp_path) as (pillarbox, team):
+    async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         assert await gaps(pillarbox) == set()

@@ -56,8 +56,8 @@ async def rows(team: Team, hours: int = HOURS, **more: str) -> int | str:
     start = END - timedelta(hours=hours)
     asked = {"start_date": iso(start), "end_date": iso(END), "granularity": "hourly", "metrics": "received"}
     answer = await team.http.get("/emails/metrics", params=asked | {"dimensions": "period,domain"} | more)
-    said: dict[str, Any] = answer.json()
-    return len(said["data"]) if answer.status_code == 200 else str(said["message"])
+    found_answer: dict[str, Any] = answer.json()
+    return len(found_answer["data"]) if answer.status_code == 200 else str(found_answer["message"])
 
 
 def iso(at: datetime) -> str:

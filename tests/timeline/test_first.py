@@ -1,4 +1,4 @@
-"""First events are written without a look at what was before; the result must be what a look would give."""
+"""First events are written without reading what was before; the result must be the same as with reading."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STORIES: dict[str, list[tuple[Kind, Detail | None]]] = {
 }
 
 
-async def tell(
+async def record_story(
     pillarbox: World, team: Team, email: UUID, story: str, *, first: bool, position: int = 0
 ) -> int:
     """Record a story of one recipient; returns how many of its events took effect."""
@@ -70,47 +70,47 @@ async def counted(pillarbox: World, team: Team) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("story", STORIES)
-async def test_first_events_leave_what_a_look_would_have_left(
+async def test_first_events_leave_what_a_read_would_have_left(
     database_url: str, tmp_path: Path, story: str
 ) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
-        looked, hoped = [UUID(await team.send()) for _ in range(2)]
+        read_first, assumed = [UUID(await team.send()) for _ in range(2)]
         before = await counted(pillarbox, team)
-        effects = await tell(pillarbox, team, looked, story, first=False)
+        effects = await record_story(pillarbox, team, read_first, story, first=False)
         between = await counted(pillarbox, team)
-        assert await tell(pillarbox, team, hoped, story, first=True) == effects
+        assert await record_story(pillarbox, team, assumed, story, first=True) == effects
         after = await counted(pillarbox, team)
-        assert await rows(pillarbox, team, hoped) == await rows(pillarbox, team, looked)
+        assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
         assert {n: after[n] - between[n] for n in after} == {n: between[n] - before[n] for n in before}
 
 
-async def test_a_wrong_assumption_costs_a_look_and_nothing_else(database_url: str, tmp_path: Path) -> None:
+async def test_a_wrong_assumption_costs_a_read_and_nothing_else(database_url: str, tmp_path: Path) -> None:
     """An email that was delivered to its first recipient already, and its second one's first events."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         to = ["delivered@simulator.example", "ann@quay.example"]
-        looked, hoped = [UUID(await team.send(to=to)) for _ in range(2)]
-        for email, first in ((looked, False), (hoped, True)):
-            await tell(pillarbox, team, email, "delivered", first=first)
+        read_first, assumed = [UUID(await team.send(to=to)) for _ in range(2)]
+        for email, first in ((read_first, False), (assumed, True)):
+            await record_story(pillarbox, team, email, "delivered", first=first)
         clock_of(pillarbox).advance(5)
-        for email, first in ((looked, False), (hoped, True)):
-            assert await tell(pillarbox, team, email, "bounced", first=first, position=1) == 2
-            assert await tell(pillarbox, team, email, "delivered", first=first, position=1) == 0
-        assert await rows(pillarbox, team, hoped) == await rows(pillarbox, team, looked)
+        for email, first in ((read_first, False), (assumed, True)):
+            assert await record_story(pillarbox, team, email, "bounced", first=first, position=1) == 2
+            assert await record_story(pillarbox, team, email, "delivered", first=first, position=1) == 0
+        assert await rows(pillarbox, team, assumed) == await rows(pillarbox, team, read_first)
 
 
 async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Such rows are not written by this house; the assumption must not cover them up."""
+    """Such rows are not written by Pillarbox; the assumption must not cover them up."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = UUID(await team.send())
         await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
         before = await rows(pillarbox, team, email)
         with pytest.raises(Crossed):
-            await tell(pillarbox, team, email, "delivered", first=True)
+            await record_story(pillarbox, team, email, "delivered", first=True)
         assert await rows(pillarbox, team, email) == before
 
 
@@ -120,7 +120,7 @@ async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str
         team = await pillarbox.team()
         answer = await team.post("/emails/batch", [mail()] * 6)
         emails = [UUID(one["id"]) for one in answer.json()["data"]]
-        await tell(pillarbox, team, emails[1], "delayed", first=False)
+        await record_story(pillarbox, team, emails[1], "delayed", first=False)
         at = clock_of(pillarbox).now() + timedelta(seconds=1)
         entries = [
             Entry(team.id, email, 0, kind, at) for email in emails for kind in (Kind.SENT, Kind.DELIVERED)

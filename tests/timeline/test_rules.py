@@ -20,7 +20,7 @@ def entry(kind: Kind, minute: int = 0) -> Entry:
     return Entry(NOBODY, NOBODY, 0, kind, START + timedelta(minutes=minute), BOUNCED)
 
 
-def walked(kinds: list[Kind], fate: Fate | None = None) -> tuple[Fate, list[str], list[Kind]]:
+def applied(kinds: list[Kind], fate: Fate | None = None) -> tuple[Fate, list[str], list[Kind]]:
     """The fate after these events, the metrics they added and the events that showed."""
     fate = fate or Fate(Kind.QUEUED)
     counts: list[str] = []
@@ -51,12 +51,12 @@ def walked(kinds: list[Kind], fate: Fate | None = None) -> tuple[Fate, list[str]
     ],
 )
 def test_events_lead_to_the_state_of_the_contract(kinds: list[Kind], state: Kind) -> None:
-    assert walked(kinds)[0].state is state
+    assert applied(kinds)[0].state is state
 
 
 def test_a_delay_before_the_first_server_counts_sent_later_but_does_not_show_it() -> None:
     """Contract decisions 12 and 24: `sent` is late bookkeeping behind a delay that came first."""
-    fate, counts, shown = walked([Kind.DELIVERY_DELAYED, Kind.SENT])
+    fate, counts, shown = applied([Kind.DELIVERY_DELAYED, Kind.SENT])
     assert fate.state is Kind.DELIVERY_DELAYED
     assert counts == ["delivery_delayed", "sent"]
     assert shown == [Kind.DELIVERY_DELAYED]
@@ -64,7 +64,7 @@ def test_a_delay_before_the_first_server_counts_sent_later_but_does_not_show_it(
 
 def test_repeats_are_counted_as_the_metrics_say() -> None:
     """metrics.md section 4: delays once, opens every time, unique opens once."""
-    _, counts, _ = walked(
+    _, counts, _ = applied(
         [Kind.SENT, Kind.DELIVERY_DELAYED, Kind.DELIVERY_DELAYED, Kind.DELIVERED, Kind.OPENED, Kind.OPENED]
     )
     assert counts.count("delivery_delayed") == 1
@@ -75,7 +75,7 @@ def test_repeats_are_counted_as_the_metrics_say() -> None:
 @given(st.lists(st.sampled_from(sorted(RULES, key=RANK.__getitem__)), max_size=12))
 def test_no_interleaving_gives_two_outcomes(kinds: list[Kind]) -> None:
     """BNC-04: at most one bounce, at most one delivery, and never both delivered after an end."""
-    fate, counts, _ = walked(kinds)
+    fate, counts, _ = applied(kinds)
     bounces = [count for count in counts if count.startswith("bounced_")]
     assert len(bounces) <= 1
     assert counts.count("delivered") <= 1
@@ -91,7 +91,7 @@ def test_no_interleaving_gives_two_outcomes(kinds: list[Kind]) -> None:
 def test_an_outcome_that_is_settled_twice_counts_once(kind: Kind) -> None:
     """A settlement is repeated when its connection was lost in the commit."""
     first = [kind] if kind in {Kind.FAILED, Kind.SUPPRESSED} else [Kind.SENT, kind]
-    fate, counts, _ = walked(first)
-    again, repeated, shown = walked(first, fate)
+    fate, counts, _ = applied(first)
+    again, repeated, shown = applied(first, fate)
     assert counts
     assert (again, repeated, shown) == (fate, [], [])

@@ -188,7 +188,7 @@ async def test_a_dead_address_beside_a_good_one() -> None:
 
 
 async def test_names_that_change_their_mind_reach_nothing() -> None:
-    """DNS rebinding: a canary on loopback sees no connection, whatever the second look-up would say."""
+    """DNS rebinding: a canary on loopback sees no connection, whatever the second look-up would answer."""
     zone = Zone(
         rebind_example=[["8.8.8.8"], ["127.0.0.1"], ["127.0.0.1"]],
         inside_example=["127.0.0.1"],

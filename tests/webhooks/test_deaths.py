@@ -28,7 +28,7 @@ ENDED = "SELECT status FROM webhook_outcomes"
 
 
 async def publish(url: str, count: int = 1) -> None:
-    """Events of the first team, as another process would publish them: nobody is told."""
+    """Events of the first team, as another process would publish them: nobody is notified."""
     ids = Ids(SystemClock())
     async with connected(url) as conn, transaction(conn):
         team = await conn.fetchval("SELECT id FROM teams")

@@ -26,7 +26,7 @@ from pillarbox.webhooks.publish import Publisher, body_of
 
 EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
 BASE = ["created_at", "email_id", "message_id", "from", "to", "subject"]
-TOLD = {
+CONTENT = {
     "tags": [{"name": "kind", "value": "weekly"}, {"name": "port", "value": "west"}],
     "headers": {"X-Batch": "7", "X-Opening": "Grüße"},
 }
@@ -56,7 +56,7 @@ async def test_the_common_part_and_its_order(database_url: str, tmp_path: Path) 
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
-        email = await team.send(from_="Harbor <news@harbor.example>", subject="Tide ⚓", **TOLD)
+        email = await team.send(from_="Harbor <news@harbor.example>", subject="Tide ⚓", **CONTENT)
         await pillarbox.turn()
         sent, delivered = await made.payloads()
         stored = await team.email(email)
@@ -103,11 +103,13 @@ async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
         clock_of(pillarbox).advance(timedelta(hours=1))
         await pillarbox.turn()
         bodies = await made.payloads()
-        told = [(body["type"], body["data"]["to"]) for body in bodies]
-        assert told[0] == ("email.scheduled", everybody)
-        assert told.count(("email.sent", everybody)) == 1
-        assert sorted(to for kind, to in told if kind == "email.delivered") == [[one] for one in everybody]
-        assert len(told) == 6
+        published = [(body["type"], body["data"]["to"]) for body in bodies]
+        assert published[0] == ("email.scheduled", everybody)
+        assert published.count(("email.sent", everybody)) == 1
+        assert sorted(to for kind, to in published if kind == "email.delivered") == [
+            [one] for one in everybody
+        ]
+        assert len(published) == 6
         assert len({event["id"] for event in await made.events()}) == 6
 
 
@@ -198,7 +200,7 @@ async def test_failures_and_suppressions_give_their_reason(database_url: str, tm
         ]
 
 
-async def test_a_suppressed_address_is_told_of_once(database_url: str, tmp_path: Path) -> None:
+async def test_a_suppressed_address_is_published_once(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "suppression.added")
@@ -225,7 +227,7 @@ async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team, "email.delivered"), await hook(team, "email.delivered")
-        email = await team.send(**TOLD)
+        email = await team.send(**CONTENT)
         await pillarbox.turn()
         [event] = await made.events()
         stored = "SELECT payload FROM webhook_events WHERE team_id = $1"
@@ -277,12 +279,12 @@ async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
         assert body["data"]["bounce"]["type"] == "Permanent"
 
 
-async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_a_day(
+async def test_an_event_without_a_body_blocks_no_other_and_fails_after_a_day(
     database_url: str, tmp_path: Path
 ) -> None:
     """It is put off at each claim, and has failed when it is a day old; it can still be replayed."""
 
-    async def told(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
+    async def data_of(conn: Connection, team_id: UUID, subjects: Sequence[Subject]) -> Sequence[bytes]:
         if any(subject.position == 0 for subject in subjects):
             raise ValueError("of our own making")
         return [b'{"good":1}'] * len(subjects)
@@ -294,7 +296,7 @@ async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_
         await pillarbox.turn()
         app = pillarbox.app
         claims = Claims(
-            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), Bodies({"email": told})
+            pillarbox.pool, app.kit.clock, app.need(Ids).new(), app.need(KeyRing), Bodies({"email": data_of})
         )
         webhook = (team.id, UUID(made.id))
         clock_of(pillarbox).advance(1)

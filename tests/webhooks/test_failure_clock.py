@@ -71,7 +71,7 @@ def test_one_success_starts_the_five_days_anew() -> None:
     assert judged(clock.health, [failed(240)]).disable
 
 
-def test_the_team_is_told_once_that_it_begins() -> None:
+def test_the_team_is_notified_once_that_it_begins() -> None:
     first = judged(HEALTHY, [failed(0), failed(27, exhausted=True)])
     assert first.notify
     assert first.last_failure == failed(27, exhausted=True)

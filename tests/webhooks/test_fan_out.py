@@ -1,4 +1,5 @@
-"""A team's webhooks cost only that team: bounded portions in a lane of its own (architecture 2.5, 2.6)."""
+"""A team's webhooks cost only that team: bounded portions in a commit queue of its own (architecture 2.5,
+2.6)."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ PORTIONS = """
     SELECT xmin::text AS portion, count(*) AS rows FROM webhook_deliveries WHERE team_id = $1 GROUP BY 1
 """
 
-OWED = """
+QUEUED = """
     SELECT kind, subject_id, position, count(DISTINCT webhook_id) AS webhooks, count(*) AS rows
       FROM webhook_deliveries
      WHERE team_id = $1
@@ -69,9 +70,12 @@ async def test_every_event_is_owed_once_to_each_and_no_portion_is_large(
             await batch(team)
             await until_settled(pillarbox)
         portions = await team.db.source.fetch(PORTIONS, team.id)
-        owed = await team.db.source.fetch(OWED, team.id)
-        assert Counter(row["kind"] for row in owed) == {"email.sent": 2 * MAILS, "email.delivered": 2 * MAILS}
-        assert {(row["webhooks"], row["rows"]) for row in owed} == {(HOOKS, HOOKS)}
+        queued = await team.db.source.fetch(QUEUED, team.id)
+        assert Counter(row["kind"] for row in queued) == {
+            "email.sent": 2 * MAILS,
+            "email.delivered": 2 * MAILS,
+        }
+        assert {(row["webhooks"], row["rows"]) for row in queued} == {(HOOKS, HOOKS)}
         assert max(row["rows"] for row in portions) <= 240
 
 
@@ -92,7 +96,7 @@ async def test_nobody_waits_for_the_webhooks_of_another_team(
     database_url: str, tmp_path: Path, *, scheduled: bool
 ) -> None:
     """The table of deliveries is locked, so whatever writes to it hangs; other teams go on. Theirs goes by
-    another carrier: a mail server gives all teams together so many connections."""
+    another transport: a mail server gives all teams together so many connections."""
     fields = {"scheduled_at": "in 1 hour"} if scheduled else {}
     expected = "scheduled" if scheduled else "delivered"
     async with Sink() as sink:
@@ -113,11 +117,11 @@ async def test_nobody_waits_for_the_webhooks_of_another_team(
             await conn.close()
             await writing
             await pillarbox.engine.idle()
-            rows = await busy.db.source.fetch(OWED, busy.id)
+            rows = await busy.db.source.fetch(QUEUED, busy.id)
             assert sum([row["rows"] for row in rows]) == MAILS * HOOKS * (1 if scheduled else 2)
 
 
-async def test_lanes_take_turns_portion_by_portion() -> None:
+async def test_team_queues_take_turns_portion_by_portion() -> None:
     """Each team's items are in order; the one who comes second is not behind all that the first has."""
     done: list[str] = []
 
@@ -126,15 +130,15 @@ async def test_lanes_take_turns_portion_by_portion() -> None:
         done.append("".join(items))
         return [None] * len(items)
 
-    lanes: team_queues.TeamQueues[str, None] = team_queues.TeamQueues(
+    queues: team_queues.TeamQueues[str, None] = team_queues.TeamQueues(
         flush, kind="test", weigh=lambda _: 1, most_weight=2, most_waiting=100, shared=()
     )
     one, two = UUID(int=1), UUID(int=2)
-    waiting = [asyncio.create_task(lanes.submit(one, "a")) for _ in range(6)]
-    waiting += [asyncio.create_task(lanes.submit(two, "b")) for _ in range(4)]
+    waiting = [asyncio.create_task(queues.submit(one, "a")) for _ in range(6)]
+    waiting += [asyncio.create_task(queues.submit(two, "b")) for _ in range(4)]
     await asyncio.gather(*waiting)
     assert done == ["aa", "bb", "aa", "bb", "aa"]
-    await lanes.drain()
+    await queues.drain()
 
 
 async def test_webhooks_that_come_and_go_are_noticed(database_url: str, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ async def leased_to(on: Hook, owner: UUID, seconds: float) -> None:
     await on.team.db.run(LEASED, owner, on.team.world.clock.now() + timedelta(seconds=seconds))
 
 
-async def test_a_process_that_is_in_no_register_is_dead(database_url: str, tmp_path: Path) -> None:
+async def test_a_process_that_is_not_registered_is_dead(database_url: str, tmp_path: Path) -> None:
     async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:
         on = await hook(await pillarbox.team(), endpoint=at.url)
         await publish(on.team)
@@ -120,7 +120,7 @@ async def test_a_clock_that_is_wrong_takes_nothing_from_the_living_and_waits_for
         assert len(at.arrivals) == 1
 
 
-async def test_a_neighbour_that_is_seen_to_be_dead_loses_them_at_once(
+async def test_a_process_of_this_host_that_is_dead_loses_them_at_once(
     database_url: str, tmp_path: Path
 ) -> None:
     async with receiver() as at, another(database_url, tmp_path, ManualClock()) as pillarbox:

@@ -48,10 +48,10 @@ async def test_a_listener_has_every_event_once_and_is_never_called(database_url:
         await publish(team, "domain.updated", "domain.created", number=1)
         email = await team.send()
         await team.settled(email)
-        heard = [(one.kind, json.loads(one.body)["data"]) for one in await found.take()]
-        assert [kind for kind, _ in heard] == ["domain.updated", "email.delivered"]
-        assert heard[0][1] == {"number": 1}
-        assert heard[1][1]["email_id"] == email
+        events = [(one.kind, json.loads(one.body)["data"]) for one in await found.take()]
+        assert [kind for kind, _ in events] == ["domain.updated", "email.delivered"]
+        assert events[0][1] == {"number": 1}
+        assert events[1][1]["email_id"] == email
         assert await found.take() == []
         assert (await team.get("/webhooks")).json()["data"] == []
         await found.close(pillarbox.app.need(Ids))
@@ -99,9 +99,9 @@ def test_there_is_a_sample_of_every_kind() -> None:
 
 
 async def spawn(pillarbox: World, folder: Path, *arguments: str) -> asyncio.subprocess.Process:
-    place = ("--data", str(folder), "--database-url", pillarbox.app.kit.settings.database_url or "")
+    options = ("--data", str(folder), "--database-url", pillarbox.app.kit.settings.database_url or "")
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pillarbox", "webhooks", *arguments, *place),
+        *(sys.executable, "-m", "pillarbox", "webhooks", *arguments, *options),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environment(),
@@ -125,9 +125,9 @@ async def test_the_commands(database_url: str, tmp_path: Path) -> None:
             first = (await listening.stdout.readline()).decode()
             assert first.startswith("Listening to the events of Harbor.")
             triggering = await spawn(pillarbox, tmp_path / "triggering", "trigger", "email.bounced")
-            said, complaint = await triggering.communicate()
+            output, complaint = await triggering.communicate()
             assert triggering.returncode == 0, complaint
-            assert said == b"A sample of email.bounced is on its way to 2 webhooks.\n"
+            assert output == b"A sample of email.bounced is on its way to 2 webhooks.\n"
             lines = [(await listening.stdout.readline()).decode() for _ in range(3)]
         assert "email.bounced" in lines[0]
         assert '"subType": "NoEmail"' in lines[1]

@@ -1,4 +1,4 @@
-"""What Prometheus is told of the dispatcher (OPS-06)."""
+"""The Prometheus metrics of the dispatcher (OPS-06)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_the_queue_is_counted_or_sampled(database_url: str, tmp_path: Path
             "UPDATE webhook_deliveries SET due_at = due_at + interval '1 hour' WHERE team_id = $1"
             " AND event_id IN (SELECT event_id FROM webhook_deliveries WHERE team_id = $1 LIMIT 2)"
         )
-        census = WebhookQueueMetrics(pillarbox.pool, clock, most=most)
-        await census.count()
-        assert census.items == {"due": 4, "waiting": 2, "leased": 0}
-        assert 29 < census.oldest["waiting"] < 31
+        metrics = WebhookQueueMetrics(pillarbox.pool, clock, most=most)
+        await metrics.count()
+        assert metrics.items == {"due": 4, "waiting": 2, "leased": 0}
+        assert 29 < metrics.oldest["waiting"] < 31

@@ -1,4 +1,5 @@
-"""What webhooks are told of, in which transaction, and what it costs (WH-02, DUR-02; architecture 2.4)."""
+"""What is published to webhooks, in which transaction, and what it costs (WH-02, DUR-02; architecture
+2.4)."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ async def rows(pillarbox: World) -> dict[str, int]:
 
 async def test_without_webhooks_nothing_is_written(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
-        team, neighbour = await pillarbox.team(), await pillarbox.team("Quay")
-        await hook(neighbour, *KINDS)
+        team, other = await pillarbox.team(), await pillarbox.team("Quay")
+        await hook(other, *KINDS)
         unwanted = await hook(team, "domain.deleted", "email.received")
         await unwanted.change(status="disabled")
         await team.domain()
@@ -50,18 +51,18 @@ async def test_without_webhooks_nothing_is_written(database_url: str, tmp_path: 
 async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
     database_url: str, tmp_path: Path
 ) -> None:
-    """The statement that appends the history tells that nobody is to be told: no statement more."""
+    """The statement that appends the history returns that nobody subscribes: no statement more."""
     async with still(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = UUID(await team.send())
         app = pillarbox.app
-        told: list[Kind] = []
+        published: list[Kind] = []
 
-        class Hearing(Announcer):
+        class Recording(Announcer):
             async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
-                told.extend(event.kind for event in events)
+                published.extend(event.kind for event in events)
 
-        listening = Timeline(app.need(Ids), Hearing(app.need(Publisher)))
+        listening = Timeline(app.need(Ids), Recording(app.need(Publisher)))
 
         async def record(kind: Kind) -> None:
             async with transaction(pillarbox.pool) as conn:
@@ -69,18 +70,18 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
 
         await hook(await pillarbox.team("Quay"), *KINDS)
         await record(Kind.SENT)
-        assert told == []
+        assert published == []
         made = await hook(team, "email.delivered")
         await record(Kind.DELIVERED)
         await record(Kind.OPENED)
-        assert told == [Kind.DELIVERED]
+        assert published == [Kind.DELIVERED]
         await made.change(status="disabled")
         await record(Kind.COMPLAINED)
-        assert told == [Kind.DELIVERED]
+        assert published == [Kind.DELIVERED]
         await pillarbox.turn()
 
 
-async def test_every_mail_is_told_of_however_its_end_is_written(database_url: str, tmp_path: Path) -> None:
+async def test_every_mail_is_published_however_its_end_is_written(database_url: str, tmp_path: Path) -> None:
     """The first end after a change meets a webhook that nobody knew of; later ones are written with what they
     tell."""
     async with still(database_url, tmp_path) as pillarbox:

@@ -37,7 +37,7 @@ OPEN = """
 
 
 class Moody:
-    """Fails three times in ten, in every way there is; remembers what it took."""
+    """Fails three times in ten, in every possible way; keeps what it took."""
 
     def __init__(self, chance: random.Random, silent: float) -> None:
         self._chance = chance
@@ -55,12 +55,12 @@ class Moody:
         return await self._fail(arrival)
 
     async def _fail(self, arrival: Arrival) -> bytes | None:
-        way = self._chance.randrange(4)
-        if way == 0:
+        failure = self._chance.randrange(4)
+        if failure == 0:
             return status(500, b"busy")
-        if way == 1:
+        if failure == 1:
             return await resets(arrival)
-        if way == 2:
+        if failure == 2:
             return status(302, b"", "Location: http://127.0.0.1:1/")
         arrival.writer.write(b"HTTP/1.1 503 Slow\r\nContent-Length: 4\r\n\r\n")
         await asyncio.sleep(0.2)
@@ -71,8 +71,8 @@ class Moody:
 async def test_events_at_the_receiver_are_the_events_in_the_database(
     database_url: str, tmp_path: Path, size: tuple[int, float, int, float]
 ) -> None:
-    """At least once, under one id with one body, however often it is repeated and whoever dies."""
-    emails, every, deaths, silent = size
+    """At least once, under one id with one body, however often it is repeated and whichever process dies."""
+    emails, every, kills, silent = size
     chance = random.Random(11)
     moody = Moody(chance, silent)
     await first_team(database_url)
@@ -83,8 +83,8 @@ async def test_events_at_the_receiver_are_the_events_in_the_database(
                 await asyncio.to_thread(workers.start, place=place)
             await subscribed(workers.at, at.url, *KINDS)
 
-            async def deal_death() -> None:
-                for _ in range(deaths):
+            async def kill_some() -> None:
+                for _ in range(kills):
                     await asyncio.sleep(every)
                     place = chance.randrange(2)
                     await asyncio.to_thread(workers.kill, place=place)
@@ -92,7 +92,7 @@ async def test_events_at_the_receiver_are_the_events_in_the_database(
 
             async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
                 sending = courier.post_many(emails, 300, lambda _: ["ada@quay.example"])
-                await asyncio.gather(sending, deal_death())
+                await asyncio.gather(sending, kill_some())
             async with connected(database_url) as conn:
                 await over(conn, 120 + emails / 20)
                 rows = await conn.fetch(EVENTS)

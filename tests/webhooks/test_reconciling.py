@@ -54,7 +54,7 @@ class Harbor:
     failing: Hook
     disabled: Hook
 
-    async def carry(self) -> None:
+    async def deliver(self) -> None:
         """The engine and the dispatcher do what is due."""
         await self.world.turn()
         dispatcher = self.world.app.need(Dispatcher)
@@ -70,7 +70,7 @@ class Harbor:
         await self.team.send(to=["gone@pillarbox.test"])
         await self.team.send(scheduled_at="in 1 hour")
         await publish(self.team)
-        await self.carry()
+        await self.deliver()
 
     async def found(self) -> ReconcileResult:
         return await reconcile(self.world.pool, 100)
@@ -90,7 +90,7 @@ async def harbor(database_url: str, folder: Path, **settings: str) -> AsyncItera
         made = Harbor(pillarbox, team, at, *hooks)
         await made.lives()
         await made.disabled.change(status="disabled")
-        await made.carry()
+        await made.deliver()
         yield made
         assert pillarbox.app.need(Dispatcher) is not None
         await pillarbox.app.need(Dispatcher).stop(1)

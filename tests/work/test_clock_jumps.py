@@ -1,4 +1,5 @@
-"""The machine's clock is set an hour ahead and back again: what is due stays due, and somebody is told."""
+"""The machine's clock is set an hour ahead and back again: what is due stays due, and the jump is
+reported."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ DUE = "SELECT due_at FROM jobs WHERE team_id = $1 AND kind = 'test.round'"
 
 @asynccontextmanager
 async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World, ClockWatch]]:
-    """A Pillarbox whose clock stands still, and what looks whether somebody sets it."""
+    """A Pillarbox whose clock stands still, and the watch that notices when it is set."""
     async with still(database_url, folder, **WEBHOOKS) as pillarbox:
         app = pillarbox.app
         yield pillarbox, ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), mends_of(app.kit))
@@ -111,19 +112,17 @@ async def test_mail_that_was_accepted_by_a_clock_ahead_is_sent_when_that_is_seen
         assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
 
 
-async def test_a_scheduled_email_of_a_clock_ahead_stays_as_it_was_told(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_a_scheduled_email_of_a_clock_ahead_keeps_its_time(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, watch):
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         clock.jump(HOUR)
         email = await team.send(scheduled_at="in 1 minute")
-        told = (await team.email(email))["scheduled_at"]
+        answered = (await team.email(email))["scheduled_at"]
         await watch.look()
         clock.jump(-HOUR)
         await watch.look()
         assert await pillarbox.turn() == 0
-        assert (await team.email(email))["scheduled_at"] == told
+        assert (await team.email(email))["scheduled_at"] == answered
         clock.advance(HOUR + MINUTE)
         assert await pillarbox.turn() == 1
 
@@ -180,7 +179,9 @@ async def test_an_answer_is_given_again_for_a_day_and_not_longer(database_url: s
             assert later.json() != first.json()
 
 
-async def test_an_event_of_a_clock_ahead_is_told_when_that_is_seen(database_url: str, tmp_path: Path) -> None:
+async def test_an_event_of_a_clock_ahead_is_delivered_when_the_clock_is_corrected(
+    database_url: str, tmp_path: Path
+) -> None:
     """And a retry comes in its time after the clock was ahead."""
     async with watched(database_url, tmp_path) as (pillarbox, watch):
         team, clock = await pillarbox.team(), clock_of(pillarbox)
@@ -206,7 +207,7 @@ async def test_an_event_of_a_clock_ahead_is_told_when_that_is_seen(database_url:
             assert len(at.arrivals) == 2
 
 
-async def test_a_round_comes_in_its_time_although_the_clock_was_a_year_ahead(
+async def test_a_periodic_job_runs_in_time_although_the_clock_was_a_year_ahead(
     database_url: str, tmp_path: Path
 ) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, _):
@@ -230,7 +231,7 @@ async def test_a_round_comes_in_its_time_although_the_clock_was_a_year_ahead(
         assert await pillarbox.pool.fetchval(DUE, NO_TEAM) == soon
 
 
-async def test_a_jump_is_counted_kept_and_told_by_the_doctor(database_url: str, tmp_path: Path) -> None:
+async def test_a_jump_is_counted_kept_and_reported_by_the_doctor(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, _):
         clock, app = clock_of(pillarbox), pillarbox.app
         await pillarbox.pool.execute("DELETE FROM clock_jumps")

@@ -1,4 +1,4 @@
-"""Lanes of background jobs: a kind with thousands of due jobs keeps nobody else waiting."""
+"""Limits of background jobs: a kind with thousands of due jobs keeps nobody else waiting."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Recorder:
         return {"mass": self.run, "rare": self.run}
 
 
-async def test_a_crowd_leaves_room_for_other_kinds(database_url: str) -> None:
+async def test_many_jobs_of_a_kind_leave_slots_for_other_kinds(database_url: str) -> None:
     clock, recorder = ManualClock(), Recorder()
     async with pool_of(database_url) as pool:
         for _ in range(30):
@@ -92,7 +92,7 @@ async def test_what_was_asked_for_just_now_does_not_stand_behind_the_crowd(datab
         await jobs.idle()
 
 
-async def test_a_crowd_is_worked_off_without_being_woken(database_url: str) -> None:
+async def test_many_jobs_are_done_without_being_woken(database_url: str) -> None:
     clock, recorder = ManualClock(), Recorder()
     recorder.go_on.set()
     async with pool_of(database_url) as pool:

@@ -67,7 +67,7 @@ async def test_an_item_is_left_alone_while_its_lease_lasts(database_url: str, tm
         assert (last["event"], last["uncertain"], last["attempt"]) == ("delivered", True, 2)
 
 
-async def test_the_items_of_a_dead_neighbour_are_taken_at_once(database_url: str, tmp_path: Path) -> None:
+async def test_the_items_of_a_dead_process_are_taken_at_once(database_url: str, tmp_path: Path) -> None:
     """A process on this host whose pid is gone holds nothing any more."""
     dead = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     born = started(dead.pid)

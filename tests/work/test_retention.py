@@ -146,7 +146,7 @@ async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -
 
 
 async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tmp_path: Path) -> None:
-    """A round begins where the last one of this process got to, but not behind what it left."""
+    """A run begins where the last one of this process got to, but not behind what it left."""
     async with relayed(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         late = await team.send(scheduled_at="in 5 days")
@@ -208,8 +208,8 @@ async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: 
         with pytest.raises(BlobMissing):
             await blobs.get("attachments/lost")
         assert await blobs.get("elsewhere/other") == b"x"
-        census = await blob_references.take(pillarbox.pool, blobs, clock.now(), 10, collect=False)
-        assert (census.named, census.gaps) == (1, [])
+        references = await blob_references.take(pillarbox.pool, blobs, clock.now(), 10, collect=False)
+        assert (references.named, references.gaps) == (1, [])
 
 
 async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_path: Path) -> None:
@@ -220,12 +220,12 @@ async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_
         blobs = pillarbox.app.need(BlobStore)
         await blobs.put("attachments/theirs", b"x")
         clock.advance(2 * DAY)
-        said = await orphans(pillarbox, is_ours=False).collect()
-        assert said == "0 of 1 orphan blobs, kept because there are more of them than named ones"
+        result = await orphans(pillarbox, is_ours=False).collect()
+        assert result == "0 of 1 orphan blobs, kept because there are more of them than named ones"
         assert await blobs.get("attachments/theirs") == b"x"
 
 
-async def test_a_round_is_done_by_one_process_and_comes_again(database_url: str, tmp_path: Path) -> None:
+async def test_a_periodic_job_is_run_by_one_process_and_runs_again(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path) as pillarbox:
         done: list[int] = []
 
@@ -295,14 +295,14 @@ async def sizes(conn: asyncpg.Connection, but: set[str]) -> dict[str, int]:
     return {row["relname"]: row["size"] for row in rows if row["relname"] not in but}
 
 
-async def soak(pillarbox: World, folder: Path, emails: int, count_of_rounds: int) -> list[dict[str, int]]:
-    """Rounds of mail, each delivered and then purged; the sizes after each."""
+async def soak(pillarbox: World, folder: Path, emails: int, count_of_runs: int) -> list[dict[str, int]]:
+    """Batches of mail, each delivered and then purged; the sizes after each."""
     team = await prepared(pillarbox)
     body = {**mail(), "to": ["a@quay.example", "b@pier.example"], "html": "<p>" + "x" * 3000}
     found = []
     conn = await asyncpg.connect(pillarbox.app.kit.settings.database_url)
     try:
-        for number in range(count_of_rounds):
+        for number in range(count_of_runs):
             for first in range(0, emails, 100):
                 wanted = [body] * min(100, emails - first)
                 answer = await team.post("/emails/batch", wanted, idempotency_key=f"{number} {first}")
@@ -320,27 +320,28 @@ async def soak(pillarbox: World, folder: Path, emails: int, count_of_rounds: int
     return found
 
 
-async def grows_not(database_url: str, folder: Path, emails: int, count_of_rounds: int) -> None:
+async def grows_not(database_url: str, folder: Path, emails: int, count_of_runs: int) -> None:
     async with relayed(database_url, folder) as (pillarbox, sink):
-        found = await soak(pillarbox, folder, emails, count_of_rounds)
-        assert len(sink.received) == (2 * emails + 1) * count_of_rounds
-        # Pages that an index gave up are used again only after a while, so the first rounds still grow.
-        steady = found[2 * count_of_rounds // 3 - 1]
+        found = await soak(pillarbox, folder, emails, count_of_runs)
+        assert len(sink.received) == (2 * emails + 1) * count_of_runs
+        # Pages that an index gave up are used again only after a while, so the first runs still grow.
+        steady = found[2 * count_of_runs // 3 - 1]
         grown = {name: size for name, size in found[-1].items() if size > steady[name] * 1.1 + 65536}
         assert grown == {}
 
 
 async def test_a_small_soak_leaves_nothing_behind(database_url: str, tmp_path: Path) -> None:
-    await grows_not(database_url, tmp_path, emails=BATCH + 100, count_of_rounds=3)
+    await grows_not(database_url, tmp_path, emails=BATCH + 100, count_of_runs=3)
 
 
 @pytest.mark.slow
 async def test_a_large_soak_leaves_nothing_behind(database_url: str, tmp_path: Path) -> None:
-    await grows_not(database_url, tmp_path, emails=1000, count_of_rounds=9)
+    await grows_not(database_url, tmp_path, emails=1000, count_of_runs=9)
 
 
 async def test_settling_writes_no_index(database_url: str, tmp_path: Path) -> None:
-    """The fate columns have no index and the pages keep room, so new versions stay on their page (HOT)."""
+    """The fate columns have no index and the pages keep free space, so new versions stay on their page
+    (HOT)."""
     async with relayed(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         for _ in range(5):
@@ -354,7 +355,7 @@ async def test_settling_writes_no_index(database_url: str, tmp_path: Path) -> No
 
 
 async def updates(url: str, least: int) -> dict[str, tuple[int, int]]:
-    """Updates and HOT updates of the two tables. A backend tells its statistics when it ends."""
+    """Updates and HOT updates of the two tables. A backend reports its statistics when it ends."""
     conn = await asyncpg.connect(url)
     try:
         async with asyncio.timeout(10):

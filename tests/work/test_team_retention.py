@@ -1,4 +1,4 @@
-"""A team may have times of its own for its emails and history, and for its figures (DUR-15)."""
+"""A team may have times of its own for its emails and history, and for its metrics (DUR-15)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: 
 
 
 @pytest.mark.parametrize("installation", [0, 40])
-async def test_figures_go_by_the_days_of_their_team(
+async def test_metrics_are_removed_by_the_retention_of_their_team(
     database_url: str, tmp_path: Path, installation: int
 ) -> None:
     """But a month is kept in any case: quotas count it."""
@@ -65,7 +65,7 @@ async def test_figures_go_by_the_days_of_their_team(
             assert left == ({3, 60} | ({None} if installation else set()) if gone is None else gone)
 
 
-async def test_figures_are_shown_for_the_days_of_the_team(database_url: str, tmp_path: Path) -> None:
+async def test_metrics_are_shown_for_the_retention_of_the_team(database_url: str, tmp_path: Path) -> None:
     async with still(database_url, tmp_path, ManualClock(NOW), metrics_retention_days="3") as pillarbox:
         teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 5)}
         starts = {}

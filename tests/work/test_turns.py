@@ -37,8 +37,8 @@ def held(team: int, site: str = "", count: int = 1, seconds: float = 0.0, tries:
 
 def test_one_team_and_one_host_have_half_of_the_slots() -> None:
     assert len(chosen(due(0, count=400), [], SLOTS, SLOTS)) == SLOTS // 2
-    crowd = [candidate for team in range(8) for candidate in due(team, "slow.example", 50)]
-    assert len(chosen(crowd, [], SLOTS, SLOTS)) == SLOTS // 2
+    many = [candidate for team in range(8) for candidate in due(team, "slow.example", 50)]
+    assert len(chosen(many, [], SLOTS, SLOTS)) == SLOTS // 2
     both = chosen(due(0, "slow.example", 50) + due(0, "fast.example", 50), [], SLOTS, SLOTS)
     assert Counter(candidate.site for candidate in both) == {"slow.example": 4, "fast.example": 4}
 
@@ -96,7 +96,7 @@ async def test_a_team_whose_jobs_hang_keeps_no_other_waiting(database_url: str) 
         await pool.close()
 
 
-async def test_what_is_cut_off_makes_room_and_is_tried_again(database_url: str) -> None:
+async def test_what_is_cut_off_frees_its_slot_and_is_tried_again(database_url: str) -> None:
     clock, begun = ManualClock(), list[UUID]()
 
     async def run(job: Job) -> Finished:

@@ -33,7 +33,7 @@ from pillarbox.emails.overview import EmailOverview, NewestEmail, RecipientOverv
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline import history
-from pillarbox.timeline.history import Line
+from pillarbox.timeline.history import HistoryEvent
 from pillarbox.timeline.rules import OPEN, Detail
 
 group = typer.Typer(no_args_is_help=True, help="List emails, and show what became of one.")
@@ -115,7 +115,7 @@ def show_recipients(recipients: Sequence[RecipientOverview]) -> None:
     )
 
 
-def show_lines(lines: Sequence[Line]) -> None:
+def show_lines(lines: Sequence[HistoryEvent]) -> None:
     say()
     show_table(
         ("Time", "Recipient", "Event", "Host", "Answer or reason", "Next attempt"),
@@ -125,7 +125,7 @@ def show_lines(lines: Sequence[Line]) -> None:
         say(f"Only the first {MOST_EVENTS:,} steps are shown.")
 
 
-def line_row(line: Line) -> Sequence[object]:
+def line_row(line: HistoryEvent) -> Sequence[object]:
     detail = detail_of(line)
     return (
         precise(line.at),
@@ -188,7 +188,7 @@ def email_shape(
     email: EmailOverview,
     recipients: Sequence[RecipientOverview],
     work: Sequence[WaitingItem],
-    lines: Sequence[Line],
+    lines: Sequence[HistoryEvent],
 ) -> dict[str, Any]:
     now = SystemClock().now()
     return {
@@ -223,7 +223,7 @@ def recipient_shape(found: RecipientOverview) -> dict[str, Any]:
     }
 
 
-def line_shape(line: Line) -> dict[str, Any]:
+def line_shape(line: HistoryEvent) -> dict[str, Any]:
     detail: dict[str, Any] = {} if line.detail is None else msgspec.json.decode(line.detail)
     return {
         "id": line.id,
@@ -251,7 +251,7 @@ def state_of(found: RecipientOverview) -> str:
     return f"{found.state} ({found.bounce_type})" if found.bounce_type else found.state
 
 
-def detail_of(line: Line) -> Detail:
+def detail_of(line: HistoryEvent) -> Detail:
     return Detail() if line.detail is None else msgspec.json.decode(line.detail, type=Detail)
 
 

@@ -1,11 +1,11 @@
-"""From a parcel to the bytes on the wire: composed once, signed once, in a thread, for all its items.
+"""Composing and signing: an email becomes the bytes on the wire, once for all its items, in a thread.
 
-A thread is handed several parcels at once. What comes while it works gathers for the next flight; there is
-no timer, so a single mail is on its way at once, and under load one hand-over serves many. The mails of a
-flight come back together, and so the commits behind them are few and large too.
+A thread gets several emails at once. Emails that arrive while it works are queued for the next batch. There
+is no timer: a single email is composed at once, and under load one call of a thread composes many. The emails
+of a batch are finished together, so the commits that follow them are few and large too.
 
 A mail with large attachments is not made in memory: its signature is, and its text; the attachments are read
-where they lie, once to be hashed and once more with each attempt that sends them.
+from their store, once to be hashed and once more with each attempt that sends them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from pillarbox.delivery.engine import Unsendable
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, ReadBlob, Signing, Wire
 from pillarbox.mail.authentication import dkim
 from pillarbox.mail.message.attachments import written
@@ -33,13 +32,21 @@ LARGE = 512 * 1024
 """Attachments of more bytes than this together, or in the blob store, are read as the message is sent."""
 
 BATCH = 16
-"""Parcels that a thread is handed at once."""
+"""Emails that a thread gets at once."""
 
 BATCH_BYTES = 512 * 1024
-"""Beyond it a flight takes no further parcel; whoever is larger goes alone."""
+"""Beyond it a batch takes no further email; a larger email is a batch of its own."""
 
 MOST_BATCHES = 2
-"""Flights at once; the second starts only when it is full."""
+"""Batches at once; the second starts only when it is full."""
+
+
+class Unsendable(Exception):  # noqa: N818 - the email is at fault, not the program
+    """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class OpensSealed(Protocol):
@@ -136,14 +143,14 @@ class Composer:
         self._queued.append(_Request(email, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
-            # One turn of the loop lets what is about to be ordered join this flight.
+            # One iteration of the event loop lets further emails join this batch.
             asyncio.get_running_loop().call_soon(self._start_batch)
         elif self._batches < MOST_BATCHES and len(self._queued) >= BATCH:
             self._batches += 1
             self._start_batch()
 
     def _start_batch(self) -> None:
-        """Hand what waits to a thread; ends the flight where nothing does."""
+        """Give the next batch to a thread; where nothing is queued, one batch less runs."""
         requests = self._next_batch()
         if not requests:
             self._batches -= 1
@@ -170,11 +177,11 @@ class Composer:
     def _finish_batch(
         self, requests: Sequence[_Request], finished: asyncio.Future[list[Content | Exception]]
     ) -> None:
-        # The next flight leaves first, so that its thread works while these mails are sent.
+        # The next batch starts first, so that its thread works while these mails are sent.
         self._start_batch()
         trouble = asyncio.CancelledError() if finished.cancelled() else finished.exception()
-        sealed = [trouble] * len(requests) if trouble is not None else finished.result()
-        for request, made in zip(requests, sealed, strict=True):
+        composed = [trouble] * len(requests) if trouble is not None else finished.result()
+        for request, made in zip(requests, composed, strict=True):
             if isinstance(made, BaseException):
                 _fail(request.done, made)
             elif not request.done.done():
@@ -214,7 +221,7 @@ def _fail(done: asyncio.Future[Wire], trouble: BaseException) -> None:
 
 
 def _compose_all(requests: Sequence[_Request]) -> list[Content | Exception]:
-    """Each order's message, or what befell it."""
+    """Each request's message, or the exception that composing it raised."""
     return [_composed(request) for request in requests]
 
 

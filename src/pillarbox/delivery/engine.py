@@ -1,4 +1,4 @@
-"""The engine: takes items that this process leased, carries them, settles them (architecture 2.5)."""
+"""The engine: claims items, keeps their leases, and starts their attempts (architecture 2.5)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from pillarbox.delivery import prometheus
+from pillarbox.delivery.attempts import Attempts, Transport, quietly
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
-from pillarbox.delivery.queue.quarantine import Suspects
 from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
-from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import Settler
-from pillarbox.delivery.site_scheduler import MOST_LATE, Site, SiteScheduler
+from pillarbox.delivery.site_scheduler import MOST_LATE, SiteScheduler
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
-from pillarbox.kernel.process import faults
-from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
 
@@ -32,30 +28,6 @@ MOST_ITEMS = 500
 MOST_BYTES = 64 * 1024 * 1024
 MOST_RUNNING = 200
 CLAIM_EVERY = 1.0
-
-
-class Unsendable(Exception):  # noqa: N818 - a verdict on an email, not a fault of ours
-    """The email itself cannot be made into a message; `reason` is one of `failed.reason`."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-
-
-class Transport(Protocol):
-    """Carries one item; knows no table."""
-
-    def site(self, destination: str) -> Site:
-        """Whose slots an item for `destination` takes."""
-        ...
-
-    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
-        """One attempt. `fence` is asked right before the final dot; False forbids it."""
-        ...
-
-    async def close(self) -> None:
-        """Say goodbye on idle connections."""
-        ...
 
 
 class Engine:
@@ -76,13 +48,18 @@ class Engine:
     ) -> None:
         self._clock = clock
         self._claims = claims
-        self._settler = settler
         self._transport = transport
         self._pauses = pauses
         self._site_sharing = site_sharing
-        self._suspects = Suspects(claims.begin)
-        self._window = window
-        self._chance = chance
+        self._attempts = Attempts(
+            clock=clock,
+            claims=claims,
+            settler=settler,
+            transport=transport,
+            pauses=pauses,
+            window=window,
+            chance=chance,
+        )
         self._roles = roles
         self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
         self._held: dict[Key, Item] = {}
@@ -100,7 +77,7 @@ class Engine:
     # Hand-over -------------------------------------------------------------------------------------
 
     def reserve(self, items: int, weight: int) -> bool:
-        """Room for items that are about to be committed with this process as their owner."""
+        """Reserve capacity for items that are about to be committed with this process as their owner."""
         if self._stopping or not self._loops or self._scheduler.waiting + self._reserved + items > MOST_ITEMS:
             return False
         if self._bytes + weight > MOST_BYTES:
@@ -126,7 +103,7 @@ class Engine:
         self._pump()
 
     def wake(self) -> None:
-        """Look for due work now, and at what is paused: another process has changed something."""
+        """Claim due work and read the pauses now: another process has changed something."""
         self._notified = True
         self._wake.set()
 
@@ -135,10 +112,10 @@ class Engine:
         """How many items are in memory."""
         return len(self._held)
 
-    # Life ------------------------------------------------------------------------------------------
+    # Start and stop -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Enter this process in the register and begin to claim."""
+        """Register this process in the table `processes` and begin to claim."""
         await self._claims.enroll(self._roles)
         await self._site_sharing.divide(self._scheduler)
         self._loops = [
@@ -158,7 +135,7 @@ class Engine:
         waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
-        await _quietly(self._claims.give_back(waiting))
+        await quietly(self._claims.give_back(waiting))
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
         renewing.cancel()
@@ -169,7 +146,7 @@ class Engine:
         await self._transport.close()
 
     async def look(self) -> int:
-        """One round of claiming; returns how many items were taken. Tests call it by hand."""
+        """Read the pauses and claim what is due; returns how many items were taken. Tests call it."""
         await self._pauses.refresh()
         return await self._claim_due()
 
@@ -213,8 +190,9 @@ class Engine:
         return MOST_ITEMS - len(self._held) + min(self._scheduler.late, MOST_LATE) - self._reserved
 
     async def _give_back_surplus(self, pairs: Collection[Pair]) -> int:
-        """How many items may wait in one lane. Where memory is full, lanes give back what they have beyond
-        that, so that mail to a site that takes none does not keep out the mail of others."""
+        """How many items of one team for one destination may wait in memory. Where memory is full, items
+        beyond that number are given back, so that mail to a site that takes none does not keep out other
+        mail."""
         due = {(pair.team_id, pair.destination) for pair in pairs}
         part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
         if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
@@ -225,7 +203,7 @@ class Engine:
         return part
 
     async def _recover(self) -> None:
-        """Look for lost leases, once a second however often work is claimed."""
+        """Recover lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
         if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
@@ -246,7 +224,7 @@ class Engine:
                 break
 
     async def share_complaints(self) -> None:
-        """Tell the other processes what sites complain of, and hear it of them. Tests call it by hand."""
+        """Share complaints of sites with the other processes, in both directions. Tests call it."""
         await self._site_sharing.exchange(self._scheduler)
 
     async def _heartbeat(self) -> None:
@@ -277,7 +255,7 @@ class Engine:
                 pass
             self._wake.clear()
 
-    # Carrying --------------------------------------------------------------------------------------
+    # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
         self._held[item.key] = item
@@ -311,7 +289,7 @@ class Engine:
     async def _run(self, item: Item) -> None:
         signal = Signal.SILENT
         try:
-            signal = await self._attempt(item)
+            signal = await self._attempts.run(item)
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -336,88 +314,4 @@ class Engine:
         for item in waiting:
             self._drop(item)
         log.warning("delivery.site_parked", site=last.site, items=len(waiting))
-        await _quietly(self._claims.park([*waiting, last], until))
-
-    async def _attempt(self, item: Item) -> Signal:
-        await faults.point("delivery.claimed")
-        if not self._is_lease_valid(item):
-            prometheus.LEASES_LOST.add()
-            return Signal.SILENT
-        if self._pauses.cover(item.team_id, item.destination):
-            await _quietly(self._claims.give_back([item]))
-            return Signal.SILENT
-        if item.uncertain:
-            async with self._suspects.turn(item) as is_ours:
-                return await self._check_and_send(item) if is_ours else Signal.SILENT
-        return await self._check_and_send(item)
-
-    async def _check_and_send(self, item: Item) -> Signal:
-        """Settle what may not leave, and carry the rest."""
-        now = self._clock.now()
-        if item.email.refusal is not None:
-            detail = Detail(reason=item.email.refusal)
-            await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
-            return Signal.SILENT
-        skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
-        item.targets = [t for t in item.targets if t.origin is None]
-        if not item.targets:
-            await self._settler.settle(Settlement(item, skipped, None))
-            return Signal.SILENT
-        return await self._send(item, skipped)
-
-    async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
-        dot_allowed = False
-
-        def fence() -> bool:
-            nonlocal dot_allowed
-            dot_allowed = self._is_lease_valid(item)
-            return dot_allowed
-
-        try:
-            report = await self._transport.send(item, fence)
-        except Unsendable as unsendable:
-            log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
-            detail = Detail(reason=unsendable.reason)
-            settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
-            settlement.entries[:0] = skipped
-            await self._settler.settle(settlement)
-            return Signal.SILENT
-        except Exception:
-            log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
-            report = self._broken(item, uncertain=dot_allowed)
-        if report.abandoned:
-            prometheus.LEASES_LOST.add()
-            log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
-        else:
-            settlement = decide(item, report, self._window, self._chance)
-            settlement.entries[:0] = skipped
-            await self._write(report, settlement)
-        if report.after is not None:
-            report.after()
-        return report.signal
-
-    async def _write(self, report: Report, settlement: Settlement) -> None:
-        try:
-            await faults.point("delivery.after_250")
-            await self._settler.settle(settlement)
-        except BaseException:
-            if report.instead is not None:
-                report.instead()
-            raise
-
-    def _broken(self, item: Item, *, uncertain: bool) -> Report:
-        """Our own fault: the item is tried again, and its reason says so."""
-        now = self._clock.now()
-        detail = Detail(reason="internal_error", uncertain=uncertain)
-        results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
-        return Report(now, now, uncertain, results)
-
-    def _is_lease_valid(self, item: Item) -> bool:
-        return self._clock.boottime() < item.deadline
-
-
-async def _quietly(work: Awaitable[None]) -> None:
-    try:
-        await work
-    except RETRIED as trouble:
-        log.warning("delivery.give_back_failed", trouble=repr(trouble)[:200])
+        await quietly(self._claims.park([*waiting, last], until))

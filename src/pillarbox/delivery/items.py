@@ -1,4 +1,4 @@
-"""What the engine holds in memory: parcels (an email, ready to compose) and items (its work)."""
+"""What the engine holds in memory: loaded emails, ready to compose, and items, their work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Key = tuple[UUID, UUID, int]
 
 
 class Target(NamedTuple):
-    """One recipient that an item still carries. `origin` is set where the address is suppressed."""
+    """One open recipient of an item. `origin` is set where the address is suppressed."""
 
     position: int
     mailbox: str
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 class AttachmentRef(NamedTuple):
-    """An attachment: its bytes, or where they lie."""
+    """An attachment: its bytes, or the blob that has them."""
 
     id: UUID
     filename: str
@@ -91,7 +91,7 @@ class LoadedEmail:
     refusal: str | None = None
     wire: asyncio.Future[Wire] | None = None
     weight: int = field(init=False)
-    """Bytes that this parcel holds in memory, roughly."""
+    """Bytes that this email holds in memory, roughly."""
 
     def __post_init__(self) -> None:
         bodies = len(self.html or "") + len(self.text or "")
@@ -158,9 +158,9 @@ LoadEmails = Callable[
     [Connection, UUID, Sequence[UUID], int],
     Awaitable[dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]],
 ]
-"""Loads the emails of one team: each with its parcel and the open recipients of each group, judged
+"""Loads the emails of one team: each as a `LoadedEmail` with the open recipients of each group, checked
 once more (suppression, key, domain, topic); None for those that would come after more octets than the last
-argument says. `emails` gives it; the engine cannot read its tables."""
+argument says. The slice `emails` provides it; the engine does not read its tables."""
 
 ReadBlob = Callable[[str], AsyncIterator[bytes]]
 """The bytes of a blob, in chunks."""

@@ -1,10 +1,11 @@
 """When a lease has really run out (DUR-09).
 
 Leases end at an instant of wall time, and wall time may jump: after a step of an hour ahead all leases of
-all processes look as if they had ended long ago, and a neighbour whose clock is wrong sees them so for ever.
-One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is that long. But
-a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only when it has looked
-expired, or too long, unchanged, for longer than the renewals are apart, on a clock that never jumps.
+all processes look as if they had ended long ago, and another process whose clock is wrong sees them so all
+the time. One that was given by a clock ahead ends too late, by a year perhaps, and shows it: no lease is
+that long. But a holder that lives renews, and then `leased_until` changes. So a lease counts as lost only
+when it has looked expired, or too long, unchanged, for longer than the renewals are apart, on a clock that
+never jumps.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ class Lease(NamedTuple):
 
 
 class Expiry:
-    """Remembers since when leases look expired."""
+    """Keeps since when leases look expired."""
 
     def __init__(self) -> None:
         self._since: dict[Lease, float] = {}
 
     def lost(self, expired: Sequence[Lease], boottime: float) -> list[Lease]:
-        """Those of all that look expired now which have done so, unchanged, for long enough."""
+        """The leases that look expired now and have looked so, unchanged, for `CONFIRM_SECONDS`."""
         self._since = {lease: self._since.get(lease, boottime) for lease in expired}
         return [lease for lease, since in self._since.items() if boottime - since >= CONFIRM_SECONDS]

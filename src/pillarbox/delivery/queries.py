@@ -268,7 +268,7 @@ class Freed(NamedTuple):
 
 
 class Quarantine(NamedTuple):
-    """An item that was begun `after` times since its last outcome is put aside with a reason; what is free
+    """An item that was begun `after` times since its last outcome is quarantined with a reason; what is free
     again gets the other one, and waits as long as `pauses` says for the times that it was begun."""
 
     after: int
@@ -387,7 +387,7 @@ async def settle(
 
 
 def finish_ours(done: Sequence[Done], owner: UUID) -> Expected:
-    """The statement that finishes items of which nobody else has heard."""
+    """The statement that finishes items that no other process has seen."""
     return Expected(FINISH_OURS, (rows_json([d._asdict() for d in sorted(done)]), owner), len(done))
 
 

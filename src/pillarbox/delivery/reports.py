@@ -1,4 +1,4 @@
-"""What a carrier says of one attempt, and what follows from it: pure values and one pure decision."""
+"""The report of a transport on one attempt, and the decision that follows from it; nothing but values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = {
     "internal_error": "An error of our own; the server's log tells which.",
     "tls_required": "The mail may only leave with the encryption that its domain or the recipient's wants.",
 }
-"""Words of the contract that may be why an item waits; other reasons are sentences already."""
+"""Reasons of the contract, as sentences for the operator; other reasons are sentences already."""
 
 
 class Result(NamedTuple):
@@ -166,7 +166,7 @@ def _replace(detail: Detail, **changes: object) -> Detail:
 
 
 def _description(reason: str | None) -> str:
-    """Why an item waits, as its row tells the operator; the events keep the contract's word."""
+    """Why an item waits, as its row says it to the operator; the events keep the reason of the contract."""
     if reason is None:
         return "The mail server asked to try again later."
     return PLAIN.get(reason, reason)

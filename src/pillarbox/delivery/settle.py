@@ -37,7 +37,7 @@ KeepCaptured = Callable[[Connection, Sequence[Settlement]], Awaitable[None]]
 
 PAUSE = 0.5
 LIGHT = 4
-"""A settlement of which more deliveries to webhooks come is committed in a lane of its team."""
+"""A settlement that makes more deliveries to webhooks is committed in the queue of its team."""
 
 MOST_ROWS = 2000
 """So many deliveries to webhooks go into one commit, unless one settlement alone makes more."""
@@ -52,7 +52,7 @@ async def keep_nothing(_conn: Connection, _settled: Sequence[Settlement]) -> Non
     """For routes other than `capture`."""
 
 
-class _Heavy(Exception):  # noqa: N818 - it is committed in another lane
+class _Heavy(Exception):  # noqa: N818 - it is committed in the queue of its team
     """The team has more webhooks than was known: nothing of this settlement was written."""
 
 
@@ -118,7 +118,7 @@ class Settler:
             await asyncio.sleep(PAUSE)
 
     async def _flush(self, batch: Sequence[Settlement]) -> Sequence[BaseException | None]:
-        """What many teams share; what turns out to be heavy is left to its lane."""
+        """Commit a batch of many teams; what turns out to be heavy is left to the queue of its team."""
         await self._learn(batch)
         light = [s for s in batch if not self._is_heavy(s)]
         if light and not await self._outright(light):
@@ -131,7 +131,7 @@ class Settler:
         return [None if id(s) in written else _Heavy() for s in batch]
 
     async def _flush_team(self, batch: Sequence[Settlement]) -> Sequence[None]:
-        """What one team has."""
+        """Commit a batch of one team."""
         await self._learn(batch)
         if not await self._outright(batch):
             await self._step_by_step(batch)
@@ -148,8 +148,8 @@ class Settler:
         return self._rows(settlement) > LIGHT
 
     async def _learn(self, batch: Sequence[Settlement], *, anew: bool = False) -> None:
-        """Look what webhooks the teams of the batch have now, if it is some time since the last look. A team
-        that had none is looked at only `anew`: as long as it has none, its settlements are written outright
+        """Read which webhooks the teams of the batch have now, if the last reading is old. A team that had
+        none is read again only with `anew`: as long as it has none, its settlements are written outright
         and cost nothing more."""
         teams = {s.item.team_id for s in batch}
         if not anew:

@@ -1,8 +1,8 @@
-"""Who goes next: bounded slots per site, served in turn over sites and, inside a site, over teams.
+"""Schedules items: bounded slots per site, round robin over sites and, inside a site, over teams.
 
-A lane is one team's items for one destination. A site is what the slots belong to: the relay, the
-capture store, or the mail servers of one or more destinations. A dead site fills only its own slots; a
-team with many items takes its turn like a team with one.
+Items wait by pair of team and destination. A site is what the slots belong to: the relay, the capture
+store, or the mail servers of one or more destinations. A site that does not answer fills only its own
+slots; a team with many items takes its turn like a team with one.
 
 An item that has run for `LATE_AFTER` seconds is late, and its slot is given to the next one: mail goes on to
 a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
@@ -28,7 +28,7 @@ MOST_LATE = 200
 
 RATE_CONTROLS_KEPT = 20_000
 SHARED_SIGNALS = (Signal.SLOW, Signal.CROWDED)
-"""Signals that the other processes are told of, besides that a site is out of reach."""
+"""Signals that are shared with the other processes, besides that a site is out of reach."""
 
 
 class Site(NamedTuple):
@@ -39,8 +39,8 @@ class Site(NamedTuple):
 
 
 class SiteComplaint(NamedTuple):
-    """A complaint of a site, as one process tells it to the others: it is closed for so many seconds, and
-    gets so many mails a second from the one that tells."""
+    """A complaint of a site, as one process shares it with the others: the site is closed for so many
+    seconds, and gets so many mails a second from the process that reports it."""
 
     site: str
     signal: Signal
@@ -78,7 +78,7 @@ class SiteScheduler:
         self.waiting = 0
 
     def add(self, item: Item) -> None:
-        """Put an item at the end of its lane."""
+        """Put an item at the end of the queue of its team and destination."""
         site = self._site_of(item.destination)
         item.site = site.name
         queue = self._sites.get(site.name)
@@ -155,7 +155,7 @@ class SiteScheduler:
                 rate_control.share(sharers)
 
     def complaints(self, now: float) -> list[SiteComplaint]:
-        """What sites have complained of since this was asked last."""
+        """What sites have complained of since the last call."""
         complaints = [
             SiteComplaint(site, signal, max(0.0, rate_control.closed_until - now), rate_control.rate)
             for site, signal in self._complaints.items()
@@ -165,7 +165,7 @@ class SiteScheduler:
         return complaints
 
     def apply_complaint(self, complaint: SiteComplaint, now: float) -> None:
-        """Another process tells what a site complained of."""
+        """Apply what another process reports of a site."""
         rate_control = self._rate_controls.get(complaint.site)
         if rate_control is not None:
             rate_control.apply_signal(complaint.signal, now + complaint.closed_for, complaint.rate, now)
@@ -191,11 +191,11 @@ class SiteScheduler:
         return len(queue.waiting.get(pair, ())) if queue is not None else 0
 
     def busy(self) -> set[Pair]:
-        """The lanes in which items wait."""
+        """Teams and destinations that have items waiting."""
         return {pair for queue in self._sites.values() for pair in queue.waiting}
 
     def shed(self, most: int) -> list[Item]:
-        """Remove and return, of each lane, the last of its items beyond `most`."""
+        """Remove and return, of each team and destination, the last of its items beyond `most`."""
         queues = [items for site in self._sites.values() for items in site.waiting.values()]
         left = [items.pop() for items in queues for _ in range(len(items) - most)]
         self.waiting -= len(left)
@@ -251,7 +251,7 @@ class SiteScheduler:
             self._ready.append(name)
 
     def _rate_control_of(self, site: Site) -> RateControl:
-        """What is known of a site; a site that has no items keeps what it taught us."""
+        """The rate control of a site; it is kept while the site has no items."""
         rate_control = self._rate_controls.get(site.name)
         if rate_control is None:
             while len(self._rate_controls) >= RATE_CONTROLS_KEPT:

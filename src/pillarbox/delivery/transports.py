@@ -1,11 +1,11 @@
-"""Which way an item goes: the simulator, the capture store, a relay, or the recipients' own servers."""
+"""Transports of items: the simulator, the capture store, a relay, or the recipients' own servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import LARGE, Composer
-from pillarbox.delivery.engine import Transport
 from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.rate_control import Limits
 from pillarbox.delivery.reports import Report, Result
@@ -104,7 +104,7 @@ class CaptureStore:
 
 
 class TransportChoice:
-    """Picks the carrier by destination."""
+    """Chooses the transport by destination."""
 
     def __init__(self, simulator_domains: frozenset[str], simulator: Transport, outside: Transport) -> None:
         self._domains = simulator_domains

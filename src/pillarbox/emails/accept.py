@@ -1,4 +1,4 @@
-"""The one door for outgoing mail (architecture 2.8).
+"""Accepting outgoing mail, the only entry point for it (architecture 2.8).
 
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
 emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and
@@ -47,7 +47,7 @@ MOST_ROWS = 2000
 
 ROW_WEIGHT = 4096
 MOST_WAITING = 64 * 1024 * 1024
-"""What one team may have waiting in its lane."""
+"""What one team may have waiting in its commit queue."""
 
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
 MOST_FETCHES = 1000
@@ -223,7 +223,7 @@ class Accept:
     async def _submit(self, acceptance: Acceptance) -> None:
         caller = acceptance.caller
         if any(draft.outgoing.scheduled_at is not None for draft in acceptance.drafts):
-            # The only mail of which webhooks are told when it is accepted.
+            # The only mail whose acceptance is an event for webhooks.
             await self._writer.learn(caller.team_id)
             if self._writer.fan_out(acceptance):
                 return await self._team_commits.submit(caller.team_id, acceptance)

@@ -34,7 +34,7 @@ from pillarbox.usage.quotas import Quotas, Spending
 
 COMMIT_SECONDS = 7.0
 """How long a commit may take before its connection is given up. That is less than those who wait for it have,
-so where the connection alone was at fault they still hear what became of it."""
+so where the connection alone was at fault they still get the result."""
 
 LOOK_UP_TRIES = 20
 LOOK_UP_PAUSE = 0.25
@@ -94,7 +94,7 @@ class Commits:
         self._owner = owner
 
     async def learn(self, team_id: UUID) -> None:
-        """Look which webhooks the team has now, for `fan_out`."""
+        """Read which webhooks the team has now, for `fan_out`."""
         try:
             await self._timeline.learn(self._pool, [team_id], self._clock.boottime())
         except GONE as gone:
@@ -109,7 +109,7 @@ class Commits:
         """Commit the batch; where `leased` says so, with its work leased to the owner.
 
         Raises `DatabaseGone` where nothing was committed because the database went away, and `OutcomeUnknown`
-        where it stays away and nobody can tell.
+        where it stays away and the outcome is not known.
         """
         with TimeLimit(COMMIT_SECONDS):
             if any(a.idempotency is not None or a.caller.is_metered for a in batch):
@@ -209,7 +209,7 @@ class Commits:
     async def _claim_keys(self, conn: Connection, batch: Sequence[Acceptance]) -> dict[int, BaseException]:
         """Reserve the idempotency keys of the batch; answers those that are taken.
 
-        The advisory lock is tried, never waited for: a key in flight elsewhere must not hold up the
+        The advisory lock is tried, never waited for: a key in flight elsewhere must not delay the
         other callers of this commit (contract decision 26).
         """
         keyed = [(index, a, a.idempotency) for index, a in enumerate(batch) if a.idempotency is not None]
@@ -258,9 +258,9 @@ class Commits:
     # What became of it -----------------------------------------------------------------------------
 
     async def _found(self, prepared: _Prepared, backend: int, gone: BaseException) -> Origins | None:
-        """The connection was lost while this was committed: look whether it was (architecture 2.6).
+        """The connection was lost while this was committed: find out whether it was (architecture 2.6).
 
-        Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not tell. What is
+        Raises `DatabaseGone` where it was not, `OutcomeUnknown` where the database does not answer. What is
         found to be committed stays so, even where the database goes away once more: then it is not known
         which addresses are suppressed.
         """
@@ -280,7 +280,7 @@ class Commits:
         return origins
 
     async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool | None:
-        """Whether these emails are stored; None where nobody can tell. A server process that is still at it
+        """Whether these emails are stored; None where that is not known. A server process that is still at it
         is waited for."""
         teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]
         for _ in range(LOOK_UP_TRIES):

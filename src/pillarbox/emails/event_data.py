@@ -1,4 +1,4 @@
-"""The data of `email.*` events as webhooks carry it (webhooks.md section 7.1), in the contract's order."""
+"""The data of `email.*` events in webhooks (webhooks.md section 7.1), in the contract's order."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _suppressed(detail: Detail) -> dict[str, Any]:
 
 
 def _diagnosis(detail: Detail) -> list[str]:
-    """The server's words in the form of a delivery status notification (RFC 3464, 2.3.6)."""
+    """The server's reply in the form of a delivery status notification (RFC 3464, 2.3.6)."""
     return [f"smtp; {detail.reply}"] if detail.reply else []
 
 

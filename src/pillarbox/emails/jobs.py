@@ -1,4 +1,4 @@
-"""The background door of emails: the rounds that remove what is old, and what nobody names."""
+"""Periodic jobs of emails: they remove what is old, and blobs without a row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Orphans:
 
 
 def email_periodic(kept: Retention, orphans: Orphans) -> list[Periodic]:
-    """What comes round for emails."""
+    """The periodic jobs of emails."""
 
     async def retention() -> str:
         return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"

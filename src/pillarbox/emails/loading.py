@@ -1,6 +1,6 @@
-"""Emails as the engine needs them when it claims work, judged once more at hand-over (architecture 2.5).
+"""Emails as the engine needs them when it claims work, checked once more (architecture 2.5).
 
-The engine is lower in the house than this slice: `app.py` hands it `EmailLoader.load`.
+The engine may not import this slice: it is given `EmailLoader.load`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class EmailLoader:
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
-        """Each email with its parcel and the open recipients of each group; None for those that would come
+        """Each email with the open recipients of each group; None for those that would come
         after more than `most` octets."""
         found = await conn.fetch(EMAILS, team_id, email_ids, most)
         rows = [row for row in found if row["bodies"] is not None]

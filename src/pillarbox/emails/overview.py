@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Source, TeamDb
 
-# Across teams: the operator names an email by its id alone. One look into the index for each team.
+# Across teams: the operator names an email by its id alone. One index scan for each team.
 OWNER = """
     SELECT t.id FROM teams t WHERE EXISTS (SELECT FROM emails e WHERE e.team_id = t.id AND e.id = $1)
 """
@@ -80,7 +80,7 @@ class EmailOverview(NamedTuple):
 
 
 class RecipientOverview(NamedTuple):
-    """One recipient; `grp` names the work item that carries it."""
+    """One recipient; `grp` names its work item."""
 
     position: int
     role: str

@@ -16,7 +16,7 @@ from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, liter
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline.queries import Wanted
 
-# What accepting has to know of its teams: which addresses are suppressed, and who wants to hear of events.
+# What accepting has to know of its teams: which addresses are suppressed, and who subscribes to events.
 SUPPRESSED_ADDRESSES = """
     SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
       FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
@@ -263,7 +263,7 @@ class AttachmentBytes(NamedTuple):
 
 
 class EventEmail(NamedTuple):
-    """An email as events tell of it; `mailboxes` are its recipients by position."""
+    """An email as its events describe it; `mailboxes` are its recipients by position."""
 
     id: UUID
     created_at: datetime
@@ -350,7 +350,7 @@ async def existing(conn: Source, teams: Sequence[UUID], ids: Sequence[UUID]) -> 
 
 
 async def is_at_work(conn: Source, backend: int) -> bool:
-    """Whether the server process of a connection that was lost still carries out what it was told."""
+    """Whether the server process of a connection that was lost still runs its last statement."""
     return bool(await conn.fetchval(AT_WORK, backend))
 
 
@@ -387,7 +387,7 @@ async def members(db: TeamDb) -> set[str]:
 
 
 async def event_emails(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventEmail]:
-    """What events tell of these emails, of those that are still here."""
+    """The data of these emails for events; without those that were removed."""
     return {email.id: email for email in await db.all(EventEmail, EVENT_EMAILS, list(ids))}
 
 

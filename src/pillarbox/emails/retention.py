@@ -6,7 +6,7 @@ live work (a delivery, an attachment that is still fetched) is never touched. Me
 Content that a broadcast shares belongs to the broadcast and stays with it.
 
 Emails are gone through in the order of their ids, a few in each transaction, and none is waited for: what
-somebody has locked is looked at again at the next round.
+somebody has locked is read again by the next run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
-from pillarbox.timeline import forgetting
+from pillarbox.timeline import history
 from pillarbox.timeline.batch import quarter
 
 log = get("retention")
@@ -138,7 +138,7 @@ class Retention:
             gone = await held.values(FINISHED, page, before, JOB_FETCH)
             if not gone:
                 return 0
-            await forgetting.forget(held, gone)
+            await history.remove(held, gone)
             blobs = await held.values(DROP_ATTACHMENTS, gone)
             await held.run(DROP, gone)
             reconciled = quarter(before + LATE_EVENTS)
@@ -147,7 +147,7 @@ class Retention:
         return len(gone)
 
     async def _empty_all(self, db: TeamDb, before: datetime) -> int:
-        """Begins where this process knows that all before it is done; so an hour's round is short."""
+        """Begins where this process knows that all before it is done; so an hourly run is short."""
         emptied = 0
         done_to = first_id(before)
         async for page in _pages(db, OLD_WITH_BODY, self._emptied.get(db.team_id, NIL), before):

@@ -1,4 +1,4 @@
-"""The HTTP door of emails (emails.md sections 2 to 5)."""
+"""The HTTP routes of emails (emails.md sections 2 to 5)."""
 
 from __future__ import annotations
 

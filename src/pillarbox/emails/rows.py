@@ -122,7 +122,7 @@ _json = msgspec.json.Encoder().encode
 
 
 class Rows:
-    """The rows of a commit, gathered email by email: column to value, or in the order of `queries` where
+    """The rows of a commit, collected email by email: column to value, or in the order of `queries` where
     values are long.
 
     An email with one recipient has this one and its work in its own row. `html` and `text` are the bodies, in

@@ -1,6 +1,6 @@
 """Links that show one email to anyone who has them (emails.md 5.3).
 
-Nothing is stored: the token is signed and carries the email and the end of its time.
+Nothing is stored: the token is signed and contains the email and the end of its time.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _shared(
 async def _pictures(
     db: TeamDb, blobs: BlobStore, attached: Sequence[queries.StoredAttachment]
 ) -> dict[str, str]:
-    """The pictures that the HTML may show, as `data:` addresses, as many as there is room for."""
+    """The pictures that the HTML may show, as `data:` addresses, up to the size limit."""
     found: dict[str, str] = {}
     room = MOST_PICTURE_BYTES
     for row in attached:

@@ -1,4 +1,4 @@
-"""Mail from this installation to a team: through the one door for outgoing mail, like any other."""
+"""Mail from this installation to a team: accepted by `accept` like any other."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
-from pillarbox.timeline.history import Line
+from pillarbox.timeline.history import HistoryEvent
 from pillarbox.timeline.rules import Detail, Kind
 
 NULL = Raw(b"null")
@@ -266,7 +266,7 @@ def attachment(kind: type[A], row: StoredAttachment, url: str, expires_at: datet
     )
 
 
-def event(row: Line) -> Event:
+def event(row: HistoryEvent) -> Event:
     detail = msgspec.json.decode(row.detail, type=Detail) if row.detail else Detail()
     bounce = detail.bounce
     return Event(

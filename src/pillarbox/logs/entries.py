@@ -1,7 +1,7 @@
 """From a request with its answer to a row of the log.
 
 The html and text of emails that the request made are stored with them already, and are most of such a
-request. In the row a number stands for each: the place of the email among those in the answer. It is found by
+request. In the row a number stands for each: the index of the email in the answer. It is found by
 identity, not by equality: the very string that was parsed is the one that was stored.
 """
 

@@ -1,4 +1,4 @@
-"""The HTTP door of the log of requests (logs.md section 2). Its own requests are not in it."""
+"""The HTTP routes of the log of requests (logs.md section 2). Its own requests are not in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writing the log of requests (contract decision 34).
 
 Rows of writes are written where the write is. Rows of requests that wrote nothing are committed together, by
-whoever comes while the commit before is under way. Rows of reads wait in memory for a moment; when too many
+whoever comes while the commit before is running. Rows of reads wait in memory for a moment; when too many
 wait, new ones are dropped and counted.
 """
 

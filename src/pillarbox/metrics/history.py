@@ -17,7 +17,7 @@ from pillarbox.metrics.queries import Wanted
 from pillarbox.timeline.rollups import NOBODY
 
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
-# told apart by. Each source is read in two ways of which only one can find rows, so each walks its own
+# distinguished by. Each source is read by two queries of which only one can find rows, so each walks its own
 # index. Recipients and emails are looked up one by one: how many lines a stretch has cannot be foreseen,
 # and a guess that is too high would read the tables whole.
 EVENTS = """

@@ -38,7 +38,7 @@ class CachedPiece(NamedTuple):
 
 
 class PieceCache:
-    """Pieces of answers; bounded in bytes, those that were not used for longest go first."""
+    """Pieces of answers, bounded in bytes; the least recently used are removed first."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most = most
@@ -53,7 +53,7 @@ class PieceCache:
         return found
 
     def put(self, key: Key, kept: CachedPiece) -> None:
-        """Keep it in place of what is there."""
+        """Keep it instead of what is there."""
         before = self._pieces.pop(key, None)
         self._size += _weight(kept) - (0 if before is None else _weight(before))
         self._pieces[key] = kept

@@ -21,7 +21,7 @@ from pillarbox.timeline.rollups import NOBODY
 
 # $2 to $4: rollups, each of which is a period of its own; $5: beginnings of the periods, of which
 # `width_bucket` finds the one that an increment lies in; $6 and $7: from and to where increments count; $8
-# and $9: filters; $11: how many rows a period may have; $12: whether broadcasts are told apart. They are
+# and $9: filters; $11: how many rows a period may have; $12: whether broadcasts are distinguished. They are
 # not added up here: without $12 the rollups of several broadcasts are several rows. Increments are cut off
 # only where some period of theirs has too many rows.
 PLAIN = """
@@ -81,7 +81,7 @@ PLAIN = """
 
 # $2 to $6: the parts that cover the range, each with the period that it is added to and the one that it is
 # taken from (or null); $7: beginnings of the periods, as above; $8 and $9: from and to where increments
-# count; $10 and $11: filters; $12 and $13: whether rows are told apart by domain and by broadcast. A part
+# count; $10 and $11: filters; $12 and $13: whether rows are distinguished by domain and by broadcast. A part
 # is read once and summed up before it goes where it belongs. Sums are made in `float8`, which is exact up
 # to 2^53 and many times faster than `numeric`, in which PostgreSQL would sum `bigint`.
 SUMMED = """
@@ -174,7 +174,7 @@ STANDING = """
 """
 
 # Whether rollups of one level ($2) that counted something are more than $9 rows of an answer, whatever
-# increments take back: one row's counts at most, or those of three. Only twice as many are looked at.
+# increments take back: one row's counts at most, or those of three. Only twice as many are read.
 MORE_THAN = """
     SELECT count(*) > $9 + (SELECT count(*) * 3
                               FROM metric_increments m
@@ -214,7 +214,7 @@ DAY = 24 * 60 * 60
 
 
 class Wanted(NamedTuple):
-    """What is asked of all statements: filters (None: all) and what rows are told apart by."""
+    """What is asked of all statements: filters (None: all) and what rows are distinguished by."""
 
     domains: list[UUID] | None
     broadcasts: list[UUID] | None
@@ -255,8 +255,8 @@ class Parts(NamedTuple):
 async def plain(
     db: TeamDb, buckets: Buckets, begins: Sequence[datetime], start: datetime, end: datetime, wanted: Wanted
 ) -> Sums:
-    """The rollups as they are, and sums of the increments of [start, end) that are not folded yet; told apart
-    by domain and by broadcast. At most `wanted.most` of a period."""
+    """The rollups as they are, and sums of the increments of [start, end) that are not folded yet;
+    distinguished by domain and by broadcast. At most `wanted.most` of a period."""
     return _sums(
         await db.source.fetch(
             PLAIN,

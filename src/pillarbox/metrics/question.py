@@ -68,7 +68,7 @@ class Question:
         return ZoneInfo(self.timezone)
 
     def by(self, dimension: str) -> bool:
-        """True where rows are told apart by that dimension."""
+        """True where rows are distinguished by that dimension."""
         return dimension in self.dimensions
 
 

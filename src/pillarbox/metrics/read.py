@@ -6,7 +6,7 @@ rollups of ten seconds, less than ten seconds come from there. Of a time whose h
 removed, both edges count as if they lay at the beginning of their quarter hour.
 
 Every day of rollups has a version, which changes with them and is read in the same snapshot. So who has kept
-what an earlier answer said of a period asks for what is new, and hears whether the rest still holds.
+what an earlier answer said of a period reads what is new, and checks whether the rest still holds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_GROUPS = 25_000
 MANY_PERIODS = 200
 """With more of them it pays to count rows before they are made."""
 MOST_STATES = 400
-"""Periods of an answer whose state is worth a look."""
+"""Periods of an answer whose state is worth reading."""
 MOST_PLAIN = 20_000
 """Rollups that are read as they are; the database adds more of them up."""
 TEN_SECONDS = timedelta(seconds=10)

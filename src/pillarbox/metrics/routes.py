@@ -1,4 +1,4 @@
-"""The HTTP door of the metrics (metrics.md). It is matched before `/emails/{email_id}`."""
+"""The HTTP routes of the metrics (metrics.md). It is matched before `/emails/{email_id}`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _numbers = msgspec.json.Decoder(list[int]).decode
 
 
 class Key(NamedTuple):
-    """What a row is told apart by beside its period, in the order that rows have; None where it was not
+    """What a row is distinguished by beside its period, in the order that rows have; None where it was not
     asked for. Ids are text, which has the order of the ids."""
 
     domain_name: str | None
@@ -32,7 +32,7 @@ class Key(NamedTuple):
 @dataclass(slots=True)
 class Table:
     """Row by row a period's number, a key and counts (a column for each of `definitions.COLUMNS`). Periods
-    ascend; `order` are the places of the rows in the order of the answer."""
+    ascend; `order` are the indexes of the rows in the order of the answer."""
 
     periods: list[int] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Table:
 
 
 class _Keys(NamedTuple):
-    """The keys of one period's rows, their places in order, and whether one of them is there twice."""
+    """The keys of one period's rows, their indexes in order, and whether one of them is there twice."""
 
     keys: list[Key]
     order: list[int]
@@ -54,7 +54,7 @@ class _Keys(NamedTuple):
 
 def of_texts(records: Iterable[Any]) -> Table:
     """The table that arrays of keys and texts of numbers make. Days have the same domains, as a rule, so$
-    their keys are looked at once."""
+    their keys are compared once."""
     table = Table()
     known: dict[Any, _Keys] = {}
     texts = []

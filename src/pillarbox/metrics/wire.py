@@ -142,8 +142,8 @@ def _with_zeros(question: Question, table: Table, asked: Sequence[int]) -> Table
 
 
 def _rows(question: Question, found: Sequence[Period], table: Table) -> tuple[list[Any], list[int]]:
-    """A row for each of the table's, and the places of those that are shown, in their order. Each is a struct
-    whose fields are its members: made and written in C."""
+    """A row for each of the table's, and the indexes of those that are shown, in their order. Each is a
+    struct whose fields are its members: made and written in C."""
     if not question.dimensions:
         return [], []
     order = table.order if question.dimensions == ("period",) else _shown(table)
@@ -164,7 +164,7 @@ def _struct(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 def _shown(table: Table) -> list[int]:
-    """The places of the rows that an answer has: something was counted, and not for mail of no broadcast."""
+    """The indexes of the rows that an answer has: something was counted, and not for mail of no broadcast."""
     order = table.order
     if not any(map(all, table.counts)):
         counted = list(map(any, zip(*table.counts, strict=True)))

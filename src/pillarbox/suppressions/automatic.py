@@ -1,4 +1,4 @@
-"""Entries that bounces and complaints make, and the look-up at hand-over (suppressions.md 3 and 4)."""
+"""Entries that bounces and complaints make, and the look-up before sending (suppressions.md 3 and 4)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cause(NamedTuple):
 
 
 async def add(conn: Connection, causes: Sequence[Cause], ids: Ids, publisher: Publisher) -> None:
-    """Enter these addresses and tell of those that are new; one on the list already keeps its first cause."""
+    """Insert these addresses and publish the new ones; one on the list already keeps its first cause."""
     if not causes:
         return
     rows = [(c.team_id, ids.new(), c.address, c.origin, c.source_id, c.at) for c in causes]

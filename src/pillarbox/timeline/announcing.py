@@ -1,4 +1,4 @@
-"""Telling the webhooks what became of emails: a reference each, for the body is made later."""
+"""Publishing events of emails to webhooks: as a reference each; the body is made later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pillarbox.timeline.rules import Kind
 from pillarbox.webhooks.publish import Publisher, Reference
 
 SHOWS_DETAIL: Final = frozenset({Kind.BOUNCED, Kind.FAILED, Kind.SUPPRESSED, Kind.CLICKED})
-"""Kinds whose data tells more than that it happened (webhooks.md section 7.1)."""
+"""Kinds whose data has more than that it happened (webhooks.md section 7.1)."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -1,4 +1,4 @@
-"""The changes of one batch of events, gathered before anything is written."""
+"""The changes of one batch of events, collected before anything is written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Reading the history of an email."""
+"""The history of an email: read, and removed together with the email."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -19,10 +20,14 @@ EVENTS = """
      LIMIT $3
 """
 
+REMOVE = """
+    DELETE FROM timeline WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+"""
+
 BEGINNINGS = {kind.value for kind in FIRST}
 
 
-class Line(NamedTuple):
+class HistoryEvent(NamedTuple):
     """One event; `recipient` is None for events of the whole email, `detail` is JSON text."""
 
     id: UUID
@@ -32,8 +37,13 @@ class Line(NamedTuple):
     detail: str | None
 
 
-async def events(db: TeamDb, email_id: UUID, most: int) -> list[Line]:
+async def events(db: TeamDb, email_id: UUID, most: int) -> list[HistoryEvent]:
     """The first `most` events of one email, oldest first."""
-    found = await db.all(Line, EVENTS, email_id, most)
-    # What it began with comes first even where the clock was set back since.
+    found = await db.all(HistoryEvent, EVENTS, email_id, most)
+    # The first event stays first even where the clock was set back later.
     return sorted(found, key=lambda row: row.kind not in BEGINNINGS)
+
+
+async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
+    """Remove every event of these emails; returns how many there were. Metrics keep their counts."""
+    return await db.run(REMOVE, email_ids)

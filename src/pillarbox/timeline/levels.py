@@ -1,7 +1,7 @@
 """Do the levels of the rollups say the same? Hours, UTC days and ten-second rollups against quarter hours.
 
 Folding adds to all of them in one statement, so they differ only where something else went wrong. Answers
-come from every level; so a check that looked at quarter hours alone would see a part of them.
+come from every level; so a check that read quarter hours alone would see a part of them.
 """
 
 from __future__ import annotations

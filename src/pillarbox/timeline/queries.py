@@ -286,13 +286,13 @@ def appends(rows: Sequence[Row], increments: Sequence[Row]) -> list[Statement]:
 
 
 async def append(conn: Connection, rows: Sequence[Row], increments: Sequence[Row]) -> Wanted:
-    """Add lines of history and metric increments; returns which of the teams want to be told of what."""
+    """Add lines of history and metric increments; returns which events each team subscribes to."""
     teams = {row["team_id"] for row in rows}
     return _counted(await combined(conn, appends(rows, increments), Statement(WANTED, (literal(teams),))))
 
 
 async def wanted(source: Source, teams: Collection[UUID]) -> Wanted:
-    """Which of these teams want to be told of what."""
+    """Which events each of these teams subscribes to."""
     return _counted(await source.fetch(WANTED, literal(teams)))
 
 

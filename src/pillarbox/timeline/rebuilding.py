@@ -133,7 +133,7 @@ class Difference(NamedTuple):
 async def rebuild(
     pool: asyncpg.Pool, ids: Ids, team_id: UUID, now: datetime, *, mend: bool, since: datetime | None = None
 ) -> AsyncIterator[Difference]:
-    """The differences of a team, day by day; with `mend` each day's are set right before they are told.
+    """The differences of a team, day by day; with `mend` each day's are set right before they are returned.
     Nothing is said of the time before `since`, whose rollups are not kept."""
     first, purged = await _span(pool, team_id)
     if first is None:

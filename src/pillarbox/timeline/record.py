@@ -26,8 +26,8 @@ __all__ = ["Announcer", "Belongs", "Crossed", "Published", "Timeline"]
 class Announcer(Protocol):
     """The webhook hook: the deliveries of every subscribed endpoint are written with the event.
 
-    It is not called for a team that has no webhook: the statement that appends the history tells who has one,
-    so looking costs no statement of its own.
+    It is not called for a team that has no webhook: the statement that appends the history returns who has
+    one, so finding out costs no statement of its own.
     """
 
     async def publish(self, conn: Connection, events: Sequence[Published]) -> None:
@@ -72,7 +72,7 @@ class Settled(NamedTuple):
 
 
 class Timeline:
-    """Writes the fate of emails. It remembers nothing but the webhooks of teams that it met."""
+    """Writes the events of emails. Its only state is which webhooks teams had lately."""
 
     def __init__(self, ids: Ids, announcer: Announcer) -> None:
         self._ids = ids
@@ -94,7 +94,7 @@ class Timeline:
         entries of emails that this same transaction inserts.
 
         `first` names emails (of one recipient) that nobody else has anything to say about, as far as the
-        caller knows: theirs are written at once, and looked at before only where that turns out wrong.
+        caller knows: theirs are written at once, and read before only where that turns out wrong.
         `Crossed` means that the transaction has to be repeated without `first`.
         """
         batch = Batch(self._ids)
@@ -150,7 +150,7 @@ class Timeline:
         return Settled(writes, batch.taken, bool(announced))
 
     async def learn(self, source: Source, teams: Collection[UUID], boottime: float) -> None:
-        """Look which webhooks these teams have, if the last look is some time ago."""
+        """Read which webhooks these teams have, if the last reading is old."""
         before = boottime - KNOWN_SECONDS
         teams = {team for team in teams if self._learned.get(team, before) <= before}
         if not teams:
@@ -177,7 +177,7 @@ class Timeline:
                 self._subscribed.pop(team_id, None)
 
     def committed(self) -> None:
-        """What `settled` tells webhooks of is committed."""
+        """What `settled` publishes to webhooks is committed."""
         self._announcer.committed()
 
     async def publish(self, conn: Connection, events: Sequence[Published], wanted: Wanted) -> None:
@@ -215,7 +215,7 @@ class Timeline:
         return set(moved)
 
     async def _settle_first(self, conn: Connection, entries: Sequence[Entry], batch: Batch) -> list[Entry]:
-        """Settle first events without a look at what was before; returns those of which that is not known."""
+        """Settle first events without reading what was before; returns those of which that is not known."""
         left: list[Entry] = []
         firsts: dict[tuple[UUID, UUID], tuple[First, list[tuple[Entry, Step]]]] = {}
         for email, events in _by_email(entries).items():

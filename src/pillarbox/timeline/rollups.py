@@ -32,7 +32,7 @@ LONGEST_MONTH = 31
 
 FINE_FOR = timedelta(hours=48)
 LOOK_BACK = timedelta(days=9)
-"""How far behind `FINE_FOR` each round of thinning looks."""
+"""How far behind `FINE_FOR` each run of thinning reads."""
 BUSY = 20_000
 """Events that make a quarter hour busy …"""
 BUSY_PER_ROW = 20
@@ -228,7 +228,7 @@ def _horizon(now: datetime) -> datetime:
 
 
 def metric_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Periodic]:
-    """What comes round for the rollups."""
+    """The periodic jobs of the rollups."""
 
     async def folding() -> str:
         return f"{await fold(pool, clock.now())} increments folded"

@@ -35,7 +35,7 @@ FIRST = frozenset({Kind.QUEUED, Kind.SCHEDULED})
 """What every email begins with; anything else is later, whatever the clock said then."""
 
 OPEN = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
-"""States in which a work item still carries the recipient."""
+"""States in which a work item still has the recipient."""
 
 NEVER_BACK = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.DELIVERED})
 """Events that never replace a later stage of the same recipient: they are late bookkeeping."""
@@ -90,7 +90,7 @@ class Entry(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The first entry of an email that this transaction inserts; its row already carries the state."""
+    """The first entry of an email that this transaction inserts; its row already has the state."""
 
     team_id: UUID
     email_id: UUID
@@ -170,7 +170,7 @@ def step(fate: Fate, entry: Entry) -> Step | None:
 
 
 def _is_history(entry: Entry) -> bool:
-    """A repeated delay still tells when the next attempt is and why the last one failed."""
+    """A repeated delay still records when the next attempt is and why the last one failed."""
     return entry.kind is Kind.DELIVERY_DELAYED
 
 

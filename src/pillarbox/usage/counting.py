@@ -55,7 +55,7 @@ async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
         return
     spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
     ledger = await open_ledger(conn, spendings)
-    # The book has them all already: count from where it stood before.
+    # The ledger has them all already: subtract them first.
     for spending in spendings:
         ledger.spend(Spending(spending.team_id, spending.at, -1))
     rows = []

@@ -1,4 +1,4 @@
-"""The background door of usage: days that no month asks for any more."""
+"""Periodic job of usage: it removes days that no month needs any more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def remove_old_days(pool: asyncpg.Pool, clock: Clock) -> int:
 
 
 def usage_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
-    """What comes round for usage."""
+    """The periodic job of usage."""
 
     async def work() -> str:
         return f"{await remove_old_days(pool, clock)} days of usage"

@@ -1,6 +1,6 @@
-"""What has been used, told by every answer to a team with a quota, and by `GET /usage`.
+"""What has been used: in every answer to a team with a quota, and in `GET /usage`.
 
-An answer tells what was so after its request had begun. A reading that is younger than the request serves, so
+An answer shows the usage after its request had begun. A reading that is younger than the request serves, so
 requests that come together share one, and those that were accepted have theirs from the commit.
 """
 

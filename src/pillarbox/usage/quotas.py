@@ -1,4 +1,4 @@
-"""Whether a request still has room in the quotas of its team, decided in the commit that accepts it."""
+"""Whether a request fits in the quotas of its team, decided in the commit that accepts it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Ledger:
 
 
 async def open_ledger(conn: Connection, spendings: Sequence[Spending]) -> Ledger:
-    """The book of these teams, which nobody else writes in until the end of the transaction."""
+    """The usage of these teams, locked until the end of the transaction."""
     await queries.lock(conn, list({spending.team_id for spending in spendings}))
     keys = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
     # A statement of its own, so that it sees what the holder of the lock before has committed.
@@ -76,7 +76,7 @@ async def open_ledger(conn: Connection, spendings: Sequence[Spending]) -> Ledger
 
 
 class Quotas:
-    """Judges requests of teams that have a quota. `note` is told what they have used, after the commit."""
+    """Judges requests of teams that have a quota. `note` gets what they have used, after the commit."""
 
     def __init__(self, clock: Clock, note: Note) -> None:
         self._clock = clock

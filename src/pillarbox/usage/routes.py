@@ -1,4 +1,4 @@
-"""The HTTP door of usage (conventions section 12)."""
+"""The HTTP routes of usage (conventions section 12)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Webhooks (webhooks.md): who wants which events, what is owed to them, and what became of it.
+"""Webhooks (webhooks.md): who wants which events, what is queued for them, and what became of it.
 
-An event is written in the transaction of the change that it tells about, once for every enabled webhook
+An event is written in the transaction of the change that it describes, once for every enabled webhook
 of the team that wants its kind (`publish`): a delivery row is the only thing that is written then. The
 body is made once, when the event happens or when the first delivery of it is claimed, and never changes
 (`bodies`).
 
 A delivery is pending, then attempting, and ends as success or failed: its row leaves the queue and an
-outcome takes its place in the same transaction. A replay is a row of its own beside it: it has one
+outcome is written in the same transaction. A replay is a row of its own beside it: it has one
 attempt, leaves the schedule alone, writes no outcome, and turns an outcome `failed` into `success`.
 
-Disabling a webhook raises its `epoch`. Every delivery with an earlier epoch is dead from that commit on
+Disabling a webhook raises its `epoch`. Every delivery with an earlier epoch is void from that commit on
 and shows as failed; whoever meets it in the queue takes it away and gives a scheduled one the outcome
 `failed`, with what its body is made of, so that it can still be seen and replayed. An attempt that was on
 the wire may still succeed; it is never put off to another. Enabling the webhook again brings nothing back.

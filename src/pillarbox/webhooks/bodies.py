@@ -1,6 +1,6 @@
 """Bodies: made once, kept, and the same bytes ever after (webhooks.md section 3).
 
-An event that carried its data when it happened has its body from then on. The body of one that only
+An event that was published with its data has its body from then on. The body of one that only
 refers to a row is made by whoever needs it first: a dispatcher that claims a delivery of it, or a reader
 of the log. Where two make it at once, one is kept and both use that one.
 """
@@ -33,7 +33,7 @@ class QueuedEvent(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What the data of one event is made of: the row, the place in it, and facts of the event in JSON."""
+    """What the data of one event is made of: the row, the position in it, and facts of the event in JSON."""
 
     kind: str
     id: UUID

@@ -1,7 +1,7 @@
-"""Where a webhook may lead (webhooks.md sections 1.1 and 6): what a URL alone tells.
+"""Where a webhook may lead (webhooks.md sections 1.1 and 6): what a URL alone shows.
 
 Names are looked up at every attempt, and every address is checked then; here a literal address that may not
-be reached is told at once to whoever enters it.
+be reached is refused at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The delivery log of a webhook: what it was told and what it answered (webhooks.md section 2)."""
+"""The delivery log of a webhook: the events that it got and its answers (webhooks.md section 2)."""
 
 from __future__ import annotations
 

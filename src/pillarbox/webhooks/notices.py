@@ -1,4 +1,4 @@
-"""Telling the team that an endpoint fails: one mail when it begins, one when it is disabled (section 4)."""
+"""Notices to the team: one mail when an endpoint begins to fail, one when it is disabled (section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publishing: events become rows of the queue, in the transaction of the change that they tell about.
+"""Publishing: events become rows of the queue, in the transaction of the change that they describe.
 
 Set-based, for several teams at once. Only webhooks that are enabled and want the kind get a row, by what
 is committed when the statement runs; so a webhook has every event of transactions that begin after its
@@ -70,7 +70,7 @@ class Publisher:
         self.wake = wake
 
     async def publish(self, conn: Connection, events: Sequence[Event]) -> None:
-        """Tell the subscribers of these events; their bodies are made now."""
+        """Queue these events for their subscribers; their bodies are made now."""
         rows = [
             (event.team_id, self._ids.new(), event.kind, event.at, body_of(event.kind, event.at, event.data))
             for event in events
@@ -79,10 +79,11 @@ class Publisher:
             after_commit(conn, self.wake)
 
     async def refer(self, conn: Connection, references: Sequence[Reference]) -> None:
-        """Tell the subscribers of these events; their bodies are made when the first of them is claimed."""
+        """Queue these events for their subscribers; their bodies are made when the first is claimed."""
         if references and await queries.refer(conn, self.referring(references)):
             after_commit(conn, self.wake)
 
     def referring(self, references: Sequence[Reference]) -> Statement:
-        """What tells the subscribers, for a statement that writes more; whoever commits it calls `wake`."""
+        """The statement that queues events for their subscribers, for a statement that writes more;
+        whoever commits it calls `wake`."""
         return queries.referring([(self._ids.new(), *reference) for reference in references])

@@ -173,7 +173,7 @@ EVENT = """
      LIMIT 1
 """
 
-# A scheduled delivery that is dead is taken out of the queue first: the replay may still turn it to success.
+# A scheduled delivery that is void is removed from the queue first: the replay may still turn it to success.
 REPLAY = """
     WITH hook AS (
         SELECT team_id, id, epoch FROM webhooks WHERE team_id = $1 AND id = $2 AND status = 'enabled'
@@ -300,7 +300,7 @@ class Attempt(NamedTuple):
 
 
 class Failing(NamedTuple):
-    """What a notice tells of a webhook."""
+    """What a notice says of a webhook."""
 
     id: UUID
     endpoint: str
@@ -378,7 +378,7 @@ def referring(rows: Sequence[tuple[Any, ...]]) -> Statement:
 
 
 async def refer(conn: Connection, referring: Statement) -> int:
-    """Carry it out; returns how many deliveries are owed."""
+    """Run it; returns how many deliveries were queued."""
     return _count(await conn.execute(referring.sql, *referring.args))
 
 

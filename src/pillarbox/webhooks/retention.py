@@ -84,7 +84,7 @@ MOVE_SINCE = """
                     WHERE o.team_id = $1 AND o.webhook_id = $2 AND o.event_id < $4)
 """
 
-# Only what is dead: of an earlier epoch, or of a webhook that is gone.
+# Only what is void: of an earlier epoch, or of a webhook that is gone.
 REMOVE_DELIVERIES = """
     WITH old AS MATERIALIZED (
         SELECT event_id, replay

@@ -1,4 +1,4 @@
-"""HTTP door of the webhooks."""
+"""HTTP routes of the webhooks."""
 
 from __future__ import annotations
 

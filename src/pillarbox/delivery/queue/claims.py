@@ -61,7 +61,7 @@ class Claims:
         self._stuck_sessions = StuckSessions(clock)
 
     async def due(self) -> list[Pair]:
-        """The next teams and destinations with due work; goes round over all of them call by call."""
+        """The next teams and destinations with due work; each call continues where the one before ended."""
         found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_CLAIM)
         full = len(found) == PAIRS_PER_CLAIM
         self._after = (found[-1].team_id, found[-1].destination) if full else START
@@ -102,7 +102,7 @@ class Claims:
     async def _load_team(
         self, conn: Connection, rows: Sequence[Claimed], deadline: float, octets: int
     ) -> list[Item]:
-        """The items of one team's rows, with their emails; what there is no room for is free again."""
+        """The items of one team's rows, with their emails; items beyond `octets` are free again."""
         team_id = rows[0].team_id
         await self._release(conn, team_id, rows)
         try:
@@ -115,7 +115,7 @@ class Claims:
         except TROUBLE:
             raise
         except Exception as trouble:
-            # The text of the trouble may show what people wrote.
+            # The text of the exception may contain parts of an email.
             raise Unreadable(rows[0], type(trouble).__name__) from None
 
     async def _quarantine(self, row: Claimed) -> None:
@@ -178,7 +178,7 @@ class Claims:
         return await queries.begin(self._pool, item.key, self._owner, item.attempt)
 
     async def enroll(self, roles: str) -> None:
-        """Say that this process lives."""
+        """Write the heartbeat of this process."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 
     async def leave(self) -> None:

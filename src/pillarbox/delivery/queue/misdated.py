@@ -1,8 +1,8 @@
 """Work that was accepted by a clock that was ahead, and is therefore due too late.
 
-What was to be sent at once and has not been begun is made due. What is scheduled stays: its instant was told
-to whoever asked for it, and whether it was named as such or reckoned from a wrong `now` is not known any
-more. A retry is late by as much as the clock was ahead, at most.
+What was to be sent at once and has not been begun is made due. What is scheduled stays: the API has
+answered its instant, and whether that was given or computed from a wrong `now` is not known any more. A
+retry is late by as much as the clock was ahead, at most.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ MISDATED = """
 
 
 async def misdated_items(source: Source, now: datetime) -> int:
-    """Make due what was accepted after `now` and should be under way; returns how many items."""
+    """Make due what was accepted after `now` and should have begun; returns how many items."""
     return changed(await source.execute(MISDATED, now))

@@ -57,7 +57,7 @@ TOTALS = """
                AND ($3::uuid IS NULL OR d.email_id = $3)) AS item
 """
 
-# Across teams, as above: the largest heaps first.
+# Across teams, as above: the largest groups first.
 GROUPS = """
     SELECT team_id, destination, count(*) AS items,
            count(*) FILTER (WHERE condition = 'working') AS working,
@@ -229,7 +229,7 @@ async def totals(source: Source, part: Part, now: datetime) -> Totals:
 
 
 async def queue_groups(source: Source, part: Part, now: datetime, most: int) -> list[QueueGroup]:
-    """The `most` largest heaps."""
+    """The `most` largest groups of items by team and destination."""
     rows = await source.fetch(GROUPS, *part.args, now, HELD, QUARANTINED, most)
     return [QueueGroup(**row) for row in rows]
 
@@ -262,7 +262,7 @@ async def retry_now(source: Source, part: Part, now: datetime) -> int:
 
 
 async def wake(source: Source, channel: str) -> None:
-    """Tell every engine to look now."""
+    """Notify every engine, so that it claims now."""
     await source.execute(NOTIFY, channel)
 
 

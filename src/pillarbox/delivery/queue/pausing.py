@@ -1,6 +1,6 @@
 """Pausing: mail that the operator holds back for a while, by team, by destination, or all of it.
 
-A scope is a row of `paused`. What is in it is not claimed (`queries.CLAIM` looks for itself), is not taken
+A scope is a row of `paused`. What is in it is not claimed (`queries.CLAIM` checks it), is not taken
 over from an accept, and is given back by the processes that have it in memory when its turn comes; an
 attempt that is on the wire ends as it ends. Mail is still accepted. The delivery window goes on meanwhile;
 whatever is left of it, an item gets at least one attempt when its scope is resumed.
@@ -73,7 +73,7 @@ class Pauses:
         self._scopes: frozenset[tuple[UUID, str]] = frozenset()
 
     async def refresh(self) -> None:
-        """Look again; called once a second and whenever the bell rings."""
+        """Read the scopes again; called once a second and with every notification."""
         self._scopes = frozenset(paused.scope for paused in await listed(self._pool))
 
     def cover(self, team_id: UUID, destination: str) -> bool:

@@ -1,19 +1,19 @@
-"""Items that take their process with them (DUR-13).
+"""Items that crash their process (DUR-13).
 
-A process that dies may have had hundreds of items in memory, and one of them may be why. So the suspicion
-is narrowed down, and the path of all other mail pays nothing for it:
+A process that dies may have had hundreds of items in memory, and one of them may be the
+cause. The cause is found step by step, at no cost for other mail:
 
 1. The first time, all items of the dead process are free again and marked `uncertain`.
 2. From then on the begin of each of their attempts is written down (`begun`), until there is an outcome.
 3. An item that has ended a process in the middle of such an attempt goes out alone: no other such item of
-   this process is under way with it.
+   this process runs beside it.
 4. One that does so again waits five minutes: processes may be dying for reasons of their own, every few
    seconds, and each death meets somebody's attempt.
 5. One that does so for the third time is quarantined: nothing claims it, `pillarbox queue` shows it with the
    reason, and `pillarbox queue retry` lets it go once more.
 
-An item whose email cannot even be read from the database is quarantined at once, so that it does not stand
-in the way of those behind it.
+An item whose email cannot even be read from the database is quarantined at once, so that it does not
+block those behind it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ item may only have been in memory."""
 
 
 def report(freed: Sequence[Freed]) -> None:
-    """Count and name what was put aside."""
+    """Count and log what was quarantined."""
     for item in freed:
         if item.quarantined:
             prometheus.QUARANTINED.add()
@@ -59,7 +59,7 @@ class Suspects:
 
     @asynccontextmanager
     async def turn(self, item: Item) -> AsyncIterator[bool]:
-        """The time in which an uncertain item may be carried; False when it is no longer ours."""
+        """The time in which an uncertain item may be sent; False when it is no longer ours."""
         if not item.begun:
             yield await self._begin(item)
             return

@@ -1,7 +1,7 @@
 """The cap of the queue (DUR-10): mail is refused while more work waits than the operator lets wait.
 
 Accepting is cheaper than delivering, so a client that never stops could fill any disk with mail that nobody
-can send in time. How much waits is estimated: most looks cost one question for the size of the table, and
+can send in time. How much waits is estimated: most checks read only the size of the table, and
 only where that leaves it open a sample of its pages is read.
 """
 
@@ -58,7 +58,7 @@ class QueueLimit:
             raise QueueFull
 
     async def look(self) -> None:
-        """Find out how it stands now; what was known is kept while the database does not answer."""
+        """Count the queue; the last result is kept while the database does not answer."""
         try:
             items = await self._items()
         except TROUBLE as trouble:
@@ -69,13 +69,13 @@ class QueueLimit:
             log.warning("delivery.queue_full" if self.is_over else "delivery.queue_open", items=items)
 
     async def run(self) -> None:
-        """Look every few seconds, where there is a cap."""
+        """Check every few seconds, where there is a cap."""
         while self._most:
             await self.look()
             await self._clock.sleep(LOOK_EVERY)
 
     async def _items(self) -> int:
-        """About how many items there are; at least not more than the cap, where the size alone tells that."""
+        """About how many items there are; at least not more than the cap, where the size alone shows that."""
         pages: int = await self._pool.fetchval(SIZE, timeout=QUERY_TIMEOUT)
         if pages * MOST_PER_PAGE <= self._most:
             return 0

@@ -1,6 +1,6 @@
 """How much waits in the queue, and for how long: counted every 15 seconds by one process of the host.
 
-Every figure has a bounded cost. Up to `MOST` rows are counted one by one. Beyond that the table is sampled:
+The cost is bounded. Up to `MOST` rows are counted one by one. Beyond that the table is sampled:
 `PAGES` of its pages are read, and their rows stand for all of them.
 
 An item is in exactly one state:
@@ -34,7 +34,7 @@ PAGES = 1_000
 QUERY_TIMEOUT = 5.0
 STATES = ("due", "waiting", "leased", "held", "paused", "quarantined")
 
-# Across teams: the installation's figures. At most $4 rows are read.
+# Across teams: the installation's queue. At most $4 rows are read.
 COUNT = """
     SELECT CASE WHEN d.owner IS NOT NULL THEN 'leased'
                 WHEN d.due_at = $2 THEN 'held'
@@ -70,7 +70,7 @@ SIZE = """
 
 
 class QueueMetrics:
-    """Keeps the figures of the queue current."""
+    """Counts the queue for the Prometheus metrics."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = MOST, pages: int = PAGES) -> None:
         self._pool = pool
@@ -82,7 +82,7 @@ class QueueMetrics:
         self.lag = 0.0
 
     async def keep(self) -> None:
-        """Count now and then every 15 seconds, for ever."""
+        """Count now, and every 15 seconds from then on."""
         prometheus.QUEUE.read = lambda: _labelled(self.items)
         prometheus.QUEUE_OLDEST.read = lambda: _labelled(self.oldest)
         prometheus.QUEUE_LAG.read = lambda: {(): self.lag}
@@ -94,7 +94,7 @@ class QueueMetrics:
             await self._clock.sleep(EVERY)
 
     async def count(self) -> None:
-        """Count once. Ages in a queue that is sampled are at least what is told."""
+        """Count once. Ages in a queue that is sampled are at least what is reported."""
         now = self._clock.now()
         rows = await self._pool.fetch(COUNT, now, HELD, QUARANTINED, self._most, timeout=QUERY_TIMEOUT)
         scale = 1.0

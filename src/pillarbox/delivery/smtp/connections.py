@@ -16,7 +16,7 @@ from pillarbox.mail.smtp.client import ConnectFailed, Connection, TlsMode
 IDLE_SECONDS = 5.0
 MOST_PER_CONNECTION = 100
 CLOCK_STEP = 0.01
-"""A timer may ring a little before its time by the clock that is read then."""
+"""A timer may fire a little before its time by the clock that is read then."""
 
 
 class Address(NamedTuple):
@@ -32,7 +32,7 @@ Open = Callable[[Address], Awaitable[Connection | ConnectFailed]]
 
 
 class Connections:
-    """Idle sessions by address. One timer looks after all of them."""
+    """Idle sessions by address. One timer closes those that are idle for too long."""
 
     def __init__(self, open_: Open) -> None:
         self._open = open_
@@ -62,7 +62,7 @@ class Connections:
             self._sweep = loop.call_later(IDLE_SECONDS, self._expire)
 
     async def close(self) -> None:
-        """Say goodbye everywhere."""
+        """Close all idle sessions with QUIT."""
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
@@ -74,7 +74,7 @@ class Connections:
             await asyncio.wait(tuple(self._leaving), timeout=5)
 
     def _expire(self) -> None:
-        """Part with sessions whose time is over; each address's are in the order of their ends."""
+        """Close sessions that were idle for too long; each address's are in the order of their ends."""
         loop = asyncio.get_running_loop()
         now = loop.time() + CLOCK_STEP
         for address, waiting in list(self._idle.items()):

@@ -1,7 +1,7 @@
-"""Domains that a team's mail has reached before: that one of them does not exist is not believed at once.
+"""Domains that a team's mail has reached before: one NXDOMAIN for such a domain is not final.
 
 A registration that lapses for an hour, a broken parent zone or a resolver that lies must not suppress all
-the customers of a domain. So for a familiar domain the first NXDOMAIN is a delay, and only one that is seen
+the customers of a domain. So for a known domain the first NXDOMAIN is a delay, and only one that is seen
 ten minutes later or more is final (OUT-03). The resolver keeps no such answer for longer than five minutes,
 so the later one is a new one. Any other domain was mistyped, and its sender learns that at once.
 """
@@ -24,7 +24,7 @@ Pair = tuple[UUID, str]
 
 LOOK_AGAIN_AFTER = timedelta(minutes=10)
 ONE_ABSENCE = timedelta(hours=12)
-"""Answers that are further apart tell of two absences. Longer than any pause between two attempts."""
+"""Answers that are further apart are two absences. Longer than any pause between two attempts."""
 
 WRITTEN_EVERY = 24 * 3600.0
 MOST_WRITTEN = 50_000
@@ -32,7 +32,7 @@ KEPT = timedelta(days=180)
 
 
 class KnownDomains:
-    """What the database knows of domains that were reached, and what this process has told it today."""
+    """What the database knows of domains that were reached, and what this process has written to it today."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
@@ -40,7 +40,7 @@ class KnownDomains:
         self._written: OrderedDict[Pair, float] = OrderedDict()
 
     async def must_look_again(self, team_id: UUID, destination: str) -> bool:
-        """Whether to look again before it is believed that this domain does not exist."""
+        """Whether a second answer is needed before this domain counts as not existing."""
         self._written.pop((team_id, destination), None)
         now = self._clock.now()
         since = await known_domain_queries.missed(
@@ -71,7 +71,7 @@ class KnownDomains:
 
 
 def known_domains_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """What comes round for domains that nobody writes to any more."""
+    """The periodic job that removes domains that no mail was sent to for long."""
 
     async def remove_old() -> str:
         return f"{await known_domain_queries.remove_old(pool, clock.now() - KEPT)} destinations"

@@ -4,9 +4,9 @@
 
 What is known is in this process's memory for an hour, policies beside it in the database until they expire.
 So a destination in use costs one look-up of a dictionary; the first mail to a domain waits for one TXT
-question (and for the policy where there is one), a later look happens while mail goes on under what is
-known. A policy stays in force until it expires, whatever becomes of its record and its server meanwhile:
-taking them away must not be a way around it (10.2).
+question (and for the policy where there is one), a later look-up runs while mail is sent under the known
+policy. A policy stays in force until it expires, whatever becomes of its record and its server meanwhile:
+removing them must not disable it (10.2).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ LEAST_PAUSE: Final = 60.0
 FETCH_SECONDS: Final = 60.0
 """For all of a policy (3.3: a minute)."""
 KNOWN: Final = 50_000
-"""Domains that a process remembers."""
+"""Domains that a process keeps in memory."""
 
 
 class _Known(NamedTuple):
-    """What the last look found; `again` is boot time."""
+    """What the last look-up found; `again` is boot time."""
 
     stored: StoredPolicy | None
     again: float
@@ -89,19 +89,19 @@ class Policies:
         return known.policy_at(self._clock.now())
 
     async def idle(self) -> None:
-        """Wait until nothing is being looked for."""
+        """Wait until no look-up is running."""
         while self._lookups:
             await asyncio.wait(tuple(self._lookups.values()))
 
     async def close(self) -> None:
-        """Give up what is being looked for."""
+        """Cancel the look-ups that are running."""
         lookup = tuple(self._lookups.values())
         for task in lookup:
             task.cancel()
         await asyncio.gather(*lookup, return_exceptions=True)
 
     def _lookup(self, domain: str) -> asyncio.Task[_Known]:
-        """The look that is under way, or a new one."""
+        """The look-up that is running, or a new one."""
         task = self._lookups.get(domain)
         if task is None:
             task = self._lookups[domain] = asyncio.create_task(self._found(domain))
@@ -109,7 +109,7 @@ class Policies:
         return task
 
     async def _found(self, domain: str) -> _Known:
-        """Look, and remember what was found; never raises for what others do."""
+        """Look up the policy and keep it in memory; never raises for errors of DNS or the policy server."""
         before = self._known.get(domain)
         try:
             stored, pause = await self._current(domain)
@@ -147,7 +147,7 @@ class Policies:
         return fetched, LOOKUP_EVERY
 
     async def _fetch(self, domain: str) -> Policy:
-        """The policy from its one place (3.3): the certificate is checked, no redirect is followed."""
+        """The policy from its only URL (3.3): the certificate is checked, no redirect is followed."""
         port = "" if self._port == 443 else f":{self._port}"
         answer = await self._outbound.fetch(
             "GET",
@@ -168,7 +168,7 @@ def _policy_in(answer: Fetched) -> Policy:
 
 
 def mta_sts_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
-    """What comes round for kept policies."""
+    """The periodic job that removes expired policies."""
 
     async def collect() -> str:
         return f"{await mta_sts_queries.remove_expired(pool, clock.now())} policies"

@@ -14,7 +14,7 @@ POLICY: Final = """
      WHERE domain = $1 AND expires_at > $2
 """
 
-# Two processes may fetch at once: the later look counts.
+# Two processes may fetch at once: the later result counts.
 STORE_POLICY: Final = """
     INSERT INTO mta_sts_policies (domain, id, mode, hosts, max_age, fetched_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -57,7 +57,7 @@ async def find(source: Source, domain: str, now: datetime) -> StoredPolicy | Non
 
 
 async def store(source: Source, domain: str, stored: StoredPolicy) -> None:
-    """Put a policy in the place of an older one of the domain."""
+    """Store a policy instead of an older one of the domain."""
     policy = stored.policy
     await source.execute(
         STORE_POLICY,

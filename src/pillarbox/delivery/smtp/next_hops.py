@@ -1,4 +1,4 @@
-"""The two ways out: a relay that takes everything, or the servers that DNS names."""
+"""Next hops: a relay that takes everything, or the servers that DNS names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pillarbox.mail.smtp.mx import Host, HostPolicy, Hosts, Lookup, NoHosts, hos
 
 RELAY = Limits(20, 100)
 DESTINATION = Limits(2, 10)
-"""Slots of all processes together, at the start and at the most (`pace`)."""
+"""Slots of all processes together, at the start and at the most (`rate_control`)."""
 
 SITES_KNOWN = 50_000
 

@@ -1,4 +1,4 @@
-"""SQL of what the processes tell each other about receiving sites. Sites are other people's servers, and the
+"""SQL of the complaints of receiving sites that processes share. Sites are other people's servers, and the
 slots at them belong to the installation, so no team has these rows.
 """
 
@@ -41,7 +41,7 @@ LIVE_PROCESSES: Final = """
      WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
 """
 
-# A process that ends in order. One that still holds work stays, and is found dead.
+# A process that ends in order. One that still holds work stays, until another process finds it dead.
 LEAVE: Final = """
     DELETE FROM processes p
      WHERE p.id = $1
@@ -52,7 +52,7 @@ LEAVE: Final = """
 async def publish_complaints(
     conn: Source, complaints: Sequence[SiteComplaint], owner: UUID, now: datetime
 ) -> None:
-    """Say what sites have complained of."""
+    """Write what sites have complained of."""
     rows = [(h.site, h.signal.name, now + timedelta(seconds=h.closed_for), h.rate) for h in complaints]
     await conn.execute(PUBLISH_COMPLAINTS, *zip(*rows, strict=True), owner, now, now - KEPT)
 
@@ -83,5 +83,5 @@ async def live_processes(conn: Source, since: datetime) -> int:
 
 
 async def leave(conn: Source, process: UUID) -> None:
-    """Take a process that holds no work out of the register."""
+    """Remove a process that holds no work from the table `processes`."""
     await conn.execute(LEAVE, process)

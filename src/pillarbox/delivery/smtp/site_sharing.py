@@ -1,9 +1,9 @@
-"""What this process and the others that deliver owe each other: they divide the slots of each receiving site
-among them, and what a site complains of to one of them slows down all (architecture 2.5, OUT-11, OUT-12).
+"""Sharing receiving sites: the processes that deliver divide the slots of each site among them, and a
+complaint of a site to one of them slows down all (architecture 2.5, OUT-11, OUT-12).
 
-Each process lives by its own pace; only complaints are told, by a row of each site, and read once a second.
+Each process has its own rate control; only complaints are shared, as a row of each site, read once a second.
 So a site that is out of reach is tried by the process that found it so, and by the others a little later,
-unless that one has said more by then.
+unless the first has reported more by then.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ LIVES = timedelta(seconds=35)
 """A process that has not been seen for longer than three of its heartbeats has no share."""
 
 OVERLAP = timedelta(seconds=15)
-"""Complaints are looked at again for so long: clocks differ, and commits take their time."""
+"""Complaints are read again for so long: clocks differ, and commits take their time."""
 
 
 class SiteSharing:
-    """Keeps the lanes of this process in step with those of the others."""
+    """Shares slots and complaints between the scheduler of this process and those of the others."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID) -> None:
         self._pool = pool
@@ -42,7 +42,7 @@ class SiteSharing:
         scheduler.share(max(1, living))
 
     async def exchange(self, scheduler: SiteScheduler) -> None:
-        """Tell what sites have complained of here, and hear what they complained of elsewhere."""
+        """Publish complaints that this process got, and apply those of the other processes."""
         now = self._clock.now()
         complaints = scheduler.complaints(self._clock.boottime())
         if complaints:

@@ -1,4 +1,4 @@
-"""Carrying over SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
+"""Sending by SMTP: to a relay, or to the recipients' own servers (standards group OUT)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pillarbox.delivery.reports import Report, Result
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.delivery.smtp.connections import Address, Connections
 from pillarbox.delivery.smtp.known_domains import KnownDomains
+from pillarbox.delivery.smtp.tls_modes import TlsModes
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.process import faults
@@ -37,16 +38,11 @@ from pillarbox.timeline.rules import Bounce, Detail, Kind
 log = get("delivery")
 
 MOST_SESSIONS = 2
-"""Servers that one attempt talks to; what the second says of now is said of the domain."""
+"""Servers that one attempt talks to; the reply of the second one counts for the domain."""
 
 SILENT_SECONDS = 30.0
-"""A server that says nothing for so long is given up on while other mail waits for its place. Where nobody
+"""A server that says nothing for so long is given up while other mail waits for its slot. Where nobody
 waits, RFC 5321, 4.5.3.2 holds; and it always holds between the final dot and its answer."""
-
-BROKEN_TLS_KEPT = {TlsMode.OPPORTUNISTIC: 3 * 24 * 3600.0, TlsMode.VERIFIED: 3600.0}
-"""For how long a handshake that failed is not tried again where something less may follow (TLS-01)."""
-
-MOST_BROKEN = 10_000
 
 SLOW_OPENING = our_reply(421, "4.4.1", "the server opened no session while other mail waited for it")
 
@@ -85,7 +81,7 @@ class NextHops(Protocol):
 
 
 class _RecipientReply(NamedTuple):
-    """The last word on a recipient in this attempt."""
+    """The last reply for a recipient in this attempt."""
 
     host: str | None
     stage: Stage
@@ -113,7 +109,7 @@ class _Attempt:
 
 
 class SmtpTransport:
-    """A carrier that talks SMTP on pooled connections, with no database transaction open."""
+    """Sends items on pooled SMTP connections, with no database transaction open."""
 
     def __init__(
         self,
@@ -131,7 +127,7 @@ class SmtpTransport:
         self._connections = connections
         self._return_path = return_path
         self._known_domains = known_domains
-        self._broken: dict[tuple[str, TlsMode], float] = {}
+        self._tls_modes = TlsModes(clock)
 
     def site(self, destination: str) -> Site:
         return self._next_hops.site(destination)
@@ -140,7 +136,7 @@ class SmtpTransport:
         await self._connections.close()
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
-        """Try the destination's servers in order until every recipient has a final word."""
+        """Try the destination's servers in order until every recipient has a final reply."""
         wire = await self._composer.wire(item.email)
         started = self._clock.now()
         attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
@@ -201,7 +197,8 @@ class SmtpTransport:
 
     async def _try_address(self, attempt: _Attempt, host: Host, ip: str) -> bool:
         """One server; False when it could not be reached, so that its next address is worth a try."""
-        for mode in self._modes(attempt, host.name):
+        wanted = self._next_hops.tls(required=attempt.item.email.tls_required)
+        for mode in self._tls_modes.choose(host.name, wanted, attempt.policy):
             address = Address(host.name, ip, self._next_hops.port(), mode)
             connection = await self._connected(attempt, address)
             if not isinstance(connection, ConnectFailed) or connection.stage is not Stage.TLS:
@@ -239,26 +236,11 @@ class SmtpTransport:
         finally:
             attempt.item.hurry = None
 
-    def _modes(self, attempt: _Attempt, host: str) -> Sequence[TlsMode]:
-        """What to ask of TLS, and after it what to try should the handshake fail (TLS-01, TLS-03)."""
-        mode = self._next_hops.tls(required=attempt.item.email.tls_required)
-        modes = [mode, TlsMode.NONE] if mode is TlsMode.OPPORTUNISTIC else [mode]
-        policy = attempt.policy.mode if attempt.policy is not None else "none"
-        if policy == "enforce":
-            return [TlsMode.VERIFIED]
-        if policy == "testing":
-            modes.insert(0, TlsMode.VERIFIED)
-        now = self._clock.boottime()
-        return [m for m in modes[:-1] if self._broken.get((host, m), 0.0) <= now] + modes[-1:]
-
     def _note_broken_tls(self, attempt: _Attempt, host: str, mode: TlsMode) -> None:
         """A handshake that fails must not stop mail that would have gone with less (TLS-01)."""
         if attempt.policy is not None and mode is TlsMode.VERIFIED:
             self._failed_policy(attempt, attempt.policy, host, "no valid certificate")
-        if mode in BROKEN_TLS_KEPT:
-            if len(self._broken) >= MOST_BROKEN:
-                self._broken.clear()
-            self._broken[host, mode] = self._clock.boottime() + BROKEN_TLS_KEPT[mode]
+        self._tls_modes.note_broken(host, mode)
 
     def _may_reach(self, attempt: _Attempt, policy: Policy, host: str) -> bool:
         """Whether the policy lets the mail go to this server; under `testing` it only says what it thinks."""

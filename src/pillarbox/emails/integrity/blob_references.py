@@ -1,10 +1,10 @@
-"""Blobs and the rows that name them: both ways (DUR-14; architecture 6.8).
+"""Blobs and the rows that name them, checked in both directions (DUR-14; architecture 6.8).
 
 A row that names a blob which is not there is a gap. A blob that no row names is what a crash between
 writing it and the commit leaves behind: it is counted, and once it is older than a day (far longer than
 any commit takes) it may go.
 
-This is not part of the snapshot: blobs have none. A row is looked at again when its blob is missing, for
+This is not part of the snapshot: blobs have none. A row is read again when its blob is missing, for
 whoever deletes both deletes the row first; and blobs are listed before the rows are asked.
 """
 
@@ -151,7 +151,7 @@ async def collect_unnamed(
 ) -> BlobReferences:
     """Delete blobs that were written before that time and that no row names; for the background.
 
-    The named ones are counted but not looked at. A store that other installations may share (`is_ours` is
+    The named ones are counted but not checked. A store that other installations may share (`is_ours` is
     False) is left alone while it holds more unnamed blobs than named ones.
     """
     references = BlobReferences()
@@ -197,7 +197,7 @@ async def _pages(pool: asyncpg.Pool, table: Table) -> AsyncIterator[Sequence[_Na
 
 
 async def _at_once(checks: Sequence[Awaitable[str | None]]) -> list[str | None]:
-    """The answers in order, a few looks at a time."""
+    """The answers in order, a few checks at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(check: Awaitable[str | None]) -> str | None:

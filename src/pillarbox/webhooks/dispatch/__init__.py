@@ -1,4 +1,4 @@
-"""The dispatcher: carries deliveries of events to their endpoints (webhooks.md sections 3, 4 and 6).
+"""The dispatcher: posts deliveries of events to their endpoints (webhooks.md sections 3, 4 and 6).
 
 Delivery is at least once. A process leases deliveries of one endpoint, posts each, and settles outcomes in
 batches. One that dies in between leaves leases that run out; its deliveries are posted again, with the same

@@ -60,7 +60,8 @@ class Claims:
         self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
 
     async def due(self) -> tuple[list[WebhookKey], bool]:
-        """The next webhooks with due work, and whether that was the last page: goes round call by call."""
+        """The next webhooks with due work, and whether that was the last page: each call continues where
+        the one before ended."""
         found = await queries.due_webhooks(self._pool, self._clock.now(), self._after, WEBHOOKS_PER_PAGE)
         is_full = len(found) == WEBHOOKS_PER_PAGE
         self._after = (found[-1].team_id, found[-1].webhook_id) if is_full else START
@@ -77,7 +78,7 @@ class Claims:
         except (*TROUBLE, KeyRingError):
             raise
         except Exception as trouble:
-            # The text of the trouble may show what people wrote.
+            # The text of the exception may contain parts of an event.
             log.error("webhooks.unreadable", webhook=webhook[1], trouble=type(trouble).__name__)
             if most > 1:
                 return await self.claim(webhook, 1)
@@ -122,7 +123,7 @@ class Claims:
         return freed
 
     async def enroll(self, roles: str) -> None:
-        """Say that this process lives; before the first claim."""
+        """Write the heartbeat of this process; before the first claim."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 
     async def _claim(self, webhook: WebhookKey, most: int) -> Claim:
@@ -160,14 +161,14 @@ class Claims:
 
 
 def _live_epoch(row: WebhookRow | None) -> int:
-    """Deliveries of any other epoch are dead; of a webhook that is disabled, or gone, all are."""
+    """Deliveries of any other epoch are void; of a webhook that is disabled, or gone, all are."""
     if row is None:
         return DELETED_EPOCH
     return row.epoch if row.enabled else row.epoch + 1
 
 
 def _is_dead(holder: Holder) -> bool:
-    """Not in the register any more, or not on this host any more."""
+    """Not in the table `processes` any more, or not on this host any more."""
     if not holder.known or holder.pid is None:
         return True
     return holder.host == boot_id() and started(holder.pid) != holder.pid_start

@@ -1,4 +1,4 @@
-"""What the dispatcher works with: places, deliveries, and how attempts ended."""
+"""What the dispatcher works with: webhooks, deliveries, and how attempts ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dispatcher: takes deliveries that this process leased, posts them, settles them."""
+"""The dispatcher: posts the deliveries that this process has leased, and settles them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MOST_CLAIMS = 3
 PAGES_PER_CLAIM = 4
 CLAIM_EVERY = 1.0
 SHORT_PAUSE = 0.1
-"""Seconds until the rest is looked at, where there are more webhooks than one look takes."""
+"""Seconds until the next claim, where more webhooks are due than one claim reads."""
 
 CLAIM_PAUSE = 0.02
-"""Seconds between two looks under load: what is found in them is found by the next one."""
+"""Seconds between two claims under load."""
 
 FRESH_SECONDS = 1.0
 """How long a waiting delivery goes by what its claim read of the webhook."""
@@ -81,10 +81,10 @@ class Dispatcher:
         self._recovered = float("-inf")
         self._stopping = False
 
-    # Life ------------------------------------------------------------------------------------------
+    # Start and stop -------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Something was committed by this process: look for due work now."""
+        """Something was committed by this process: claim due work now."""
         self._has_news = True
         self._wake.set()
 
@@ -103,7 +103,7 @@ class Dispatcher:
         return self._scheduler.running
 
     async def start(self) -> None:
-        """Enter this process in the register and begin to claim."""
+        """Register this process in the table `processes` and begin to claim."""
         await self._claims.enroll(self._roles)
         self._loops = [asyncio.create_task(self._claim_loop()), asyncio.create_task(self._renew_loop())]
 
@@ -132,7 +132,7 @@ class Dispatcher:
             await asyncio.wait(tuple(self._tasks))
 
     async def look(self) -> int:
-        """One round of claiming; returns how many webhooks had due work. Tests call it by hand."""
+        """Claim what is due; returns how many webhooks had due work. Tests call it."""
         await self._recover()
         met, self._pause = 0, SHORT_PAUSE
         has_news, self._has_news = self._has_news, False
@@ -174,7 +174,7 @@ class Dispatcher:
                 log.warning("webhooks.not_renewed", trouble=repr(trouble)[:200])
 
     async def _recover(self) -> None:
-        """Look for lost leases, once a second however often work is claimed."""
+        """Recover lost leases, once a second however often work is claimed."""
         now = self._clock.boottime()
         if now >= self._recovered + CLAIM_EVERY or now < self._recovered:
             self._recovered = now
@@ -183,8 +183,8 @@ class Dispatcher:
     # Claiming --------------------------------------------------------------------------------------
 
     async def _refill(self, webhook: WebhookKey, *, notifies: bool = False) -> None:
-        """Claim what the lane of this webhook can take. Who asks while that is being done makes it be done
-        once more: what was committed meanwhile may not have been seen."""
+        """Claim what the queue of this webhook can take. A call during a claim makes that claim run once
+        more: what was committed meanwhile may not have been seen."""
         if webhook in self._claiming:
             self._claiming[webhook] = True
             return
@@ -240,7 +240,7 @@ class Dispatcher:
             return False
         return until is not None
 
-    # Carrying --------------------------------------------------------------------------------------
+    # Posting -------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
         while not self._stopping and (taken := self._scheduler.take()) is not None:

@@ -1,4 +1,4 @@
-"""One attempt: the request as webhooks.md section 3 wants it, and its answer in one word."""
+"""One attempt: the request as webhooks.md section 3 wants it, and how it ended."""
 
 from __future__ import annotations
 

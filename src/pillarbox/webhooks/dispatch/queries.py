@@ -1,5 +1,5 @@
-"""SQL of the queue. Locks are taken on deliveries first, then on webhooks; a claim takes them the other way
-round and waits for neither.
+"""SQL of the queue. Locks are taken on deliveries first, then on webhooks; a claim takes them in the other
+order and waits for neither.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ WEBHOOK = """
      WHERE team_id = $1 AND id = $2
 """
 
-# A webhook of which another process holds deliveries is left to that process. What is dead (an earlier epoch,
-# or no webhook any more: epoch -1) is taken out of the queue on the way. Always at least one row.
-# Rows are met again by their place on disk, which cannot change under the lock: by the primary key a planner
-# without statistics reads all of a webhook.
+# A webhook of which another process holds deliveries is left to that process. What is void (an earlier
+# epoch, or no webhook any more: epoch -1) is removed from the queue with it. Always at least one row. Rows
+# are found again by their position on disk, which cannot change under the lock: by the primary key a
+# planner without statistics reads all of a webhook.
 CLAIM = """
     WITH elsewhere AS MATERIALIZED (
         SELECT EXISTS (SELECT FROM webhook_deliveries
@@ -150,7 +150,7 @@ PUT_OFF = """
 """
 
 # Across teams: who holds deliveries, and when the first and the last of a holder's leases end. Two index
-# descents for each holder. One that is not in the register is dead.
+# descents for each holder. One that is not in the table `processes` is dead.
 HOLDERS = """
     WITH RECURSIVE holders AS (
         (SELECT owner, leased_until
@@ -296,7 +296,7 @@ class ClaimedRow(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a claim found: `elsewhere` where another process has the webhook, how many rows it met, dead ones
+    """What a claim found: `elsewhere` where another process has the webhook, how many rows it met, void ones
     too, and those that it took, in the order in which they are due."""
 
     elsewhere: bool

@@ -28,7 +28,7 @@ PAGES = 150
 QUERY_TIMEOUT = 5.0
 STATES = ("due", "waiting", "leased")
 
-# Across teams: the installation's figures. At most $2 rows are read.
+# Across teams: the installation's queue. At most $2 rows are read.
 COUNT = """
     SELECT CASE WHEN d.owner IS NOT NULL THEN 'leased'
                 WHEN d.due_at = 'infinity' THEN 'listener'
@@ -56,7 +56,7 @@ SIZE = """
 
 
 class WebhookQueueMetrics:
-    """Keeps the figures of the queue current."""
+    """Counts the queue for the Prometheus metrics."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = MOST, pages: int = PAGES) -> None:
         self._pool = pool
@@ -67,7 +67,7 @@ class WebhookQueueMetrics:
         self.oldest: dict[str, float] = {}
 
     async def keep(self) -> None:
-        """Count now and then every 15 seconds, for ever."""
+        """Count now, and every 15 seconds from then on."""
         prometheus.QUEUE.read = lambda: _labelled(self.items)
         prometheus.QUEUE_OLDEST.read = lambda: _labelled(self.oldest)
         while True:
@@ -78,7 +78,7 @@ class WebhookQueueMetrics:
             await self._clock.sleep(EVERY)
 
     async def count(self) -> None:
-        """Count once. Ages in a queue that is sampled are at least what is told."""
+        """Count once. Ages in a queue that is sampled are at least what is reported."""
         now = self._clock.now()
         rows = await self._pool.fetch(COUNT, now, self._most, timeout=QUERY_TIMEOUT)
         scale = 1.0

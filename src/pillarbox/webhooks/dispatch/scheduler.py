@@ -1,9 +1,10 @@
-"""Who goes next: bounded slots per webhook, served in turn over teams and, inside a team, over webhooks.
+"""Schedules deliveries: bounded slots per webhook, round robin over teams and their webhooks.
 
-A lane is what this process has in memory of one webhook. It begins with a few slots, gets one more with
-every answer up to ten, and one alone while its endpoint does not answer. Endpoints that do not answer, or
-have not answered yet, together never have more than half of all slots; and of that half a team gets another
-slot only while it has fewer than are left there: many new endpoints that hang keep no other team waiting.
+The queue of a webhook is what this process has in memory of it. It begins with a few slots, gets one more
+with every answer up to ten, and one alone while its endpoint does not answer. Endpoints that do not answer,
+or have not answered yet, together never have more than half of all slots; and of that half a team gets
+another slot only while it has fewer than are left there: many new endpoints that hang keep no other team
+waiting.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MOST_SLOTS = 10
 FIRST_SLOTS = 2
 MOST_CLAIMED = 200
 AHEAD_SECONDS = 0.2
-"""A lane holds what it carries in this time, so that it need not wait for its next claim."""
+"""A queue holds what it posts in this time, so that it need not wait for its next claim."""
 
 MEASURE_SECONDS = 0.5
 QUEUES_KEPT = 5000
@@ -104,7 +105,7 @@ class EndpointScheduler:
     def add(
         self, webhook: WebhookKey, endpoint: Endpoint, deliveries: Iterable[Delivery], now: float
     ) -> EndpointSlots:
-        """Put deliveries at the end of their lane."""
+        """Put deliveries at the end of their queue."""
         queue = self._queues.get(webhook)
         if queue is None:
             self._evict_idle()
@@ -157,7 +158,7 @@ class EndpointScheduler:
         return queue, delivery
 
     def _next(self, turns: deque[EndpointSlots]) -> EndpointSlots | None:
-        """The first lane of these that may start something; those that may not leave, or stay behind."""
+        """The first of these queues that may start a delivery; others are removed or moved back."""
         for _ in range(len(turns)):
             queue = turns.popleft()
             queue.listed = False

@@ -73,7 +73,7 @@ class Settler:
         return [None] * len(batch)
 
     async def _with_failures(self, batch: Sequence[Settlement]) -> None:
-        """What failures mean for a webhook depends on how it stands, so that is looked at in between."""
+        """What failures mean for a webhook depends on its health, which is read in between."""
         async with transaction(self._pool) as conn:
             outcomes = await queries.settle(conn, batch, self._owner, all_well=False)
             await health.record(conn, _results(batch, outcomes), self._ids)

@@ -1,6 +1,6 @@
 """Signatures of deliveries (webhooks.md section 3; WH-01, WH-02).
 
-Both families of header names carry the same values: `svix-*` is what the official SDKs read, `webhook-*`
+Both families of header names have the same values: `svix-*` is what the official SDKs read, `webhook-*`
 what the open standard says. The bytes that are signed are the bytes that are sent.
 """
 

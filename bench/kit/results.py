@@ -1,4 +1,4 @@
-"""Figures with their limits, printed as text for people and as one JSON line each for programs."""
+"""Results with their limits, printed as text for people and as one JSON line each for programs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bench.kit import machine
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a figure must reach (`at_least`) or stay under."""
+    """What a result must reach (`at_least`) or stay under."""
 
     value: float
     at_least: bool
 
-    def ratio(self, figure: float) -> float:
+    def ratio(self, result: float) -> float:
         """1 or more where the limit is kept."""
         if self.at_least:
-            return figure / self.value
-        return self.value / figure if figure > 0 else float("inf")
+            return result / self.value
+        return self.value / result if result > 0 else float("inf")
 
 
 def at_least(value: float) -> Limit:
@@ -39,7 +39,7 @@ def at_most(value: float) -> Limit:
 
 
 class Report:
-    """The figures of one measurement. `fault` says that something is wrong and not merely slow."""
+    """The results of one measurement. `fault` says that something is wrong and not merely slow."""
 
     def __init__(self, bench: str, *, short: bool, folder: Path) -> None:
         self.bench = bench
@@ -49,8 +49,8 @@ class Report:
         self.faults = 0
         self._load = os.getloadavg()[0]
 
-    def figure(self, name: str, value: float, unit: str, limit: Limit | None = None, note: str = "") -> None:
-        """Print one figure; its ratio is 1.00 or more where the limit is kept."""
+    def result(self, name: str, value: float, unit: str, limit: Limit | None = None, note: str = "") -> None:
+        """Print one result; its ratio is 1.00 or more where the limit is kept."""
         line: dict[str, object] = {
             "bench": self.bench,
             "figure": name,

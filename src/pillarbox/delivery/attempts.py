@@ -1,0 +1,151 @@
+"""One attempt of an item: check that it may be sent, send it, and settle the outcome (architecture 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Protocol
+
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.composing import Unsendable
+from pillarbox.delivery.items import Item
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.pausing import Pauses
+from pillarbox.delivery.queue.quarantine import Suspects
+from pillarbox.delivery.rate_control import Signal
+from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
+from pillarbox.delivery.settle import Settler
+from pillarbox.delivery.site_scheduler import Site
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED
+from pillarbox.kernel.process import faults
+from pillarbox.timeline.rules import Detail, Entry, Kind
+
+log = get("delivery")
+
+
+class Transport(Protocol):
+    """Sends one item; does not use the database."""
+
+    def site(self, destination: str) -> Site:
+        """Whose slots an item for `destination` takes."""
+        ...
+
+    async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
+        """One attempt. `fence` is called right before the final dot; False forbids it."""
+        ...
+
+    async def close(self) -> None:
+        """Close idle connections."""
+        ...
+
+
+class Attempts:
+    """Makes the attempts of a process; each ends with a committed outcome or leaves the item to its lease."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        claims: Claims,
+        settler: Settler,
+        transport: Transport,
+        pauses: Pauses,
+        window: timedelta,
+        chance: Callable[[], float],
+    ) -> None:
+        self._clock = clock
+        self._claims = claims
+        self._settler = settler
+        self._transport = transport
+        self._pauses = pauses
+        self._suspects = Suspects(claims.begin)
+        self._window = window
+        self._chance = chance
+
+    async def run(self, item: Item) -> Signal:
+        """Attempt an item that this process has claimed; returns what was learned of its site."""
+        await faults.point("delivery.claimed")
+        if not self._is_lease_valid(item):
+            prometheus.LEASES_LOST.add()
+            return Signal.SILENT
+        if self._pauses.cover(item.team_id, item.destination):
+            await quietly(self._claims.give_back([item]))
+            return Signal.SILENT
+        if item.uncertain:
+            async with self._suspects.turn(item) as is_ours:
+                return await self._check_and_send(item) if is_ours else Signal.SILENT
+        return await self._check_and_send(item)
+
+    async def _check_and_send(self, item: Item) -> Signal:
+        """Settle what may not be sent, and send the rest."""
+        now = self._clock.now()
+        if item.email.refusal is not None:
+            detail = Detail(reason=item.email.refusal)
+            await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
+            return Signal.SILENT
+        skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
+        item.targets = [t for t in item.targets if t.origin is None]
+        if not item.targets:
+            await self._settler.settle(Settlement(item, skipped, None))
+            return Signal.SILENT
+        return await self._send(item, skipped)
+
+    async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
+        dot_allowed = False
+
+        def fence() -> bool:
+            nonlocal dot_allowed
+            dot_allowed = self._is_lease_valid(item)
+            return dot_allowed
+
+        try:
+            report = await self._transport.send(item, fence)
+        except Unsendable as unsendable:
+            log.error("delivery.unsendable", email=item.email_id, reason=str(unsendable)[:200])
+            detail = Detail(reason=unsendable.reason)
+            settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
+            settlement.entries[:0] = skipped
+            await self._settler.settle(settlement)
+            return Signal.SILENT
+        except Exception:
+            log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
+            report = self._broken(item, uncertain=dot_allowed)
+        if report.abandoned:
+            prometheus.LEASES_LOST.add()
+            log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
+        else:
+            settlement = decide(item, report, self._window, self._chance)
+            settlement.entries[:0] = skipped
+            await self._write(report, settlement)
+        if report.after is not None:
+            report.after()
+        return report.signal
+
+    async def _write(self, report: Report, settlement: Settlement) -> None:
+        try:
+            await faults.point("delivery.after_250")
+            await self._settler.settle(settlement)
+        except BaseException:
+            if report.instead is not None:
+                report.instead()
+            raise
+
+    def _broken(self, item: Item, *, uncertain: bool) -> Report:
+        """Our own fault: the item is tried again, and its reason says so."""
+        now = self._clock.now()
+        detail = Detail(reason="internal_error", uncertain=uncertain)
+        results = [Result(t.position, Kind.DELIVERY_DELAYED, detail) for t in item.targets]
+        return Report(now, now, uncertain, results)
+
+    def _is_lease_valid(self, item: Item) -> bool:
+        return self._clock.boottime() < item.deadline
+
+
+async def quietly(work: Awaitable[None]) -> None:
+    """Free items if the database answers; where it does not, their leases run out."""
+    try:
+        await work
+    except RETRIED as trouble:
+        log.warning("delivery.give_back_failed", trouble=repr(trouble)[:200])
