@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from kit.client import error
-from kit.hooks import Hook, hook, publish
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import Hook, hook, publish
 from kit.world import World
 from pillarbox.kernel.ids import Ids, tagged, untagged
 from pillarbox.kernel.wire.instants import iso_style
@@ -58,7 +58,7 @@ class _Clock:
 
 
 async def test_the_log_of_a_webhook(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.deleted")
         ids = await several(made, 5)
@@ -76,7 +76,7 @@ async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_orde
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 5: these lists take `before` too, and a malformed cursor is 422."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         ids = await several(made, 25)
@@ -112,7 +112,7 @@ async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_orde
 
 
 async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         await publish(team, "domain.updated", name="harbor.example", records=[])
@@ -138,7 +138,7 @@ async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, t
 
 
 async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         event, other = await several(made, 2)
@@ -167,7 +167,7 @@ async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Pat
 
 
 async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.deleted")
         [event] = await several(made, 1)
@@ -194,7 +194,7 @@ async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp
 async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
     database_url: str, tmp_path: Path, state: str
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)
@@ -221,7 +221,7 @@ async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
 
 
 async def test_a_disabled_webhook_replays_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)
@@ -237,7 +237,7 @@ async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
     database_url: str, tmp_path: Path
 ) -> None:
     """Its row leaves the queue, with what its body is made of, so that a success of the replay counts."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.delivered")
         await team.send()
@@ -259,7 +259,7 @@ async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
 async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         pending, attempting, done = await several(made, 3)
@@ -280,7 +280,7 @@ async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
 
 
 async def test_disabling_twice_is_disabling_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         await made.change(status="enabled")
@@ -296,7 +296,7 @@ async def epoch_of(pillarbox: World, made: Hook) -> int:
 
 
 async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "domain.updated", "domain.created")
         await publish(team, "domain.updated", "domain.created")
@@ -311,7 +311,7 @@ async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_pat
 
 async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path) -> None:
     """DUR-15: hidden on the day, removed by the next round."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         old = await several(made, 3)
@@ -335,7 +335,7 @@ async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path
 async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: str, tmp_path: Path) -> None:
     """The schedule takes 27 hours, the log is kept for 24: every delivery is decided first, and seen until
     then. What stays with it are its attempts, its body and what is younger."""
-    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.created")
         before, open_one, behind = await several(made, 3)
@@ -366,7 +366,7 @@ async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: st
 
 async def test_what_disabling_ended_goes_with_the_log(database_url: str, tmp_path: Path) -> None:
     """Also where no dispatcher ever meets it; it is not open."""
-    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
         made = await hook(await pillarbox.team())
         await several(made, 2)
         await made.change(status="disabled")
@@ -390,7 +390,7 @@ async def left(pillarbox: World, **counts: int) -> None:
 
 
 async def test_the_log_is_kept_for_ever_when_the_operator_says_so(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, webhooks_retention_days="0") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="0") as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)

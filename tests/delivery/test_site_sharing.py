@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from kit.clock import ManualClock
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.rate_control import (
@@ -85,7 +85,7 @@ def test_a_newcomer_takes_slots_and_what_it_leaves_is_grown_into() -> None:
 
 async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp_path: Path) -> None:
     """A process that is silent for long, and one that does not deliver, take no slots."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         clock = clock_of(pillarbox)
         here = Process(pillarbox, HERE)
         house = pillarbox.app.house
@@ -107,7 +107,7 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
 async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder_first(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.carry(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
@@ -124,7 +124,7 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 
 
 async def test_a_failed_probe_is_told_before_the_others_try(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.carry(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
@@ -142,7 +142,7 @@ async def test_a_failed_probe_is_told_before_the_others_try(database_url: str, t
 
 async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str, tmp_path: Path) -> None:
     """Once for each complaint, however often it is read."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.carry(Signal.CLEAN)
         here.carry(Signal.CROWDED)
@@ -155,7 +155,7 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
 
 
 async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.carry(Signal.CLEAN)
         here.carry(Signal.SLOW)
@@ -167,7 +167,7 @@ async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: st
 
 async def test_a_process_that_starts_hears_what_was_said_before(database_url: str, tmp_path: Path) -> None:
     """Also of sites that it has no mail for yet."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         for _ in range(BREAK_AFTER):
             here.carry(Signal.UNREACHABLE)
@@ -182,7 +182,7 @@ async def test_a_process_that_starts_hears_what_was_said_before(database_url: st
 
 
 async def test_a_process_does_not_hear_itself(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         here.carry(Signal.CROWDED)
         here.clock.advance(6)
@@ -193,7 +193,7 @@ async def test_a_process_does_not_hear_itself(database_url: str, tmp_path: Path)
 
 
 async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         here.carry(Signal.CROWDED)
         await here.exchange()
@@ -205,7 +205,7 @@ async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_two_processes_may_tell_of_many_sites_at_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
         for process in processes:
             process.lanes = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)

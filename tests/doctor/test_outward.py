@@ -11,7 +11,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.dns_server import DnsServer
-from kit.sink import Act, Sink
+from kit.smtp_sink import Act, Sink
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.listeners import listening, way_back
 from pillarbox.doctor.naming import naming

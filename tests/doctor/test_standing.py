@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
@@ -47,7 +47,7 @@ async def test_limits(
     database_url: str, tmp_path: Path, sent: int, bounced: int, complained: int, warnings: int
 ) -> None:
     """4 % and 0.08 %; a handful of mails says nothing."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await counted(team, "harbor.example", sent, bounced, complained)
         await counted(team, "pier.example", 1000)
@@ -58,7 +58,7 @@ async def test_limits(
 
 async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path: Path) -> None:
     """Days that were folded count like those that were not, and teams are added up by domain."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         for team in (await pillarbox.team(), await pillarbox.team()):
             await counted(team, "harbor.example", 1000, 30)
             await counted(team, "quay.example", 1000, 50)
@@ -72,7 +72,7 @@ async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path
 
 async def test_the_api_shows_both_rates_by_domain(database_url: str, tmp_path: Path) -> None:
     """After reports that came back."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         emails = [await team.send(to=f"someone{number}@quay.example") for number in range(4)]
         await pillarbox.turn()

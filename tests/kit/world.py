@@ -23,7 +23,7 @@ import httpx
 import uvicorn
 
 from kit.clock import ManualClock
-from kit.thrift import plain_client
+from kit.http_client import http_client
 from kit.zone import Zone
 from pillarbox.app import App, Externals, build
 from pillarbox.domains import trust
@@ -128,7 +128,7 @@ class World:
         return self.app.house.engine
 
     def client(self, token: str | None) -> httpx.AsyncClient:
-        client = plain_client(self.url, token)
+        client = http_client(self.url, token)
         self._clients.append(client)
         return client
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.memory import resident
-from kit.smtp_door import Notebook, door, on_each_loop
+from kit.smtp_listener import RecordingHandler, on_each_loop, running_listener
 from pillarbox.mail.smtp.answers import OK, Answer
 from pillarbox.mail.smtp.client import Connection, TlsMode
 from pillarbox.mail.smtp.content import dot_stuffed
@@ -53,8 +53,8 @@ def taken(*pieces: bytes, most: int = 10_000, normalize: bool = False) -> tuple[
 @pytest.mark.parametrize("end", FALSE_ENDS.values(), ids=FALSE_ENDS.keys())
 async def test_nothing_but_the_true_end_ends_a_text(end: bytes, normalize: bool) -> None:
     """SMTP-01: at most one message, and never from the smuggled sender."""
-    desk = Notebook()
-    async with door(desk, normalize=normalize) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk, normalize=normalize) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"Subject: x\r\n\r\nfirst" + end + SMUGGLED)
         client.write(b"\r\n.\r\nNOOP\r\n")
@@ -72,8 +72,8 @@ async def test_nothing_but_the_true_end_ends_a_text(end: bytes, normalize: bool)
 @pytest.mark.parametrize("bad", [b"a\rb", b"a\nb", b"\0", b"\n", b"\r", b"a\r\r\n", b"a\n\r\n"])
 async def test_bare_line_ends_and_nul_are_refused_after_the_real_end(bad: bytes) -> None:
     """SMTP-04."""
-    desk = Notebook()
-    async with door(desk) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk) as found, found.dialog() as client:
         await client.ask("EHLO x")
         text = b"Subject: x\r\n\r\n" + bad + b"\r\nmore\r\n"
         assert str(await client.send(text)) == "550 5.5.2"
@@ -83,8 +83,8 @@ async def test_bare_line_ends_and_nul_are_refused_after_the_real_end(bad: bytes)
 
 async def test_a_bare_line_feed_is_a_line_end_where_the_door_says_so() -> None:
     """SMTP-04: the setting `normalize`."""
-    desk = Notebook()
-    async with door(desk, normalize=True) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk, normalize=True) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert (await client.send(b"Subject: x\n\none\n.two\n..three\r\n")).code == 250
         assert str(await client.send(b"a\rb\r\n")) == "550 5.5.2"
@@ -160,8 +160,8 @@ async def test_our_own_client_is_understood_octet_by_octet() -> None:
         b"..\r\n.\r\n\r\n.\r\n",
         b"Subject: plain\r\n\r\n" + b"line.\r\n.line\r\n" * 20,
     ]
-    desk = Notebook()
-    async with door(desk) as found, dripping(found.port) as port:
+    desk = RecordingHandler()
+    async with running_listener(desk) as found, dripping(found.port) as port:
         connection = await Connection.open(
             ("127.0.0.1", port), server_name="mx", hello="out.example", tls=TlsMode.NONE
         )
@@ -184,8 +184,11 @@ async def test_a_large_text_waits_in_a_file_of_the_folder(tmp_path: Path) -> Non
         assert b"".join(content.blocks()) == text
         return OK
 
-    desk = Notebook(verdict=look)
-    async with door(desk, most_octets=2_000_000, folder=str(tmp_path)) as found, found.dialog() as client:
+    desk = RecordingHandler(verdict=look)
+    async with (
+        running_listener(desk, most_octets=2_000_000, folder=str(tmp_path)) as found,
+        found.dialog() as client,
+    ):
         await client.ask("EHLO x")
         assert (await client.send(text)).code == 250
         assert held_in(tmp_path) == 0
@@ -201,8 +204,11 @@ def held_in(folder: Path) -> int:
 
 async def test_a_stream_beyond_the_limit_is_read_to_its_end_and_kept_nowhere(tmp_path: Path) -> None:
     """SMTP-05: 200 MB, and neither memory nor disk holds them."""
-    desk = Notebook()
-    async with door(desk, folder=str(tmp_path), most_octets=20_000_000) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with (
+        running_listener(desk, folder=str(tmp_path), most_octets=20_000_000) as found,
+        found.dialog() as client,
+    ):
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         block = (b"y" * 998 + b"\r\n") * 256
         before = resident()
@@ -221,8 +227,8 @@ async def test_a_stream_beyond_the_limit_is_read_to_its_end_and_kept_nowhere(tmp
 
 async def test_the_largest_text_is_taken_and_one_octet_more_is_not() -> None:
     """SMTP-05."""
-    desk = Notebook()
-    async with door(desk, most_octets=5000) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk, most_octets=5000) as found, found.dialog() as client:
         await client.ask("EHLO x")
         line = b"." + b"x" * 97 + b"\r\n"
         stuffed = (b"." + line) * 50
@@ -234,8 +240,8 @@ async def test_the_largest_text_is_taken_and_one_octet_more_is_not() -> None:
 
 
 async def test_a_text_that_never_ends_is_stored_nowhere() -> None:
-    desk = Notebook()
-    async with door(desk) as found:
+    desk = RecordingHandler()
+    async with running_listener(desk) as found:
         async with found.dialog() as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
             client.write(b"Subject: x\r\n\r\nhalf a mes")

@@ -16,7 +16,15 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.memory import resident
-from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, trusting
+from kit.smtp_listener import (
+    Dialog,
+    RecordingHandler,
+    RunningListener,
+    dialog,
+    on_each_loop,
+    running_listener,
+    trusting,
+)
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.mail.smtp.answers import OK, Answer
@@ -51,8 +59,8 @@ def windows() -> Iterator[tuple[Windows, ManualClock]]:
 )
 async def test_silence_ends_a_session_in_every_state(before: tuple[str, ...]) -> None:
     """RFC 5321 4.5.3.2.7."""
-    desk = Notebook()
-    async with door(desk, patience=SHORT, offers_login=True, login_needs_tls=False) as found:
+    desk = RecordingHandler()
+    async with running_listener(desk, patience=SHORT, offers_login=True, login_needs_tls=False) as found:
         async with found.dialog() as client:
             for line in before:
                 await client.ask(line)
@@ -66,7 +74,7 @@ async def test_a_text_that_trickles_is_cut_off() -> None:
     slow = SessionTimeouts(greeting=0.0, text=5, free=0.05, octets_per_second=5000, look_every=0.01)
     long = SessionTimeouts(greeting=0.0, text=5, message=0.2, look_every=0.01)
     for patience in (slow, long):
-        async with door(patience=patience) as found, found.dialog() as client:
+        async with running_listener(patience=patience) as found, found.dialog() as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
             while not client.is_over:
                 client.write(b"x\r\n")
@@ -80,7 +88,7 @@ async def test_who_works_is_not_idle() -> None:
         return OK
 
     async with (
-        door(Notebook(verdict=lambda s, c: later()), patience=SHORT) as found,
+        running_listener(RecordingHandler(verdict=lambda s, c: later()), patience=SHORT) as found,
         found.dialog() as client,
     ):
         await client.ask("EHLO x")
@@ -89,7 +97,7 @@ async def test_who_works_is_not_idle() -> None:
 
 async def test_a_client_that_takes_no_last_word_is_cut_off() -> None:
     patience = SessionTimeouts(greeting=0.0, command=0.1, last_word=0.1, look_every=0.01)
-    async with door(patience=patience) as found, found.dialog() as client:
+    async with running_listener(patience=patience) as found, found.dialog() as client:
         client.transport.pause_reading()
         for _ in range(40):
             client.write(b"EHLO x\r\n" * 8192)
@@ -199,7 +207,7 @@ def test_five_failed_logins_of_a_client_close_auth_for_ten_minutes(
 @on_each_loop
 async def test_who_is_one_too_many_hears_so(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-21."""
-    async with door(guard=clients(*windows, per_client=2)) as found:
+    async with running_listener(guard=clients(*windows, per_client=2)) as found:
         async with found.dialog() as first, found.dialog(), found.dialog(greeted=False) as third:
             assert [str(said) for said in await third.over()] == ["421 4.7.0"]
             assert (await first.ask("EHLO x")).code == 250
@@ -215,7 +223,7 @@ async def test_who_is_one_too_many_gets_no_handshake(
 ) -> None:
     """SMTP-21, at a door with implicit TLS, where nobody could read a word before it."""
     guard = clients(*windows, per_client=1)
-    async with door(guard=guard, tls=tmp_path, implicit_tls=True) as found:
+    async with running_listener(guard=guard, tls=tmp_path, implicit_tls=True) as found:
         async with found.dialog(tls=trusting(tmp_path)) as first:
             with pytest.raises((ConnectionError, ssl.SSLError)):
                 async with found.dialog(tls=trusting(tmp_path)):
@@ -228,9 +236,11 @@ async def test_who_is_one_too_many_gets_no_handshake(
 
 async def test_failed_logins_close_the_sessions_of_that_client(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-10, emails.md section 10."""
-    desk = Notebook(users={"ann": "secret"})
+    desk = RecordingHandler(users={"ann": "secret"})
     wrong = "AUTH PLAIN AGFubgBub25zZW5zZQ=="
-    async with door(desk, guard=clients(*windows), offers_login=True, login_needs_tls=False) as found:
+    async with running_listener(
+        desk, guard=clients(*windows), offers_login=True, login_needs_tls=False
+    ) as found:
         async with found.dialog() as client:
             assert [str(await client.ask("EHLO x", wrong)) for _ in range(3)] == ["535 5.7.8"] * 3
             assert await client.over() == []
@@ -241,7 +251,7 @@ async def test_failed_logins_close_the_sessions_of_that_client(windows: tuple[Wi
 
 
 @asynccontextmanager
-async def slow_clients(found: Door, count: int) -> AsyncIterator[list[Dialog]]:
+async def slow_clients(found: RunningListener, count: int) -> AsyncIterator[list[Dialog]]:
     """Clients that are stuck in every place where one can be stuck."""
     stages = (
         (),
@@ -263,8 +273,8 @@ async def slow_clients(found: Door, count: int) -> AsyncIterator[list[Dialog]]:
 @on_each_loop
 async def test_hundreds_of_slow_clients_hold_up_nobody() -> None:
     """SMTP-21: normal mail flows while 300 trickle an octet now and then."""
-    desk = Notebook()
-    async with door(desk) as found, slow_clients(found, 300) as slow:
+    desk = RecordingHandler()
+    async with running_listener(desk) as found, slow_clients(found, 300) as slow:
         trickling = asyncio.create_task(trickle(slow))
         loop = asyncio.get_running_loop()
         worst = 0.0
@@ -300,9 +310,9 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         await gate.wait()
         return OK
 
-    desk = Notebook(verdict=lambda session, content: stored())
+    desk = RecordingHandler(verdict=lambda session, content: stored())
     async with (
-        door(desk) as found,
+        running_listener(desk) as found,
         found.dialog() as idle,
         found.dialog() as begun,
         found.dialog() as storing,
@@ -331,8 +341,8 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
 
 async def test_a_text_that_does_not_end_in_time_is_not_stored() -> None:
     """SMTP-22: it was never acknowledged, and the client is told to come again."""
-    desk = Notebook()
-    async with door(desk) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"half")
         await asyncio.sleep(0.01)
@@ -347,10 +357,10 @@ IDLE = """
 import asyncio, sys
 sys.path[:0] = sys.argv[1:3]
 import uvloop
-from kit.smtp_door import Notebook, door
+from kit.smtp_listener import Notebook, door
 
 async def main():
-    async with door(Notebook()) as found:
+    async with door(RecordingHandler()) as found:
         print(found.port, flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 

@@ -16,13 +16,20 @@ import pytest
 from cryptography import x509
 
 from kit.clock import ManualClock
-from kit.smtp_door import Anyone, Dialog, Notebook, door, on_each_loop, trusting
+from kit.smtp_listener import (
+    CountingLimits,
+    Dialog,
+    RecordingHandler,
+    on_each_loop,
+    running_listener,
+    trusting,
+)
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.mail.smtp.handler import SessionTimeouts
 
 LOGIN = {"offers_login": True, "needs_login": True}
-ANN = Notebook(users={"ann": "secret"})
+ANN = RecordingHandler(users={"ann": "secret"})
 
 
 def plain(user: str = "ann", password: str = "secret") -> str:
@@ -44,7 +51,7 @@ async def test_what_is_announced_in_each_state(tmp_path: Path) -> None:
         "SMTPUTF8",
         "ENHANCEDSTATUSCODES",
     )
-    async with door(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
         assert (await client.ask("EHLO x")).lines == (*common, "STARTTLS")
         assert str(await client.ask("STARTTLS")) == "220 2.0.0"
         await client.start_tls(trusting(tmp_path))
@@ -61,9 +68,9 @@ async def test_what_is_announced_in_each_state(tmp_path: Path) -> None:
 @on_each_loop
 async def test_implicit_tls(tmp_path: Path) -> None:
     """SMTP-09, RFC 8314."""
-    desk = Notebook()
+    desk = RecordingHandler()
     async with (
-        door(desk, tls=tmp_path, implicit_tls=True) as found,
+        running_listener(desk, tls=tmp_path, implicit_tls=True) as found,
         found.dialog(tls=trusting(tmp_path)) as client,
     ):
         assert "STARTTLS" not in (await client.ask("EHLO x")).lines
@@ -76,8 +83,8 @@ async def test_implicit_tls(tmp_path: Path) -> None:
 @on_each_loop
 async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_path: Path) -> None:
     """SMTP-08, CVE-2021-38371."""
-    desk = Notebook()
-    async with door(desk, tls=tmp_path) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk, tls=tmp_path) as found, found.dialog() as client:
         client.write(b"EHLO x\r\nSTARTTLS\r\nMAIL FROM:<evil@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["250", "554 5.5.0"]
 
@@ -85,8 +92,8 @@ async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_p
 @on_each_loop
 async def test_clear_text_behind_the_go_ahead_is_no_command(tmp_path: Path) -> None:
     """SMTP-08: whatever comes next is the handshake, and a bad one ends the session."""
-    desk = Notebook()
-    async with door(desk, tls=tmp_path) as found:
+    desk = RecordingHandler()
+    async with running_listener(desk, tls=tmp_path) as found:
         async with found.dialog() as client:
             await client.ask("EHLO x", "STARTTLS")
             client.write(b"MAIL FROM:<evil@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\nx\r\n.\r\n")
@@ -99,8 +106,8 @@ async def test_clear_text_behind_the_go_ahead_is_no_command(tmp_path: Path) -> N
 @on_each_loop
 async def test_what_was_said_in_the_clear_is_forgotten(tmp_path: Path) -> None:
     """SMTP-08, RFC 3207 4.2."""
-    desk = Notebook()
-    async with door(desk, tls=tmp_path) as found, found.dialog() as client:
+    desk = RecordingHandler()
+    async with running_listener(desk, tls=tmp_path) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "STARTTLS")
         await client.start_tls(trusting(tmp_path))
         assert str(await client.ask("MAIL FROM:<a@b.example>")) == "503 5.5.1"
@@ -111,11 +118,11 @@ async def test_what_was_said_in_the_clear_is_forgotten(tmp_path: Path) -> None:
 @on_each_loop
 @pytest.mark.parametrize("implicit", [False, True])
 async def test_broken_handshakes_leave_nothing_behind(tmp_path: Path, implicit: bool) -> None:
-    guard = Anyone()
+    guard = CountingLimits()
     troubles: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
     patience = SessionTimeouts(greeting=0.0, look_every=0.01, handshake=0.3)
-    async with door(tls=tmp_path, implicit_tls=implicit, guard=guard, patience=patience) as found:
+    async with running_listener(tls=tmp_path, implicit_tls=implicit, guard=guard, patience=patience) as found:
         for junk in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x00\x05hello", None):
             async with found.dialog(greeted=not implicit) as client:
                 if not implicit:
@@ -155,7 +162,7 @@ def old(version: ssl.TLSVersion) -> ssl.SSLContext:
 )
 async def test_only_tls_1_2_and_newer(tmp_path: Path, version: ssl.TLSVersion, works: bool) -> None:
     """TLS-06, SMTP-09."""
-    async with door(tls=tmp_path, implicit_tls=True) as found:
+    async with running_listener(tls=tmp_path, implicit_tls=True) as found:
         try:
             async with found.dialog(tls=old(version)) as client:
                 assert (await client.ask("EHLO x")).code == 250
@@ -171,8 +178,8 @@ async def test_only_tls_1_2_and_newer(tmp_path: Path, version: ssl.TLSVersion, w
 async def test_a_certificate_that_changes_is_used_without_a_restart(tmp_path: Path) -> None:
     """TLS-07: the next handshake sees it, and sessions that run go on."""
     async with (
-        door(tls=tmp_path) as door_of_starttls,
-        door(tls=tmp_path, implicit_tls=True) as door_of_tls,
+        running_listener(tls=tmp_path) as door_of_starttls,
+        running_listener(tls=tmp_path, implicit_tls=True) as door_of_tls,
         door_of_tls.dialog(tls=trusting(tmp_path)) as before,
     ):
         first = serial(before)
@@ -275,14 +282,14 @@ def test_the_end_of_a_certificate_is_told_in_time(tmp_path: Path, capfd: pytest.
 )
 async def test_auth(lines: list[str], answers: list[str]) -> None:
     """SMTP-09, SMTP-10."""
-    async with door(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert [str(await client.ask(line)) for line in lines] == answers
 
 
 async def test_no_auth_and_no_mail_without_tls(tmp_path: Path) -> None:
     """SMTP-09; emails.md section 10: 530 before TLS."""
-    async with door(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert str(await client.ask(f"AUTH PLAIN {plain()}")) == "530 5.7.0"
         assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
@@ -291,7 +298,7 @@ async def test_no_auth_and_no_mail_without_tls(tmp_path: Path) -> None:
 
 async def test_three_failed_logins_end_the_session() -> None:
     """SMTP-10; a canceled or broken exchange is no failed login."""
-    async with door(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         await client.ask("AUTH PLAIN", "*")
         answers = [str(await client.ask(f"AUTH PLAIN {plain(password='wrong')}")) for _ in range(3)]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kit.hooks import hook
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import hook
 from kit.world import Team, World
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.wire.instants import iso_style
@@ -50,7 +50,7 @@ async def held(team: Team, **fields: Any) -> str:
 
 
 async def test_the_common_part_and_its_order(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         email = await team.send(from_="Harbor <news@harbor.example>", subject="Tide ⚓", **TOLD)
@@ -74,7 +74,7 @@ async def test_the_common_part_and_its_order(database_url: str, tmp_path: Path) 
 
 
 async def test_what_is_not_there_is_left_out(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.delivered")
         await team.send()
@@ -87,7 +87,7 @@ async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 13: an email to three addresses is sent once and delivered three times."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         everybody = ["ada@quay.example", "bo@quay.example", "cy@pier.example", "di@pier.example"]
@@ -109,7 +109,7 @@ async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
 
 
 async def test_a_bounce_tells_what_the_server_said(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced", "suppression.added")
         email = await team.send(to=["gone@pillarbox.test"])
@@ -127,7 +127,7 @@ async def test_a_bounce_tells_what_the_server_said(database_url: str, tmp_path: 
 
 
 async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         clicked_at = clock_of(pillarbox).now()
@@ -162,7 +162,7 @@ async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: 
 
 
 async def test_failures_and_suppressions_give_their_reason(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.failed", "email.suppressed", "email.bounced")
         email = await held(team, to=["a@quay.example", "b@quay.example", "c@quay.example", "d@quay.example"])
@@ -196,7 +196,7 @@ async def test_failures_and_suppressions_give_their_reason(database_url: str, tm
 
 
 async def test_a_suppressed_address_is_told_of_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "suppression.added")
         email = await held(team, to=["gone@quay.example"])
@@ -219,7 +219,7 @@ async def test_a_suppressed_address_is_told_of_once(database_url: str, tmp_path:
 
 async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -> None:
     """WH-02: byte for byte the same, whatever becomes of the email, for every webhook of the team."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team, "email.delivered"), await hook(team, "email.delivered")
         email = await team.send(**TOLD)
@@ -240,7 +240,7 @@ async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -
 
 
 async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.failed")
         email = await held(team)
@@ -253,7 +253,7 @@ async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str
 async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced")
         await team.send(to=["gone@pillarbox.test"])
@@ -282,7 +282,7 @@ async def test_an_event_that_cannot_be_told_keeps_nobody_waiting_and_ends_after_
             raise ValueError("of our own making")
         return [b'{"good":1}'] * len(subjects)
 
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced")
         await team.send(to=["one@pillarbox.test", "two@pillarbox.test"])

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from kit.hooks import hook, publish
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.receiver import WEBHOOKS, receiver, status
+from kit.webhooks import hook, publish
 from kit.world import World, mail
 from pillarbox.delivery.queue.claims import LEASE
 from pillarbox.doctor import clocks
@@ -31,7 +31,7 @@ DUE = "SELECT due_at FROM jobs WHERE team_id = $1 AND kind = 'test.round'"
 @asynccontextmanager
 async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World, ClockWatch]]:
     """A Pillarbox whose clock stands still, and what looks whether somebody sets it."""
-    async with still(database_url, folder, **WEBHOOKS) as pillarbox:
+    async with manual_world(database_url, folder, **WEBHOOKS) as pillarbox:
         house = pillarbox.app.house
         yield pillarbox, ClockWatch(house.pool, house.clock, house.ids, house.mends())
 

@@ -1,6 +1,6 @@
 """Mail from outside: a world's inbound door on a free loopback port, and a client that speaks SMTP to it.
 
-async with postman(pillarbox) as post:
+async with inbound_client(pillarbox) as post:
     answer = await post.deliver(raw, to=["help@harbor.example"])
     assert answer.startswith("250")
 """
@@ -23,7 +23,7 @@ HOSTNAME = "mx.pillar.example"
 AT_ONCE = SessionTimeouts(greeting=0.0)
 
 
-class Anybody:
+class NoLimits:
     """A guard that refuses nobody."""
 
     def admit(self, peer: str) -> bool:
@@ -37,7 +37,7 @@ class Anybody:
     def login_failed(self, peer: str) -> None: ...
 
 
-class Dialogue:
+class InboundSession:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ class Dialogue:
         self._writer = writer
 
     @classmethod
-    async def begin(cls, port: int, helo: str = "quay.example") -> Dialogue:
+    async def begin(cls, port: int, helo: str = "quay.example") -> InboundSession:
         made = cls(*await asyncio.open_connection("127.0.0.1", port))
         assert (await made.heard()).startswith("220")
         assert (await made.say(f"EHLO {helo}")).startswith("250")
@@ -89,16 +89,16 @@ class Dialogue:
 
 
 @dataclass(slots=True)
-class Post:
+class InboundClient:
     """The door, and one connection to it that is kept."""
 
     port: int
     desk: SessionHandler
-    _open: list[Dialogue] = field(default_factory=list)
-    _own: Dialogue | None = None
+    _open: list[InboundSession] = field(default_factory=list)
+    _own: InboundSession | None = None
 
-    async def connect(self, helo: str = "quay.example") -> Dialogue:
-        made = await Dialogue.begin(self.port, helo)
+    async def connect(self, helo: str = "quay.example") -> InboundSession:
+        made = await InboundSession.begin(self.port, helo)
         self._open.append(made)
         return made
 
@@ -120,16 +120,18 @@ class Post:
 
 
 @asynccontextmanager
-async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
+async def inbound_client(
+    pillarbox: World, receiving: Receiving | None = None
+) -> AsyncIterator[InboundClient]:
     """The inbound door of a world, with its own part that receives or another one."""
     house = pillarbox.app.house
     desk = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
     manner = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
-    listener = Listener(desk, manner, Anybody())
+    listener = Listener(desk, manner, NoLimits())
     door = socket.socket()
     door.bind(("127.0.0.1", 0))
     await listener.open(door)
-    post = Post(door.getsockname()[1], desk)
+    post = InboundClient(door.getsockname()[1], desk)
     try:
         yield post
     finally:

@@ -1,6 +1,6 @@
 """An SMTP door in this process, a desk that remembers, and a client that writes exactly the bytes it is told.
 
-async with door() as found, found.dialog() as client:
+async with running_listener() as found, found.dialog() as client:
     assert await client.ask("EHLO quay.example") ...
 """
 
@@ -36,7 +36,7 @@ ENHANCED = re.compile(r"(\d)\.\d{1,3}\.\d{1,3} ")
 
 
 @dataclass
-class Kept:
+class StoredMessage:
     """A message as the desk was handed it."""
 
     sender: str
@@ -47,10 +47,10 @@ class Kept:
 
 
 @dataclass
-class Notebook:
+class RecordingHandler:
     """A desk that says yes to everybody; `verdict` may change what it says to a message."""
 
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[StoredMessage] = field(default_factory=list)
     ended_count: int = 0
     verdict: Callable[[Session, Content], Answer | Awaitable[Answer]] | None = None
     users: dict[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Notebook:
     def message(self, session: Session, content: Content) -> Answer | Awaitable[Answer]:
         assert session.sender is not None
         self.kept.append(
-            Kept(
+            StoredMessage(
                 str(session.sender.sender),
                 list(session.recipients),
                 content.read(),
@@ -89,7 +89,7 @@ class Notebook:
         self.ended_count += 1
 
 
-class Anyone:
+class CountingLimits:
     """A guard who lets everybody in."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Anyone:
 
 
 @dataclass(frozen=True)
-class Said:
+class SmtpReply:
     """A reply of the server."""
 
     code: int
@@ -135,7 +135,7 @@ class Dialog(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.received = b""
-        self.heard: list[Said] = []
+        self.heard: list[SmtpReply] = []
         self.is_over = False
         self._lines: list[str] = []
         self._changed = asyncio.Event()
@@ -151,7 +151,7 @@ class Dialog(asyncio.Protocol):
             self.received = self.received[found.end() :]
             self._lines.append(found[3].decode("ascii"))
             if found[2] == b" ":
-                self.heard.append(Said(int(found[1]), tuple(self._lines)))
+                self.heard.append(SmtpReply(int(found[1]), tuple(self._lines)))
                 self._lines = []
         self._changed.set()
 
@@ -165,17 +165,17 @@ class Dialog(asyncio.Protocol):
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def hear(self, seconds: float = PATIENCE) -> Said:
+    async def hear(self, seconds: float = PATIENCE) -> SmtpReply:
         """The next reply."""
         await self._until(lambda: self._next < len(self.heard) or self.is_over, seconds)
         assert self._next < len(self.heard), "the connection ended without a reply"
         self._next += 1
         return self.heard[self._next - 1]
 
-    async def hear_all(self, count: int) -> list[Said]:
+    async def hear_all(self, count: int) -> list[SmtpReply]:
         return [await self.hear() for _ in range(count)]
 
-    async def over(self, seconds: float = PATIENCE) -> list[Said]:
+    async def over(self, seconds: float = PATIENCE) -> list[SmtpReply]:
         """Wait for the end of the connection; the replies that nobody has asked for."""
         await self._until(lambda: self.is_over, seconds)
         left = self.heard[self._next :]
@@ -185,7 +185,7 @@ class Dialog(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         self.transport.write(data)
 
-    async def ask(self, *lines: str | bytes) -> Said:
+    async def ask(self, *lines: str | bytes) -> SmtpReply:
         """Send lines one after the other, each after the reply to the one before; the last reply."""
         said = None
         for line in lines:
@@ -196,7 +196,7 @@ class Dialog(asyncio.Protocol):
 
     async def send(
         self, text: bytes, *, sender: str = "a@b.example", to: Iterable[str] = ("c@d.example",)
-    ) -> Said:
+    ) -> SmtpReply:
         """A whole transaction; `text` has its line ends and no end mark."""
         for line in (f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{one}>" for one in to), "DATA"):
             said = await self.ask(line)
@@ -215,7 +215,7 @@ class Dialog(asyncio.Protocol):
 
 
 @dataclass
-class Door:
+class RunningListener:
     """A listener on loopback."""
 
     listener: Listener
@@ -260,21 +260,23 @@ def bound() -> socket.socket:
 
 
 @asynccontextmanager
-async def door(
+async def running_listener(
     desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **manner: Any
-) -> AsyncIterator[Door]:
+) -> AsyncIterator[RunningListener]:
     """A door with this desk; with `tls` it has a certificate of its own in that folder."""
     certificate = None
     if tls is not None:
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
     given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **manner}
-    listener = Listener(desk or Notebook(), ListenerOptions(**given), guard or Anyone(), certificate)
+    listener = Listener(
+        desk or RecordingHandler(), ListenerOptions(**given), guard or CountingLimits(), certificate
+    )
     at = bound()
     port = at.getsockname()[1]
     await listener.open(at)
     try:
-        yield Door(listener, port, certificate)
+        yield RunningListener(listener, port, certificate)
     finally:
         await listener.stop(0)
 

@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 
 
-class Description:
+class OpenApiDocument:
     """What `/openapi.json` says, and whether an answer is so."""
 
     def __init__(self, document: dict[str, Any]) -> None:

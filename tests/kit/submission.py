@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kit.smtp_door import Dialog, Said, bound, dialog
+from kit.smtp_listener import Dialog, SmtpReply, bound, dialog
 from kit.world import Team, World, world
 
 NAMES = ("smtp", "submission", "submissions")
 
 
 @dataclass(frozen=True)
-class Doors:
+class SubmissionPorts:
     """Where the SMTP doors of a world are."""
 
     smtp: int
@@ -46,7 +46,9 @@ def plain(token: str, user: str = "resend") -> str:
 
 
 @asynccontextmanager
-async def submission(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[Team, Doors]]:
+async def submission(
+    database_url: str, folder: Path, **settings: Any
+) -> AsyncIterator[tuple[Team, SubmissionPorts]]:
     """A team of a world with open doors; AUTH needs no TLS unless the settings say so."""
     sockets = {name: bound() for name in NAMES}
     ports = {name: door.getsockname()[1] for name, door in sockets.items()}
@@ -58,10 +60,10 @@ async def submission(database_url: str, folder: Path, **settings: Any) -> AsyncI
     }
     doors = {name: door.detach() for name, door in sockets.items()}
     async with world(database_url, folder, doors=doors, **given) as pillarbox:
-        yield await pillarbox.team(), Doors(**ports)
+        yield await pillarbox.team(), SubmissionPorts(**ports)
 
 
-def letter(
+def message_bytes(
     *,
     sender: str | None = "Harbor <notes@harbor.example>",
     to: str | None = "ada@quay.example",
@@ -89,11 +91,11 @@ def letter(
     return bytes(message)
 
 
-def queued_id(said: Said) -> str:
+def queued_id(said: SmtpReply) -> str:
     """The id of a submission that was accepted."""
     assert said.code == 250, said
     assert said.text.startswith("2.0.0 Ok: queued as ")
     return str(UUID(said.text.rpartition(" ")[2]))
 
 
-__all__ = ["Doors", "Team", "World", "letter", "plain", "queued_id", "submission"]
+__all__ = ["SubmissionPorts", "Team", "World", "message_bytes", "plain", "queued_id", "submission"]

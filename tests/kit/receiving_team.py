@@ -1,7 +1,7 @@
 """A team that receives at harbor.example, a message for it, and what it has of what came.
 
 async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-    team = await harbor(pillarbox)
+    team = await receiving_team(pillarbox)
     assert (await post.deliver(message(), [HELP])).startswith("250")
     [found] = await received(team)
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit.postman import HOSTNAME, receiving_domain
+from kit.inbound_client import HOSTNAME, receiving_domain
 from kit.world import Team, World
 from kit.zone import Zone
 from pillarbox.mail.message.loop_marks import LoopMarks
@@ -34,7 +34,7 @@ async def raw_of(team: Team, email_id: str) -> bytes:
     return bytes((await team.world.client(None).get(found["raw"]["download_url"])).content)
 
 
-async def harbor(pillarbox: World) -> Team:
+async def receiving_team(pillarbox: World) -> Team:
     team = await pillarbox.team()
     await receiving_domain(team)
     return team

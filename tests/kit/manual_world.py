@@ -1,7 +1,7 @@
 """Two kinds of world that tests of emails use again and again.
 
-`still` has a clock that stands still, and nothing runs by itself: the test calls `turn()` for the engine
-and `fetched()` for the files. `relayed` hands its mail to an SMTP server inside the test.
+`manual_world` has a clock that stands still, and nothing runs by itself: the test calls `turn()` for the
+engine and `run_jobs()` for the files. `relayed_world` hands its mail to an SMTP server inside the test.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from kit.clock import ManualClock
-from kit.sink import Message, Sink
+from kit.smtp_sink import Message, Sink
 from kit.world import World, world
 
 
 @asynccontextmanager
-async def still(
+async def manual_world(
     database_url: str, folder: Path, clock: ManualClock | None = None, **settings: Any
 ) -> AsyncIterator[World]:
     """A Pillarbox whose time and work the test moves by hand."""
@@ -31,11 +31,13 @@ async def still(
 
 
 @asynccontextmanager
-async def relayed(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[World, Sink]]:
+async def relayed_world(
+    database_url: str, folder: Path, **settings: Any
+) -> AsyncIterator[tuple[World, Sink]]:
     """A Pillarbox with a smarthost that accepts everything, driven by hand."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
-        async with still(database_url, folder, route=route, **settings) as pillarbox:
+        async with manual_world(database_url, folder, route=route, **settings) as pillarbox:
             yield pillarbox, sink
 
 
@@ -45,7 +47,7 @@ def clock_of(pillarbox: World) -> ManualClock:
     return pillarbox.clock
 
 
-async def fetched(pillarbox: World) -> int:
+async def run_jobs(pillarbox: World) -> int:
     """Let the background jobs do what is due; returns how many there were. Time moves by a millisecond."""
     clock_of(pillarbox).advance(0.001)
     started = await pillarbox.app.house.jobs.look()
