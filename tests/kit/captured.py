@@ -1,4 +1,4 @@
-"""Captured mail over a real socket: the doors of the route `capture`, and settlements to keep."""
+"""Captured mail over a real socket: the pages of the route `capture`, and settlements to store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wire between Pillarbox and its database that a test can cut, stall and mend."""
+"""A TCP connection between Pillarbox and its database that a test can cut, stall and restore."""
 
 from __future__ import annotations
 

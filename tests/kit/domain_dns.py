@@ -1,4 +1,4 @@
-"""A team's domain and the DNS server that it is looked for on: real packets, a clock that the test moves.
+"""A team's domain and the DNS server that answers for it: real packets, a clock that the test moves.
 
 async with checked(database_url, tmp_path) as at:
     domain = await at.adds("harbor.example")

@@ -1,7 +1,7 @@
-"""Mail from outside: a world's inbound door on a free loopback port, and a client that speaks SMTP to it.
+"""Mail from outside: a world's inbound SMTP listener on a free loopback port, and a client of it.
 
-async with inbound_client(pillarbox) as post:
-    answer = await post.deliver(raw, to=["help@harbor.example"])
+async with inbound_client(pillarbox) as client:
+    answer = await client.deliver(raw, to=["help@harbor.example"])
     assert answer.startswith("250")
 """
 
@@ -24,7 +24,7 @@ AT_ONCE = SessionTimeouts(greeting=0.0)
 
 
 class NoLimits:
-    """A guard that refuses nobody."""
+    """Client limits that refuse nobody."""
 
     def admit(self, peer: str) -> bool:
         return True
@@ -90,10 +90,10 @@ class InboundSession:
 
 @dataclass(slots=True)
 class InboundClient:
-    """The door, and one connection to it that is kept."""
+    """The listener's port, and one connection to it that stays open."""
 
     port: int
-    desk: SessionHandler
+    handler: SessionHandler
     _open: list[InboundSession] = field(default_factory=list)
     _own: InboundSession | None = None
 
@@ -123,19 +123,19 @@ class InboundClient:
 async def inbound_client(
     pillarbox: World, receiving: Receiving | None = None
 ) -> AsyncIterator[InboundClient]:
-    """The inbound door of a world, with its own part that receives or another one."""
+    """A client of the inbound listener of a world, with the world's `Receiving` or another one."""
     house = pillarbox.app.house
-    desk = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
-    manner = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
-    listener = Listener(desk, manner, NoLimits())
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
-    await listener.open(door)
-    post = InboundClient(door.getsockname()[1], desk)
+    handler = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
+    options = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
+    listener = Listener(handler, options, NoLimits())
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    await listener.open(bound)
+    client = InboundClient(bound.getsockname()[1], handler)
     try:
-        yield post
+        yield client
     finally:
-        await post.close()
+        await client.close()
         await listener.stop(5)
 
 

@@ -1,4 +1,4 @@
-"""A client that sends mails at a rate and writes down every answer before it believes it.
+"""A client that sends mails at a rate and records every answer before it acts on it.
 
 `LoadClient.post` tries until the API says yes, always under the same idempotency key, as a careful program
 would: a lost connection or a 5xx leaves it open whether the mail was accepted, the key settles that. With

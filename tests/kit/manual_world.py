@@ -1,7 +1,7 @@
-"""Two kinds of world that tests of emails use again and again.
+"""Two kinds of world whose time and work the test moves by hand.
 
-`manual_world` has a clock that stands still, and nothing runs by itself: the test calls `turn()` for the
-engine and `run_jobs()` for the files. `relayed_world` hands its mail to an SMTP server inside the test.
+`manual_world` has a manual clock, and nothing runs by itself: the test calls `turn()` for the delivery engine
+and `run_jobs()` for the background jobs. `relayed_world` hands its mail to an SMTP server inside the test.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ async def relayed_world(
 
 
 def clock_of(pillarbox: World) -> ManualClock:
-    """The clock that stands still."""
+    """The manual clock of this world."""
     assert isinstance(pillarbox.clock, ManualClock)
     return pillarbox.clock
 
 
 async def run_jobs(pillarbox: World) -> int:
-    """Let the background jobs do what is due; returns how many there were. Time moves by a millisecond."""
+    """Run the background jobs that are due; returns how many there were. Time moves by a millisecond."""
     clock_of(pillarbox).advance(0.001)
     started = await pillarbox.app.house.jobs.look()
     await pillarbox.app.house.jobs.idle()

@@ -1,8 +1,8 @@
-"""A team that receives at harbor.example, a message for it, and what it has of what came.
+"""A team that receives at harbor.example, a message for it, and the mail that it has received.
 
-async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as client:
     team = await receiving_team(pillarbox)
-    assert (await post.deliver(message(), [HELP])).startswith("250")
+    assert (await client.deliver(message(), [HELP])).startswith("250")
     [found] = await received(team)
 """
 
@@ -41,7 +41,7 @@ async def receiving_team(pillarbox: World) -> Team:
 
 
 def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
-    """The part that receives, with something of its own."""
+    """A `Receiving` of this world with other arguments."""
     house = pillarbox.app.house
     given: dict[str, Any] = {
         "pool": house.pool,

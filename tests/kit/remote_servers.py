@@ -1,4 +1,4 @@
-"""Other people's mail servers, many of them, in a process of their own; each lives on an address of 127/8.
+"""Remote mail servers, many of them, in a process of their own; each has an address of 127/8.
 
     with remote_servers(folder, {"127.0.0.1": {}, "127.1.0.7": {"RCPT": "550 5.1.1 no such user"}}) as far:
         ...                                   # they listen on far.port; far.journal is their ledger

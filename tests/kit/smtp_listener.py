@@ -1,4 +1,4 @@
-"""An SMTP door in this process, a desk that remembers, and a client that writes exactly the bytes it is told.
+"""An SMTP listener in this process, a handler that records, and a client that writes exactly the given bytes.
 
 async with running_listener() as found, found.dialog() as client:
     assert await client.ask("EHLO quay.example") ...
@@ -37,7 +37,7 @@ ENHANCED = re.compile(r"(\d)\.\d{1,3}\.\d{1,3} ")
 
 @dataclass
 class StoredMessage:
-    """A message as the desk was handed it."""
+    """A message as the handler got it."""
 
     sender: str
     recipients: list[str]
@@ -48,9 +48,9 @@ class StoredMessage:
 
 @dataclass
 class RecordingHandler:
-    """A desk that says yes to everybody; `verdict` may change what it says to a message."""
+    """A handler that accepts everything; `verdict` may change its answer to a message."""
 
-    kept: list[StoredMessage] = field(default_factory=list)
+    messages: list[StoredMessage] = field(default_factory=list)
     ended_count: int = 0
     verdict: Callable[[Session, Content], Answer | Awaitable[Answer]] | None = None
     users: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class RecordingHandler:
 
     def message(self, session: Session, content: Content) -> Answer | Awaitable[Answer]:
         assert session.sender is not None
-        self.kept.append(
+        self.messages.append(
             StoredMessage(
                 str(session.sender.sender),
                 list(session.recipients),
@@ -90,7 +90,7 @@ class RecordingHandler:
 
 
 class CountingLimits:
-    """A guard who lets everybody in."""
+    """Client limits that admit everybody and count the sessions."""
 
     def __init__(self) -> None:
         self.inside = 0
@@ -131,7 +131,7 @@ class SmtpReply:
 
 
 class Dialog(asyncio.Protocol):
-    """A connection whose replies can be awaited one by one; the end of it is a fact like any other."""
+    """A connection whose replies, and whose end, can be awaited one by one."""
 
     def __init__(self) -> None:
         self.received = b""
@@ -187,21 +187,21 @@ class Dialog(asyncio.Protocol):
 
     async def ask(self, *lines: str | bytes) -> SmtpReply:
         """Send lines one after the other, each after the reply to the one before; the last reply."""
-        said = None
+        reply = None
         for line in lines:
             self.write((line if isinstance(line, bytes) else line.encode()) + b"\r\n")
-            said = await self.hear()
-        assert said is not None
-        return said
+            reply = await self.hear()
+        assert reply is not None
+        return reply
 
     async def send(
         self, text: bytes, *, sender: str = "a@b.example", to: Iterable[str] = ("c@d.example",)
     ) -> SmtpReply:
         """A whole transaction; `text` has its line ends and no end mark."""
         for line in (f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{one}>" for one in to), "DATA"):
-            said = await self.ask(line)
-            if said.code >= 400:
-                return said
+            reply = await self.ask(line)
+            if reply.code >= 400:
+                return reply
         self.write(text + b".\r\n")
         return await self.hear()
 
@@ -261,14 +261,14 @@ def bound() -> socket.socket:
 
 @asynccontextmanager
 async def running_listener(
-    desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **manner: Any
+    desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **options: Any
 ) -> AsyncIterator[RunningListener]:
-    """A door with this desk; with `tls` it has a certificate of its own in that folder."""
+    """A listener with this handler; with `tls` it has a certificate of its own in that folder."""
     certificate = None
     if tls is not None:
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
-    given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **manner}
+    given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **options}
     listener = Listener(
         desk or RecordingHandler(), ListenerOptions(**given), guard or CountingLimits(), certificate
     )

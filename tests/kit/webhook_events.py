@@ -1,4 +1,4 @@
-"""What a team's webhooks are told: a real subscription, read from the rows that would be delivered."""
+"""The webhook events of a team: a real subscription, read from the rows that would be delivered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOMAIN_EVENTS = ["domain.created", "domain.updated", "domain.deleted"]
 
 
 async def subscribe(team: Team, events: list[str] | None = None) -> None:
-    """From now on the team's events are kept."""
+    """From now on the team's events are stored."""
     await team.world.pool.execute(
         """
         INSERT INTO webhooks (team_id, id, created_at, endpoint, events, secrets, secret_ends)

@@ -42,8 +42,8 @@ async def test_it_is_greeted_with_lhlo_alone() -> None:
 
 async def test_each_accepted_recipient_has_a_reply() -> None:
     """4.2: one for each yes to RCPT, also for the same address twice, and none for who was refused."""
-    desk = RecordingHandler()
-    async with running_listener(desk, lmtp=True) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example", "MAIL FROM:<a@b.example>")
         to = ["ann", "unknown", "ben", "ann"]
         codes = [(await client.ask(f"RCPT TO:<{name}@d.example>")).code for name in to]
@@ -51,9 +51,9 @@ async def test_each_accepted_recipient_has_a_reply() -> None:
         assert (await client.ask("DATA")).code == 354
         client.write(TEXT + b".\r\nNOOP\r\n")
         assert [said.text for said in await client.hear_all(4)] == ["2.0.0 Ok"] * 4
-        assert desk.kept[0].recipients == ["ann@d.example", "ben@d.example", "ann@d.example"]
-        assert desk.kept[0].text == TEXT
-        assert desk.ended_count == 1
+        assert handler.messages[0].recipients == ["ann@d.example", "ben@d.example", "ann@d.example"]
+        assert handler.messages[0].text == TEXT
+        assert handler.ended_count == 1
         assert str(await client.ask("NOOP")) == "250 2.0.0"
 
 
@@ -97,8 +97,8 @@ async def test_a_refusal_of_the_text_is_said_to_everybody(
     text: bytes, verdict: Callable[[Session, Content], Answer] | None, expected: str
 ) -> None:
     """4.2: also where the desk is not asked, or fails."""
-    desk = RecordingHandler(verdict=verdict)
-    async with running_listener(desk, lmtp=True, most_octets=1000) as found, found.dialog() as client:
+    handler = RecordingHandler(verdict=verdict)
+    async with running_listener(handler, lmtp=True, most_octets=1000) as found, found.dialog() as client:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         await client.ask("LHLO quay.example")
         assert str(await client.send(text, to=["a@d.example", "b@d.example"])) == expected
@@ -116,16 +116,16 @@ async def test_without_an_accepted_recipient_data_is_503() -> None:
 
 async def test_two_transactions_in_three_packets() -> None:
     """5: PIPELINING, the answers of the first text before those of the next group."""
-    desk = RecordingHandler()
+    handler = RecordingHandler()
     group = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nRCPT TO:<e@d.example>\r\nDATA\r\n"
-    async with running_listener(desk, lmtp=True) as found, found.dialog() as client:
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         client.write(b"LHLO quay.example\r\n" + group)
         assert [said.code for said in await client.hear_all(5)] == [250, 250, 250, 250, 354]
         client.write(TEXT + b".\r\n" + group)
         assert [said.code for said in await client.hear_all(6)] == [250, 250, 250, 250, 250, 354]
         client.write(TEXT + b".\r\nQUIT\r\n")
         assert [said.code for said in await client.hear_all(3)] == [250, 250, 221]
-        assert [kept.recipients for kept in desk.kept] == [["c@d.example", "e@d.example"]] * 2
+        assert [kept.recipients for kept in handler.messages] == [["c@d.example", "e@d.example"]] * 2
 
 
 async def test_many_unknown_recipients_are_no_reason_to_hang_up() -> None:
@@ -138,23 +138,23 @@ async def test_many_unknown_recipients_are_no_reason_to_hang_up() -> None:
 
 
 async def test_the_protocol_is_named_in_the_words_of_rfc_3848(tmp_path: Path) -> None:
-    desk = RecordingHandler()
-    async with running_listener(desk, lmtp=True) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example")
         assert (await client.send(TEXT)).code == 250
         await client.ask("MAIL FROM:<a@b.example> SMTPUTF8", "RCPT TO:<gr\u00fcn@d.example>", "DATA")
         client.write(TEXT + b".\r\n")
         assert (await client.hear()).code == 250
-    assert [kept.protocol for kept in desk.kept] == ["LMTP", "UTF8LMTP"]
+    assert [kept.protocol for kept in handler.messages] == ["LMTP", "UTF8LMTP"]
 
 
 async def test_the_client_of_the_standard_library_is_served() -> None:
-    desk = RecordingHandler()
-    async with running_listener(desk, lmtp=True) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found:
 
         def bring() -> dict[str, tuple[int, bytes]]:
             with smtplib.LMTP("127.0.0.1", found.port, timeout=10) as client:
                 return client.sendmail("a@b.example", ["c@d.example"], TEXT)
 
         assert await asyncio.to_thread(bring) == {}
-    assert desk.kept[0].recipients == ["c@d.example"]
+    assert handler.messages[0].recipients == ["c@d.example"]

@@ -24,8 +24,8 @@ def told_well(said: SmtpReply) -> bool:
 
 @on_each_loop
 async def test_a_whole_conversation() -> None:
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         assert str(await client.ask("EHLO quay.example")) == "250"
         assert str(await client.ask("MAIL FROM:<ann@quay.example> SIZE=20 BODY=8BITMIME")) == "250 2.1.0"
         assert str(await client.ask("RCPT TO:<ben@harbor.example>")) == "250 2.1.5"
@@ -33,18 +33,18 @@ async def test_a_whole_conversation() -> None:
         assert str(await client.ask("Subject: x\r\n\r\nhello\r\n.")) == "250 2.0.0"
         assert str(await client.ask("QUIT")) == "221 2.0.0"
         await client.over()
-    [kept] = desk.kept
+    [kept] = handler.messages
     assert (kept.sender, kept.recipients) == ("ann@quay.example", ["ben@harbor.example"])
     assert kept.text == b"Subject: x\r\n\r\nhello\r\n"
     assert kept.protocol == "ESMTP"
-    assert desk.ended_count == 1
+    assert handler.ended_count == 1
 
 
 @on_each_loop
 async def test_everything_in_one_packet_but_the_text() -> None:
     """SMTP-07, RFC 2920: the answers come in order, and a MAIL behind the final dot is heard."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             b"EHLO a.example\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<unknown@d.example>\r\n"
             b"RCPT TO:<c@d.example>\r\nDATA\r\n"
@@ -54,7 +54,7 @@ async def test_everything_in_one_packet_but_the_text() -> None:
         assert [said.code for said in await client.hear_all(4)] == [250, 250, 250, 354]
         client.write(b"two\r\n.\r\nQUIT\r\n")
         assert [said.code for said in await client.hear_all(2)] == [250, 221]
-    assert [kept.text for kept in desk.kept] == [b"one\r\n", b"two\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"one\r\n", b"two\r\n"]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ async def test_what_is_announced_without_tls_and_login() -> None:
 @on_each_loop
 async def test_who_talks_before_the_greeting_hears_nothing_else() -> None:
     """SMTP-03."""
-    desk = RecordingHandler()
+    handler = RecordingHandler()
     patience = SessionTimeouts(greeting=0.2)
-    async with running_listener(desk, patience=patience) as found, found.dialog(greeted=False) as client:
+    async with running_listener(handler, patience=patience) as found, found.dialog(greeted=False) as client:
         client.write(b"EHLO x\r\nMAIL FROM:<a@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["554 5.5.0"]
 
@@ -149,14 +149,14 @@ async def test_who_talks_before_the_greeting_hears_nothing_else() -> None:
 @on_each_loop
 async def test_text_before_the_go_ahead_ends_the_session() -> None:
     """SMTP-03, CVE-2023-51764: a text in the packet of DATA is no text, and no commands either."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             b"EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n"
             b"Subject: x\r\n\r\nx\r\n.\r\nMAIL FROM:<evil@b.example>\r\n"
         )
         assert [str(said) for said in await client.over()] == ["250", "250 2.1.0", "250 2.1.5", "554 5.5.0"]
-    assert desk.kept == []
+    assert handler.messages == []
 
 
 @pytest.mark.parametrize(
@@ -164,14 +164,14 @@ async def test_text_before_the_go_ahead_ends_the_session() -> None:
 )
 async def test_a_text_behind_a_data_that_is_refused_is_no_command(before: bytes) -> None:
     """SMTP-03: nobody smuggles commands in a text by having no recipient accepted."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             before + b"DATA\r\nSubject: x\r\n\r\nEHLO x\r\nMAIL FROM:<evil@b.example>\r\n"
             b"RCPT TO:<c@d.example>\r\nDATA\r\n"
         )
         assert str((await client.over())[-1]) == "554 5.5.0"
-    assert desk.ended_count == (b"MAIL" in before)
+    assert handler.ended_count == (b"MAIL" in before)
 
 
 @on_each_loop
@@ -238,14 +238,14 @@ async def test_talk_without_a_message_has_an_end() -> None:
 
 async def test_refusals_for_now_are_no_mistakes() -> None:
     """A list with too many recipients is sent in parts; it may not be cut off in the middle."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
         codes = [(await client.ask(f"RCPT TO:<r{n}@d.example>")).code for n in range(150)]
         assert codes == [250] * 100 + [452] * 50
         assert (await client.ask("DATA")).code == 354
         assert (await client.ask("x\r\n.")).code == 250
-    assert len(desk.kept[0].recipients) == 100
+    assert len(handler.messages[0].recipients) == 100
 
 
 async def test_what_a_desk_raises_is_trouble_and_the_session_goes_on() -> None:
@@ -259,11 +259,11 @@ async def test_what_a_desk_raises_is_trouble_and_the_session_goes_on() -> None:
         raise RuntimeError("at once")
 
     verdicts = [later, at_once]
-    desk = RecordingHandler(verdict=lambda session, content: verdicts.pop()())
+    handler = RecordingHandler(verdict=lambda session, content: verdicts.pop()())
     asyncio.get_running_loop().set_exception_handler(
         lambda loop, context: troubles.append(str(context["exception"]))
     )
-    async with running_listener(desk) as found, found.dialog() as client:
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert str(await client.send(b"x\r\n")) == "451 4.3.0"
         assert str(await client.send(b"x\r\n")) == "451 4.3.0"
@@ -333,9 +333,9 @@ def test_random_commands_get_one_answer_each(lines: list[bytes], at_once: bool) 
     async def story() -> None:
         troubles: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
-        desk = RecordingHandler(users={"ann": "secret"})
+        handler = RecordingHandler(users={"ann": "secret"})
         async with (
-            running_listener(desk, offers_login=True, login_needs_tls=False) as found,
+            running_listener(handler, offers_login=True, login_needs_tls=False) as found,
             found.dialog() as client,
         ):
             sent = b""
@@ -365,11 +365,11 @@ def test_random_commands_get_one_answer_each(lines: list[bytes], at_once: bool) 
 
 
 async def test_dialogs_end_with_the_client() -> None:
-    desk = RecordingHandler()
-    async with running_listener(desk) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found:
         async with dialog(found.port) as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
             assert found.listener.sessions == 1
         await found.empty()
-    assert desk.ended_count == 1
+    assert handler.ended_count == 1
     assert HURRIED.slow == 0

@@ -59,14 +59,14 @@ def windows() -> Iterator[tuple[Windows, ManualClock]]:
 )
 async def test_silence_ends_a_session_in_every_state(before: tuple[str, ...]) -> None:
     """RFC 5321 4.5.3.2.7."""
-    desk = RecordingHandler()
-    async with running_listener(desk, patience=SHORT, offers_login=True, login_needs_tls=False) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, patience=SHORT, offers_login=True, login_needs_tls=False) as found:
         async with found.dialog() as client:
             for line in before:
                 await client.ask(line)
             assert [str(said) for said in await client.over()] == ["421 4.4.2"]
         await found.empty()
-    assert desk.kept == []
+    assert handler.messages == []
 
 
 async def test_a_text_that_trickles_is_cut_off() -> None:
@@ -132,13 +132,13 @@ def test_who_is_one_client(peer: str, client: str) -> None:
 
 def test_one_client_has_so_many_sessions_and_others_have_theirs(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-21."""
-    guard = clients(*windows, per_client=3)
-    assert [guard.admit(f"2001:db8::{n}") for n in range(4)] == [True, True, True, False]
-    assert guard.admit("2001:db8:0:1::1")
-    guard.left("2001:db8::1")
-    assert guard.admit("2001:db8::9")
-    assert not guard.admit("2001:db8::9")
-    assert guard.total == 4
+    limits = clients(*windows, per_client=3)
+    assert [limits.admit(f"2001:db8::{n}") for n in range(4)] == [True, True, True, False]
+    assert limits.admit("2001:db8:0:1::1")
+    limits.left("2001:db8::1")
+    assert limits.admit("2001:db8::9")
+    assert not limits.admit("2001:db8::9")
+    assert limits.total == 4
 
 
 def test_the_processes_of_a_host_count_together(windows: tuple[Windows, ManualClock]) -> None:
@@ -173,19 +173,19 @@ async def test_open_sessions_are_shown_as_long_as_they_last(windows: tuple[Windo
 def test_new_connections_have_a_rate(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-21."""
     memory, clock = windows
-    guard = clients(memory, clock, new_per_minute=5)
+    limits = clients(memory, clock, new_per_minute=5)
     for _ in range(5):
-        assert guard.admit("192.0.2.1")
-        guard.left("192.0.2.1")
-    assert not guard.admit("192.0.2.1")
-    assert guard.admit("192.0.2.2")
+        assert limits.admit("192.0.2.1")
+        limits.left("192.0.2.1")
+    assert not limits.admit("192.0.2.1")
+    assert limits.admit("192.0.2.2")
     clock.advance(MINUTE)
-    assert guard.admit("192.0.2.1")
+    assert limits.admit("192.0.2.1")
 
 
 def test_all_sessions_have_an_end(windows: tuple[Windows, ManualClock]) -> None:
-    guard = clients(*windows, sessions=2)
-    assert [guard.admit(f"192.0.2.{n}") for n in range(3)] == [True, True, False]
+    limits = clients(*windows, sessions=2)
+    assert [limits.admit(f"192.0.2.{n}") for n in range(3)] == [True, True, False]
 
 
 def test_five_failed_logins_of_a_client_close_auth_for_ten_minutes(
@@ -194,9 +194,9 @@ def test_five_failed_logins_of_a_client_close_auth_for_ten_minutes(
     """SMTP-10, in all processes."""
     memory, clock = windows
     first, second = clients(memory, clock), clients(memory, clock)
-    for guard in (first, second, first, second):
-        guard.login_failed("192.0.2.1")
-        assert guard.may_login("192.0.2.1")
+    for limits in (first, second, first, second):
+        limits.login_failed("192.0.2.1")
+        assert limits.may_login("192.0.2.1")
     first.login_failed("192.0.2.1")
     assert not second.may_login("192.0.2.1")
     assert second.may_login("192.0.2.2")
@@ -207,7 +207,7 @@ def test_five_failed_logins_of_a_client_close_auth_for_ten_minutes(
 @on_each_loop
 async def test_who_is_one_too_many_hears_so(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-21."""
-    async with running_listener(guard=clients(*windows, per_client=2)) as found:
+    async with running_listener(limits=clients(*windows, per_client=2)) as found:
         async with found.dialog() as first, found.dialog(), found.dialog(greeted=False) as third:
             assert [str(said) for said in await third.over()] == ["421 4.7.0"]
             assert (await first.ask("EHLO x")).code == 250
@@ -222,8 +222,8 @@ async def test_who_is_one_too_many_gets_no_handshake(
     windows: tuple[Windows, ManualClock], tmp_path: Path
 ) -> None:
     """SMTP-21, at a door with implicit TLS, where nobody could read a word before it."""
-    guard = clients(*windows, per_client=1)
-    async with running_listener(guard=guard, tls=tmp_path, implicit_tls=True) as found:
+    limits = clients(*windows, per_client=1)
+    async with running_listener(limits=limits, tls=tmp_path, implicit_tls=True) as found:
         async with found.dialog(tls=trusting(tmp_path)) as first:
             with pytest.raises((ConnectionError, ssl.SSLError)):
                 async with found.dialog(tls=trusting(tmp_path)):
@@ -236,10 +236,10 @@ async def test_who_is_one_too_many_gets_no_handshake(
 
 async def test_failed_logins_close_the_sessions_of_that_client(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-10, emails.md section 10."""
-    desk = RecordingHandler(users={"ann": "secret"})
+    handler = RecordingHandler(users={"ann": "secret"})
     wrong = "AUTH PLAIN AGFubgBub25zZW5zZQ=="
     async with running_listener(
-        desk, guard=clients(*windows), offers_login=True, login_needs_tls=False
+        handler, limits=clients(*windows), offers_login=True, login_needs_tls=False
     ) as found:
         async with found.dialog() as client:
             assert [str(await client.ask("EHLO x", wrong)) for _ in range(3)] == ["535 5.7.8"] * 3
@@ -273,8 +273,8 @@ async def slow_clients(found: RunningListener, count: int) -> AsyncIterator[list
 @on_each_loop
 async def test_hundreds_of_slow_clients_hold_up_nobody() -> None:
     """SMTP-21: normal mail flows while 300 trickle an octet now and then."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, slow_clients(found, 300) as slow:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, slow_clients(found, 300) as slow:
         trickling = asyncio.create_task(trickle(slow))
         loop = asyncio.get_running_loop()
         worst = 0.0
@@ -287,7 +287,7 @@ async def test_hundreds_of_slow_clients_hold_up_nobody() -> None:
         trickling.cancel()
         assert found.listener.sessions >= 300
         assert not any(client.is_over for client in slow)
-    assert len(desk.kept) == 50
+    assert len(handler.messages) == 50
     assert worst < 1.0
 
 
@@ -310,9 +310,9 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         await gate.wait()
         return OK
 
-    desk = RecordingHandler(verdict=lambda session, content: stored())
+    handler = RecordingHandler(verdict=lambda session, content: stored())
     async with (
-        running_listener(desk) as found,
+        running_listener(handler) as found,
         found.dialog() as idle,
         found.dialog() as begun,
         found.dialog() as storing,
@@ -324,7 +324,7 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         storing.write(b"one\r\n.\r\n")
         reading.write(b"two")
         async with asyncio.timeout(5):
-            while len(desk.kept) < 1:
+            while len(handler.messages) < 1:
                 await asyncio.sleep(0.005)
         stopping = asyncio.create_task(found.listener.stop(10))
         for client in (idle, begun):
@@ -336,19 +336,19 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         assert [str(said) for said in await storing.over()] == ["250 2.0.0", "421 4.3.2"]
         assert [str(said) for said in await reading.over()] == ["250 2.0.0", "421 4.3.2"]
         await stopping
-    assert [kept.text for kept in desk.kept] == [b"one\r\n", b"two\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"one\r\n", b"two\r\n"]
 
 
 async def test_a_text_that_does_not_end_in_time_is_not_stored() -> None:
     """SMTP-22: it was never acknowledged, and the client is told to come again."""
-    desk = RecordingHandler()
-    async with running_listener(desk) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"half")
         await asyncio.sleep(0.01)
         await found.listener.stop(0.05)
         assert [str(said) for said in await client.over()] == ["421 4.3.2"]
-    assert desk.kept == []
+    assert handler.messages == []
 
 
 # Memory --------------------------------------------------------------------------------------------------

@@ -62,29 +62,29 @@ async def test_what_is_announced_in_each_state(tmp_path: Path) -> None:
         assert (await client.send(b"x\r\n")).code == 250
         assert (await client.ask("QUIT")).code == 221
         await client.over()
-    assert ANN.kept[-1].protocol == "ESMTPSA"
+    assert ANN.messages[-1].protocol == "ESMTPSA"
 
 
 @on_each_loop
 async def test_implicit_tls(tmp_path: Path) -> None:
     """SMTP-09, RFC 8314."""
-    desk = RecordingHandler()
+    handler = RecordingHandler()
     async with (
-        running_listener(desk, tls=tmp_path, implicit_tls=True) as found,
+        running_listener(handler, tls=tmp_path, implicit_tls=True) as found,
         found.dialog(tls=trusting(tmp_path)) as client,
     ):
         assert "STARTTLS" not in (await client.ask("EHLO x")).lines
         assert (await client.send(b"x\r\n" * 50_000)).code == 250
         assert (await client.ask("QUIT")).code == 221
         await client.over()
-    assert desk.kept[0].protocol == "ESMTPS"
+    assert handler.messages[0].protocol == "ESMTPS"
 
 
 @on_each_loop
 async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_path: Path) -> None:
     """SMTP-08, CVE-2021-38371."""
-    desk = RecordingHandler()
-    async with running_listener(desk, tls=tmp_path) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found, found.dialog() as client:
         client.write(b"EHLO x\r\nSTARTTLS\r\nMAIL FROM:<evil@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["250", "554 5.5.0"]
 
@@ -92,37 +92,39 @@ async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_p
 @on_each_loop
 async def test_clear_text_behind_the_go_ahead_is_no_command(tmp_path: Path) -> None:
     """SMTP-08: whatever comes next is the handshake, and a bad one ends the session."""
-    desk = RecordingHandler()
-    async with running_listener(desk, tls=tmp_path) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found:
         async with found.dialog() as client:
             await client.ask("EHLO x", "STARTTLS")
             client.write(b"MAIL FROM:<evil@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\nx\r\n.\r\n")
             await client.over()
             assert all(said.code in (220, 250) for said in client.heard)
         await found.empty()
-    assert desk.kept == []
+    assert handler.messages == []
 
 
 @on_each_loop
 async def test_what_was_said_in_the_clear_is_forgotten(tmp_path: Path) -> None:
     """SMTP-08, RFC 3207 4.2."""
-    desk = RecordingHandler()
-    async with running_listener(desk, tls=tmp_path) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "STARTTLS")
         await client.start_tls(trusting(tmp_path))
         assert str(await client.ask("MAIL FROM:<a@b.example>")) == "503 5.5.1"
         assert str(await client.ask("EHLO x", "DATA")) == "503 5.5.1"
-    assert desk.ended_count == 1
+    assert handler.ended_count == 1
 
 
 @on_each_loop
 @pytest.mark.parametrize("implicit", [False, True])
 async def test_broken_handshakes_leave_nothing_behind(tmp_path: Path, implicit: bool) -> None:
-    guard = CountingLimits()
+    limits = CountingLimits()
     troubles: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
     patience = SessionTimeouts(greeting=0.0, look_every=0.01, handshake=0.3)
-    async with running_listener(tls=tmp_path, implicit_tls=implicit, guard=guard, patience=patience) as found:
+    async with running_listener(
+        tls=tmp_path, implicit_tls=implicit, limits=limits, patience=patience
+    ) as found:
         for junk in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x00\x05hello", None):
             async with found.dialog(greeted=not implicit) as client:
                 if not implicit:
@@ -134,9 +136,9 @@ async def test_broken_handshakes_leave_nothing_behind(tmp_path: Path, implicit: 
                     await client.over()
         await found.empty()
         async with asyncio.timeout(5):
-            while guard.inside:
+            while limits.inside:
                 await asyncio.sleep(0.005)
-    assert guard.inside == 0
+    assert limits.inside == 0
     assert troubles == []
 
 

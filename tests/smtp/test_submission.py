@@ -400,14 +400,14 @@ async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path) 
 async def test_the_time_of_a_login_tells_nothing_about_the_key(database_url: str, tmp_path: Path) -> None:
     """SMTP-10: a key that is nearly right is refused as fast as one that is all wrong."""
     async with submission(database_url, tmp_path) as (team, _):
-        desk = team.world.app.house.submission
+        handler = team.world.app.house.submission
         near = team.token[:-1] + ("a" if team.token[-1] != "a" else "b")
         far = "re_" + "z" * (len(team.token) - 3)
         times: dict[str, list[float]] = {near: [], far: []}
         for _ in range(60):
             for token in (near, far):
                 began = time.perf_counter()
-                assert (await desk.login(object(), "resend", token)).code == 535
+                assert (await handler.login(object(), "resend", token)).code == 535
                 times[token].append(time.perf_counter() - began)
         fastest = [sorted(found)[len(found) // 4] for found in times.values()]
         assert max(fastest) < 1.5 * min(fastest)
