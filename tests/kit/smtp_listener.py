@@ -261,7 +261,7 @@ def bound() -> socket.socket:
 
 @asynccontextmanager
 async def running_listener(
-    desk: SessionHandler | None = None, *, tls: File | None = None, guard: Any = None, **options: Any
+    handler: SessionHandler | None = None, *, tls: File | None = None, limits: Any = None, **options: Any
 ) -> AsyncIterator[RunningListener]:
     """A listener with this handler; with `tls` it has a certificate of its own in that folder."""
     certificate = None
@@ -270,7 +270,7 @@ async def running_listener(
         certificate = Certificate(made, made, SystemClock())
     given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "patience": HURRIED, **options}
     listener = Listener(
-        desk or RecordingHandler(), ListenerOptions(**given), guard or CountingLimits(), certificate
+        handler or RecordingHandler(), ListenerOptions(**given), limits or CountingLimits(), certificate
     )
     at = bound()
     port = at.getsockname()[1]

@@ -59,7 +59,7 @@ async def test_each_accepted_recipient_has_a_reply() -> None:
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["at once", "later"])
 async def test_the_replies_may_differ(is_late: bool) -> None:
-    """4.2: in the order of RCPT, as the desk gives them."""
+    """4.2: in the order of RCPT, as the handler gives them."""
     said = say.each([say.OK, say.TROUBLE, say.answer(552, "5.2.2", "Full")])
 
     def verdict(session: Session, content: Content) -> Answer | asyncio.Future[Answer]:
@@ -96,7 +96,7 @@ def broken(session: Session, content: Content) -> Answer:
 async def test_a_refusal_of_the_text_is_said_to_everybody(
     text: bytes, verdict: Callable[[Session, Content], Answer] | None, expected: str
 ) -> None:
-    """4.2: also where the desk is not asked, or fails."""
+    """4.2: also where the handler is not asked, or fails."""
     handler = RecordingHandler(verdict=verdict)
     async with running_listener(handler, lmtp=True, most_octets=1000) as found, found.dialog() as client:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)

@@ -81,10 +81,10 @@ def test_custom_headers_are_kept_and_ours_are_not() -> None:
     raw += b"Message-ID: <x@y>\r\n"
     raw += b"Date: Mon, 5 Oct 2026 10:00:00 +0000\r\nReturn-Path: <a@b.example>\r\nSender: s@x.example\r\n"
     raw += b"Resend-Idempotency-Key: k\r\nPillarbox-Idempotency-Key: k\r\nX-Empty:\r\n"
-    body = fields(raw + message_bytes(Reply_To="desk@harbor.example"))
+    body = fields(raw + message_bytes(Reply_To="handler@harbor.example"))
     assert body["headers"] == {**kept, "X-Pillarbox-Hops": "2"}
     assert fields(message_bytes())["headers"] == {}
-    assert body["reply_to"] == ["desk@harbor.example"]
+    assert body["reply_to"] == ["handler@harbor.example"]
 
 
 def test_folded_and_encoded_headers_are_read() -> None:

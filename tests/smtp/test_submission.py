@@ -40,7 +40,7 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
             text = message_bytes(
                 to="Ada <ada@quay.example>, bo@quay.example",
                 Cc="cy@pier.example",
-                Reply_To="desk@harbor.example",
+                Reply_To="handler@harbor.example",
                 html="<p>Ready</p>",
                 X_Berth="12",
                 files=[("map.pdf", b"%PDF-1.7")],
@@ -51,7 +51,7 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
         assert found["from"] == "Harbor <notes@harbor.example>"
         assert found["to"] == ["Ada <ada@quay.example>", "bo@quay.example"]
         assert (found["cc"], found["bcc"]) == (["cy@pier.example"], ["dee@pier.example"])
-        assert found["reply_to"] == ["desk@harbor.example"]
+        assert found["reply_to"] == ["handler@harbor.example"]
         assert (found["subject"], found["text"], found["html"]) == ("Berth 12", "Ready\n", "<p>Ready</p>\n")
         assert found["last_event"] == "delivered"
         assert (await team.kinds(email_id))[0] == "queued"
@@ -385,7 +385,7 @@ async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str,
 
 
 async def test_smuggling_through_a_real_door(database_url: str, tmp_path: Path) -> None:
-    """SMTP-01 with the real desk behind it: nothing of the smuggled sender is stored."""
+    """SMTP-01 with the real handler behind it: nothing of the smuggled sender is stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
     async with submission(database_url, tmp_path) as (team, doors):
