@@ -10,7 +10,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
-from pillarbox.doctor.reputation import LEAST, standing
+from pillarbox.doctor.reputation import LEAST, reputation_checks
 
 INCREMENT = """
     INSERT INTO metric_increments
@@ -26,7 +26,7 @@ async def counted(team: Team, domain: str, sent: int, bounced: int = 0, complain
 
 
 async def warned(pillarbox: World) -> list[str]:
-    found = await standing(pillarbox.pool, clock_of(pillarbox).now())
+    found = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
     return [check.found for check in found if check.level is Level.WARNING]
 
 
@@ -66,7 +66,7 @@ async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path
         clock_of(pillarbox).advance(6 * 86_400)
         assert len(await warned(pillarbox)) == 1
         clock_of(pillarbox).advance(86_400)
-        [check] = await standing(pillarbox.pool, clock_of(pillarbox).now())
+        [check] = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
         assert (check.level, check.name) == (Level.OK, "standing")
 
 

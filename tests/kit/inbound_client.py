@@ -125,7 +125,9 @@ async def inbound_client(
 ) -> AsyncIterator[InboundClient]:
     """A client of the inbound listener of a world, with the world's `Receiving` or another one."""
     house = pillarbox.app.house
-    handler = InboundHandler(receiving or house.receiving, house.addresses, house.return_path.take, house.clock)
+    handler = InboundHandler(
+        receiving or house.receiving, house.addresses, house.return_path.take, house.clock
+    )
     options = ListenerOptions(HOSTNAME, 52_428_800, patience=AT_ONCE)
     listener = Listener(handler, options, NoLimits())
     bound = socket.socket()

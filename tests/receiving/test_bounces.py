@@ -26,7 +26,7 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, Taken
-from pillarbox.receiving.reports.vouching import is_vouched_for
+from pillarbox.receiving.reports.vouching import is_from_authorised_host
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"
@@ -262,13 +262,13 @@ async def test_who_may_send_for_a_domain_vouches_for_its_reports(record: str) ->
     """docs/decisions/0021: SPF decides; where it says nothing, or cannot be asked, nobody vouches."""
     zone = Zone('quay.example TXT "v=spf1 ip4:192.0.2.7 -all"')
     mail = BounceMail("b-x", "b-x@send.harbor.example", "", b"", EPOCH, "192.0.2.7", "mail.quay.example")
-    assert await is_vouched_for(mail, "quay.example", zone)
-    assert await is_vouched_for(mail._replace(sender="MAILER-DAEMON"), "quay.example", zone)
+    assert await is_from_authorised_host(mail, "quay.example", zone)
+    assert await is_from_authorised_host(mail._replace(sender="MAILER-DAEMON"), "quay.example", zone)
     zone.remove("quay.example", "TXT")
     zone.fail("broken.example")
     if record:
         zone.add("quay.example", "TXT", record)
-    assert not await is_vouched_for(mail, "quay.example", zone)
+    assert not await is_from_authorised_host(mail, "quay.example", zone)
 
 
 async def test_automatic_replies_and_answers_of_people_are_no_bounces(

@@ -54,7 +54,8 @@ async def test_forged_results_behind_a_thousand_fields_are_taken_out(
 
 
 async def test_nothing_is_smuggled_past_the_end_of_a_text(database_url: str, tmp_path: Path) -> None:
-    """SMTP-01 with the real handler behind it: refused whole, and nothing of the smuggled sender is stored."""
+    """SMTP-01 with the real handler behind it: refused whole, and nothing of the smuggled sender is
+    stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
     async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:

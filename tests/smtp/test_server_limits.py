@@ -160,7 +160,7 @@ async def test_open_sessions_are_shown_as_long_as_they_last(windows: tuple[Windo
     first = clients(memory, clock, index=0, count=2, per_client=1)
     second = clients(memory, clock, index=1, count=2, per_client=1)
     assert first.admit("192.0.2.1")
-    showing = asyncio.create_task(first.keep_showing())
+    showing = asyncio.create_task(first.keep_sharing())
     for _ in range(10):
         await asyncio.sleep(0)
         clock.advance(SHOW_EVERY)

@@ -27,7 +27,7 @@ WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
 LONGEST_TOKEN = 512
 
 
-class Pass(Enum):
+class TokenSource(Enum):
     """How a caller showed the token."""
 
     BEARER = "authorization header"
@@ -74,28 +74,28 @@ class CaptureAccess:
         names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
         return cls(token, ALWAYS_KNOWN | (names - WILDCARDS))
 
-    def admit(self, request: Request) -> Pass:
+    def admit(self, request: Request) -> TokenSource:
         """How the caller showed the token; raises Refused."""
-        self.check_place(request)
+        self.check_peer_and_host(request)
         authorization = request.header("authorization")
         if authorization is not None:
             scheme, _, token = authorization.strip().partition(" ")
             if scheme.lower() == "bearer" and self.is_token(token.strip()):
-                return Pass.BEARER
+                return TokenSource.BEARER
             raise NoToken
         shown = cookie(request)
         if shown is not None and _same(shown, self.derived("cookie")):
-            return Pass.COOKIE
+            return TokenSource.COOKIE
         raise NoToken
 
-    def admit_change(self, request: Request) -> Pass:
+    def admit_change(self, request: Request) -> TokenSource:
         """The same for what changes something: with a cookie it must come from our own pages."""
         shown = self.admit(request)
-        if shown is Pass.COOKIE and not is_same_origin(request):
+        if shown is TokenSource.COOKIE and not is_same_origin(request):
             raise ForeignPage
         return shown
 
-    def check_place(self, request: Request) -> None:
+    def check_peer_and_host(self, request: Request) -> None:
         """Raises where the peer is not this machine or the Host header is not a name of it."""
         if not is_loopback(request):
             raise NotLocal
@@ -129,7 +129,7 @@ class CaptureAccess:
 
 
 def origin(request: Request) -> str:
-    """Scheme and host under which the caller reached us; only after `check_place`."""
+    """Scheme and host under which the caller reached us; only after `check_peer_and_host`."""
     return f"{request.scope['scheme']}://{request.header('host') or 'localhost'}"
 
 

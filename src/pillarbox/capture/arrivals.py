@@ -65,7 +65,7 @@ class Arrivals:
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
         self._clock = clock
-        self._bell = Notifier(pool, CHANNEL)
+        self._notifier = Notifier(pool, CHANNEL)
         self._arrival = asyncio.Event()
         self._waiting = 0
         self._closed = False
@@ -73,7 +73,7 @@ class Arrivals:
     def announce(self) -> None:
         """Say in every process that a mail was committed."""
         self.heard()
-        self._bell.ring()
+        self._notifier.ring()
 
     def heard(self) -> None:
         """Wake who waits here; called for every notification on `CHANNEL`."""
@@ -114,11 +114,11 @@ class Arrivals:
             found = await self.find(filters, page, lowest)
             if found:
                 return found
-            await _either(arrival, min(left, LOOK_EVERY))
+            await _wait_at_most(arrival, min(left, LOOK_EVERY))
         return await self.find(filters, page)
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
+async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

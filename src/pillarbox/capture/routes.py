@@ -97,7 +97,7 @@ def enter(request: Request) -> Reply[Html] | None:
     if token is None or request.method == "POST":
         guard.admit(request)
         return None
-    guard.check_place(request)
+    guard.check_peer_and_host(request)
     if not guard.is_token(token):
         raise NoToken
     rest = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -362,7 +362,7 @@ async def _part_reply(request: Request) -> Reply[Octets]:
     captured_id = UUID(text)
     framed = guard.is_picture_key(request.query.last("key"), captured_id, int(number))
     if framed:
-        guard.check_place(request)
+        guard.check_peer_and_host(request)
     else:
         guard.admit(request)
     reader = request.use(Reader)

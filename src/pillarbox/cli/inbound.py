@@ -77,22 +77,24 @@ def command(
         raise stopped("The message holds a bare CR, a bare LF or a NUL.", UNAVAILABLE)
     arrival = Arrival(client, helo, PROTOCOL, None, sender, ())
     perform(
-        lambda reach: receive(reach, rcpt, arrival, raw, json=json),
+        lambda connected: receive(connected, rcpt, arrival, raw, json=json),
         data=data,
         database_url=database_url,
         failed=TRY_AGAIN,
     )
 
 
-async def receive(reach: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def receive(
+    connected: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
+) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
     from pillarbox.app import Externals, Parts, Pools
 
-    settings = replace(reach.settings, roles=(Role.API,))
+    settings = replace(connected.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
-        house = Parts(settings, runtime, Pools(reach.pool, reach.pool), Externals.real(settings))
+        house = Parts(settings, runtime, Pools(connected.pool, connected.pool), Externals.real(settings))
         return await handed_in(house, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)

@@ -61,7 +61,7 @@ def listen_here(
 ) -> None:
     """Print the events of a team as they happen, until interrupted."""
     perform(
-        lambda reach: follow(reach, team, event or list(KINDS), forward, as_json=json),
+        lambda connected: follow(connected, team, event or list(KINDS), forward, as_json=json),
         data=data,
         database_url=database_url,
     )
@@ -72,23 +72,23 @@ def trigger_one(
     kind: Kind, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """Publish a sample event to the team's webhooks that want its kind."""
-    perform(lambda reach: trigger(reach, team, kind), data=data, database_url=database_url)
+    perform(lambda connected: trigger(connected, team, kind), data=data, database_url=database_url)
 
 
 async def follow(
-    reach: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
+    connected: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
 ) -> int:
     for kind in kinds:
         known(kind)
     if forward is not None:
         may_be_called(forward)
-    owner = await one_team(reach, team)
+    owner = await one_team(connected, team)
     from pillarbox.app import event_bodies
 
     clock = SystemClock()
-    ids, ring = Ids(clock), KeyRing.parse(reach.settings.secret_key or "")
+    ids, ring = Ids(clock), KeyRing.parse(connected.settings.secret_key or "")
     listener = await listen(
-        reach.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=event_bodies()
+        connected.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=event_bodies()
     )
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
     posts = PostClient(Outbound(allow=EVERYWHERE))
@@ -145,17 +145,17 @@ async def until_interrupted(work: Any) -> None:
             raise
 
 
-async def trigger(reach: Connected, team: str | None, kind: str) -> int:
+async def trigger(connected: Connected, team: str | None, kind: str) -> int:
     from pillarbox.app import WEBHOOK_CHANNEL
 
-    owner = await one_team(reach, team)
+    owner = await one_team(connected, team)
     ids = Ids(SystemClock())
-    async with transaction(reach.pool) as conn:
+    async with transaction(connected.pool) as conn:
         await Publisher(ids).publish(conn, [Event(owner.id, known(kind), ids.now(), dict(SAMPLES[kind]))])
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
         raise Refused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
-    await reach.pool.execute("SELECT pg_notify($1, '')", WEBHOOK_CHANNEL)
+    await connected.pool.execute("SELECT pg_notify($1, '')", WEBHOOK_CHANNEL)
     say(f"A sample of {kind} is on its way to {wanted} webhook{'s' if wanted > 1 else ''}.")
     return 0
 

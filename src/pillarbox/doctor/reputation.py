@@ -65,7 +65,7 @@ RATES = """
 """
 
 
-async def standing(pool: asyncpg.Pool, now: datetime) -> list[Check]:
+async def reputation_checks(pool: asyncpg.Pool, now: datetime) -> list[Check]:
     """A warning for each domain that is over a limit, else one line that says there is none."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = await pool.fetch(RATES, midnight - timedelta(days=DAYS - 1), LEAST)

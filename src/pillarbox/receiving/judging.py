@@ -19,9 +19,9 @@ from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.spam import Rspamd
 
 SECONDS: Final = 20.0
-KEPT: Final = 1.0
-MOST_KEPT: Final = 1000
-LONGEST_KEPT: Final = 1000
+CACHE_SECONDS: Final = 1.0
+MOST_CACHED: Final = 1000
+LONGEST_CACHED: Final = 1000
 """Octets of a From; a mail with a longer one is judged by itself."""
 
 _Key = tuple[str, str, str, bytes]
@@ -63,16 +63,16 @@ class Judge:
         self._clock = clock
         self._hostname = hostname
         self._rspamd = rspamd
-        self._kept: dict[_Key, tuple[float, Judgement]] = {}
+        self._cached: dict[_Key, tuple[float, Judgement]] = {}
 
     async def judge(self, arrival: Arrival, message: Message, queue_id: str) -> Judgement:
         """The results, at the latest after `SECONDS` and rspamd's own time."""
         key = _key(arrival, message)
-        found = None if key is None else self._at_hand(key)
+        found = None if key is None else self._from_cache(key)
         if found is None:
             found = self._judgement(await self._authenticated(arrival, message))
             if key is not None:
-                self._keep(key, found)
+                self._cache(key, found)
         if self._rspamd is not None:
             answered, reason = await self._rspamd.verdict(arrival, queue_id, message.raw)
             if answered:
@@ -83,21 +83,21 @@ class Judge:
         reason = spam.by_policy(authentication.dmarc)
         return Judgement(authentication, reason, authentication.field(self._hostname))
 
-    def _at_hand(self, key: _Key) -> Judgement | None:
-        kept = self._kept.get(key)
-        return kept[1] if kept is not None and self._clock.boottime() < kept[0] else None
+    def _from_cache(self, key: _Key) -> Judgement | None:
+        cached = self._cached.get(key)
+        return cached[1] if cached is not None and self._clock.boottime() < cached[0] else None
 
-    def _keep(self, key: _Key, found: Judgement) -> None:
+    def _cache(self, key: _Key, found: Judgement) -> None:
         if "temperror" in (found.spf, found.dmarc):
             return
-        if len(self._kept) >= MOST_KEPT:
-            self._kept.clear()
-        self._kept[key] = self._clock.boottime() + KEPT, found
+        if len(self._cached) >= MOST_CACHED:
+            self._cached.clear()
+        self._cached[key] = self._clock.boottime() + CACHE_SECONDS, found
 
     async def _authenticated(self, arrival: Arrival, message: Message) -> Authentication:
         seconds = int(self._clock.now().timestamp())
         if not arrival.client:
-            return await self._handed_in(arrival, message, seconds)
+            return await self._authenticated_locally(arrival, message, seconds)
         return await authenticate(
             message.raw,
             message.authors,
@@ -109,7 +109,9 @@ class Judge:
             is_signed="dkim-signature" in message.named,
         )
 
-    async def _handed_in(self, arrival: Arrival, message: Message, seconds: int) -> Authentication:
+    async def _authenticated_locally(
+        self, arrival: Arrival, message: Message, seconds: int
+    ) -> Authentication:
         """The same for a mail that came over no network, so that no client can be asked about."""
         signatures = await dkim_verify.verify(message.raw, self._lookup, seconds=seconds)
         domain = arrival.mail_from.rpartition("@")[2] or arrival.helo or self._hostname
@@ -124,6 +126,6 @@ def _key(arrival: Arrival, message: Message) -> _Key | None:
     authors = message.named.get("from", ())
     if not arrival.client or "dkim-signature" in message.named:
         return None
-    if len(authors) != 1 or len(authors[0].raw) > LONGEST_KEPT:
+    if len(authors) != 1 or len(authors[0].raw) > LONGEST_CACHED:
         return None
     return arrival.client, arrival.helo, arrival.mail_from, authors[0].raw

@@ -107,7 +107,7 @@ class Receiving:
         self._announce = announce
         self._metered: set[UUID] = set()
         """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
-        self._gathering = CommitWindow()
+        self._commit_window = CommitWindow()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
@@ -129,24 +129,26 @@ class Receiving:
 
     def expect(self) -> Expected:
         """A message is about to come; those that are here may wait a moment for it, until it is gone."""
-        return self._gathering.expect()
+        return self._commit_window.expect()
 
     async def take(self, arrival: Arrival, content: Content, expected: Expected | None = None) -> Outcome:
         """Store the message and return when it is stored, or say why not. The caller closes the content."""
         try:
-            return await self._taken(arrival, content, expected)
+            return await self._take_within_budget(arrival, content, expected)
         finally:
             if expected is not None:
                 expected.gone()
 
-    async def _taken(self, arrival: Arrival, content: Content, expected: Expected | None) -> Outcome:
+    async def _take_within_budget(
+        self, arrival: Arrival, content: Content, expected: Expected | None
+    ) -> Outcome:
         refusal = self.refusal
         if refusal is not None:
             return Outcome(refusal)
         try:
             if content.size > LARGE:
                 async with self._large.of(content.size):
-                    return await self._take(arrival, await self._aside(content.read), expected)
+                    return await self._take(arrival, await self._in_thread(content.read), expected)
             self._small += content.size
             try:
                 return await self._take(arrival, content.read(), expected)
@@ -169,7 +171,7 @@ class Receiving:
         if is_light:
             read, fingerprint = self._read(raw), _fingerprint(raw, arrival)
         else:
-            read, fingerprint = await self._aside(lambda: (self._read(raw), _fingerprint(raw, arrival)))
+            read, fingerprint = await self._in_thread(lambda: (self._read(raw), _fingerprint(raw, arrival)))
         if len(read.named.get("received", ())) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
         if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
@@ -181,7 +183,7 @@ class Receiving:
         if is_light:
             drafter = Drafter(read, arrival, judgement, fingerprint, hostname)
         else:
-            drafter = await self._aside(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+            drafter = await self._in_thread(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
@@ -208,7 +210,7 @@ class Receiving:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
             await self._blobs.put(blob, raw)
-        await self._gathering.company()
+        await self._commit_window.company()
         with TimeLimit():
             ids = await self._commits.submit(drafts)
         # Committed is committed: the answer is yes, whatever befalls from here.
@@ -246,8 +248,8 @@ class Receiving:
             await faults.point("receive.before_commit")
             written = await self._store_rows(self._pool, mails, metered=False)
             if all(row.is_stored for row in written):
-                return self._told(written)
-        return self._told(await self._write_metered(mails))
+                return self._wake_webhooks(written)
+        return self._wake_webhooks(await self._write_metered(mails))
 
     async def _write_metered(self, mails: Sequence[Draft]) -> list[Written]:
         """The same where teams have quotas: what is above them is marked."""
@@ -260,8 +262,8 @@ class Receiving:
         self._metered = {row.team_id for row in rows}
         return written
 
-    def _told(self, written: Sequence[Written]) -> set[UUID]:
-        if any(row.is_told for row in written):
+    def _wake_webhooks(self, written: Sequence[Written]) -> set[UUID]:
+        if any(row.has_event for row in written):
             self._publisher.wake()
         return {row.id for row in written}
 
@@ -270,7 +272,7 @@ class Receiving:
         rows = [(draft.row, draft.octets) for draft in mails]
         return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 

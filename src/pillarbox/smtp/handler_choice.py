@@ -20,39 +20,39 @@ class HandlerChoice:
         self._submission = submission
         self._inbound = inbound
 
-    def _desk(self, session: Session) -> SessionHandler:
+    def _handler(self, session: Session) -> SessionHandler:
         return self._inbound if session.user is None else self._submission
 
     def mail(self, session: Session, mail: Mail) -> Verdict:
-        return self._desk(session).mail(session, mail)
+        return self._handler(session).mail(session, mail)
 
     def recipient(self, session: Session, path: Path) -> Verdict:
-        return self._desk(session).recipient(session, path)
+        return self._handler(session).recipient(session, path)
 
     def message(self, session: Session, content: Content) -> Verdict:
-        return self._desk(session).message(session, content)
+        return self._handler(session).message(session, content)
 
     def login(self, session: Session, user: str, password: str) -> Verdict:
         return self._submission.login(session, user, password)
 
     def ended(self, session: Session) -> None:
-        self._desk(session).ended(session)
+        self._handler(session).ended(session)
 
 
 class Counted:
     """A desk whose answers to messages are counted."""
 
-    def __init__(self, way: str, desk: SessionHandler) -> None:
-        self._way = way
-        self._desk = desk
-        self.mail = desk.mail
-        self.recipient = desk.recipient
-        self.login = desk.login
-        self.ended = desk.ended
+    def __init__(self, kind: str, handler: SessionHandler) -> None:
+        self._kind = kind
+        self._handler = handler
+        self.mail = handler.mail
+        self.recipient = handler.recipient
+        self.login = handler.login
+        self.ended = handler.ended
 
     def message(self, session: Session, content: Content) -> Verdict:
         began = time.perf_counter()
-        verdict = self._desk.message(session, content)
+        verdict = self._handler.message(session, content)
         if isinstance(verdict, Answer):
             return self._count(verdict, began)
         return self._later(verdict, began)
@@ -60,7 +60,7 @@ class Counted:
     async def _later(self, verdict: Awaitable[Answer], began: float) -> Answer:
         return self._count(await verdict, began)
 
-    def _count(self, said: Answer, began: float) -> Answer:
-        prometheus.MESSAGES.add(1, (self._way, str(said.code)))
-        prometheus.STORING.observe(time.perf_counter() - began, (self._way,))
-        return said
+    def _count(self, answer_given: Answer, began: float) -> Answer:
+        prometheus.MESSAGES.add(1, (self._kind, str(answer_given.code)))
+        prometheus.STORING.observe(time.perf_counter() - began, (self._kind,))
+        return answer_given

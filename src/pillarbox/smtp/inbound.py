@@ -85,7 +85,7 @@ class InboundHandler:
         if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
             return say.BAD_RECIPIENT
         place = self._addresses.at_hand(path.local, path.domain)
-        return self._find(session, path) if place is None else self._noted(session, place)
+        return self._find(session, path) if place is None else self._recipient_answer(session, place)
 
     def message(self, session: Session, content: Content) -> Verdict:
         report = session.recipients[0]
@@ -108,9 +108,9 @@ class InboundHandler:
         except GONE as trouble:
             log.warning("smtp.no_directory", trouble=type(trouble).__name__)
             return say.LATER
-        return self._noted(session, place)
+        return self._recipient_answer(session, place)
 
-    def _noted(self, session: Session, place: Place) -> Answer:
+    def _recipient_answer(self, session: Session, place: Place) -> Answer:
         """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
         if isinstance(place, Refused):
             return REFUSALS[place]
@@ -124,10 +124,10 @@ class InboundHandler:
     async def _store(self, session: Session, content: Content) -> Answer:
         if content.size > MOST_OCTETS:
             return say.TOO_BIG
-        outcome = await self._taken(session, arrival_of(session), content)
+        outcome = await self._receive(session, arrival_of(session), content)
         return ANSWERS[outcome.fate] if outcome.fate is not Fate.STORED else stored_as(outcome.ids[0])
 
-    async def _taken(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
+    async def _receive(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
         return await self._receiving.take(arrival, content, session.notes)
 
     async def _report(self, session: Session, report: ForBounces, content: Content) -> Answer:

@@ -23,19 +23,19 @@ class LmtpHandler(InboundHandler):
     """Says yes or no for each recipient. All teams of a message get it in one transaction, or none does."""
 
     def message(self, session: Session, content: Content) -> Verdict:
-        return say.TOO_BIG if content.size > MOST_OCTETS else self._each(session, content)
+        return say.TOO_BIG if content.size > MOST_OCTETS else self._receive_each(session, content)
 
-    def _noted(self, session: Session, place: Place) -> Answer:
+    def _recipient_answer(self, session: Session, place: Place) -> Answer:
         if isinstance(place, Refused):
             return REFUSALS[place]
         session.recipients.append(place)
         return say.RECIPIENT_OK
 
-    async def _each(self, session: Session, content: Content) -> Answer:
+    async def _receive_each(self, session: Session, content: Content) -> Answer:
         arrival = arrival_of(session)._replace(client="")
         stored: dict[UUID, Answer] = {}
         if arrival.recipients:
-            stored = _said(arrival, await self._taken(session, arrival, content))
+            stored = _answers_by_team(arrival, await self._receive(session, arrival, content))
         answers = []
         for place in session.recipients:
             if isinstance(place, ForBounces):
@@ -45,7 +45,7 @@ class LmtpHandler(InboundHandler):
         return say.each(answers)
 
 
-def _said(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
+def _answers_by_team(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
     """What the recipients of each team hear: the id is that of their own mail."""
     teams = list(dict.fromkeys([recipient.team_id for recipient in arrival.recipients]))
     if outcome.fate is not Fate.STORED:

@@ -30,7 +30,7 @@ def consequences(
     at: datetime,
     simulators: Collection[str] = frozenset(),
     *,
-    is_vouched: bool = True,
+    is_trusted: bool = True,
 ) -> Consequences:
     """The complaint of the recipient whom the report names, or of the only one where it names nobody. Where
     nobody vouches for it, none of several is suppressed."""
@@ -48,7 +48,7 @@ def consequences(
             Entry(*key, Kind.DELIVERED, at, arrived),
             Entry(*key, Kind.COMPLAINED, at, detail),
         ]
-        if is_vouched and may_be_suppressed(recipient, simulators):
+        if is_trusted and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "complaint", recipient.email_id, at
             )
