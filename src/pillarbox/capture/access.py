@@ -1,7 +1,7 @@
-"""Who may look at captured mail (docs/guide/settings.md).
+"""Who may read captured mail (docs/guide/settings.md).
 
-Three walls: the connection comes from this machine; the Host header is a name of this machine, so no
-page of the web can reach in through a name that it made point here (DNS rebinding); and the caller has
+Three checks: the connection comes from this machine; the Host header is a name of this machine, so no
+web page can get in through a name of its own that points here (DNS rebinding); and the caller has
 the token of this start, from the printed link, from the cookie that the link leaves, or as a bearer
 token. What changes something must come from our own pages (UI-06).
 """
@@ -35,7 +35,7 @@ class TokenSource(Enum):
 
 
 class Refused(Forbidden):
-    """The caller may not look at captured mail."""
+    """The caller may not read captured mail."""
 
 
 class NotLocal(Refused):
@@ -70,7 +70,7 @@ class CaptureAccess:
 
     @classmethod
     def named(cls, token: str, hosts: Iterable[str], public_url: str) -> CaptureAccess:
-        """A door that answers to `hosts` and to the host of `public_url` besides the loopback names."""
+        """Access under `hosts` and the host of `public_url` besides the loopback names."""
         names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
         return cls(token, ALWAYS_KNOWN | (names - WILDCARDS))
 
@@ -112,7 +112,7 @@ class CaptureAccess:
         return urlsafe_b64encode(mac[:18]).decode("ascii")
 
     def picture_key(self, captured_id: UUID, number: int) -> str:
-        """What opens one part for the frame of its mail, which has no origin and so sends no cookie."""
+        """The key of one part for the frame of its mail, which has no origin and so sends no cookie."""
         return self.derived(f"part {captured_id} {number}")
 
     def is_picture_key(self, text: str | None, captured_id: UUID, number: int) -> bool:

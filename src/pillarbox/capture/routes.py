@@ -136,7 +136,7 @@ def problem_page(problem: Problem) -> Reply[Html]:
 )
 @for_people
 async def show_list(request: Request) -> Reply[Html]:
-    """The kept mails, newest first."""
+    """The captured mails, newest first."""
     page = Page.read(request.query, ON_A_PAGE)
     search = (request.query.text("q") or "").strip()
     capture = request.use(Capture)

@@ -1,6 +1,6 @@
-"""Keeping mail: in the transaction that settles its delivery, so nothing is `delivered` and not here.
+"""Storing captured mail in the transaction that settles its delivery, so every `delivered` mail can be read.
 
-Removing happens off that path, in the background: what is beyond the limit, and blobs without a row.
+A background task removes what is beyond the limit, and blobs without a row.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Mail:
 
 
 class Capture:
-    """Everything that is kept on this machine instead of being sent."""
+    """Stores mail on this machine that is not sent."""
 
     def __init__(
         self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, limit_bytes: int
@@ -67,7 +67,7 @@ class Capture:
         self.arrivals = Arrivals(pool, clock)
 
     async def start(self) -> None:
-        """Tidy up in the background from now on."""
+        """Remove old mail in the background from now on."""
         self._needs_cleaning.set()
         self._cleaning_task = asyncio.create_task(self._clean_up())
 

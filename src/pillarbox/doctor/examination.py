@@ -1,4 +1,4 @@
-"""The whole examination."""
+"""All checks of one installation."""
 
 from __future__ import annotations
 

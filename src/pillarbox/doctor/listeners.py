@@ -1,4 +1,4 @@
-"""Can mail and requests come in? The doors of the server, and the way back for bounces."""
+"""Can mail and requests come in? The listeners of the server, and the return path for bounces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 NAME: Final = "door"
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 GREETS: Final = ("smtp", "submission", "lmtp")
-"""Doors that say a line first; their second and third ones have a number behind the name."""
+"""Listeners that greet first; the second and third of a kind have a number behind the name."""
 
 OUTCOMES: Final = {
     Reached.REFUSED: "nothing listens there",
@@ -24,12 +24,12 @@ OUTCOMES: Final = {
 
 
 def outcome(contact: Contact) -> str:
-    """What came of an attempt, as the end of a sentence."""
+    """The outcome of an attempt, as the end of a sentence."""
     return contact.line or OUTCOMES.get(contact.reached, "it is open")
 
 
 async def listening(outside: Outside, listeners: Mapping[str, HostPort], *, running: bool) -> list[Check]:
-    """Whether each door that should be open is."""
+    """Whether each listener that should be open accepts connections."""
     if not running:
         found = "no server runs on this data folder"
         return [

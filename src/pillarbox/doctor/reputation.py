@@ -1,4 +1,4 @@
-"""How senders stand with mailbox providers: bounces and complaints by domain, and the limits (BNC-09)."""
+"""Reputation: bounce and complaint rates by domain, and the limits of mailbox providers (BNC-09)."""
 
 from __future__ import annotations
 

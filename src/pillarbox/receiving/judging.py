@@ -1,8 +1,8 @@
-"""Who a mail is from and whether it is wanted, as it came in. Never a reason not to store it: what cannot be
-found out is a temperror (INB-10).
+"""SPF, DKIM, DMARC and the spam verdict of a received mail. None of them keeps it from being stored: what
+cannot be found out is a temperror (INB-10).
 
-Of a mail without a signature all of it follows from the envelope and From: what was found out for one is kept
-for a second, and counts for those that its sender brings after it.
+For a mail without a signature the results follow from the envelope and From: they are cached for a second and
+used for the next mails of the same sender.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Key = tuple[str, str, str, bytes]
 
 
 class Judgement(NamedTuple):
-    """What was found out about a mail; `field` says it to its reader."""
+    """The results for a mail; `field` is its Authentication-Results field."""
 
     authentication: Authentication
     spam_reason: str | None
@@ -112,7 +112,7 @@ class Judge:
     async def _authenticated_locally(
         self, arrival: Arrival, message: Message, seconds: int
     ) -> Authentication:
-        """The same for a mail that came over no network, so that no client can be asked about."""
+        """The same for a mail by LMTP: no client is known, so SPF is not evaluated."""
         signatures = await dkim_verify.verify(message.raw, self._lookup, seconds=seconds)
         domain = arrival.mail_from.rpartition("@")[2] or arrival.helo or self._hostname
         unasked = Spf("none", "mailfrom", domain, problem="the client is not known")
@@ -121,7 +121,7 @@ class Judge:
 
 
 def _key(arrival: Arrival, message: Message) -> _Key | None:
-    """What the results follow from; None where it is more than that. Mail that was handed in may have a
+    """The cache key; None where the results depend on more than that. Mail that was handed in may have a
     signature behind what ends the header for us."""
     authors = message.named.get("from", ())
     if not arrival.client or "dkim-signature" in message.named:

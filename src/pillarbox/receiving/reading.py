@@ -1,7 +1,7 @@
 """Reading a stored message: its text and html, its parts, all of it.
 
-Of a message that lies in the database everything is read anew each time; of one that lies in the blob store
-what was read when it came, and of its parts only those octets that are asked for.
+A message in the database is parsed anew each time; of one in the blob store the parsed fields are stored, and
+only the octets of the requested parts are read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A message on its way in: read, judged, stored with its event, and only then the sender hears 250.
+"""Receiving a message: it is parsed, authenticated and stored with its event, and only then answered with
+250.
 
 The transaction is shared with other messages that come at the same time (architecture 2.6). Where anything
-fails nothing is stored and the sender is told to try again; a message that was stored although its sender
-never heard so is recognised when it comes again (contract decision 27).
+fails nothing is stored and the sender gets a temporary failure; a message that was stored although its sender
+never got the 250 is recognised when it comes again (contract decision 27).
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ EXEMPT: Final = ("postmaster@", "abuse@")
 
 @dataclass(frozen=True, slots=True)
 class ReceivingRules:
-    """The operator's settings. `most_small` octets of small messages may be under way at once: beyond it they
-    are put off. Large ones wait until they fit into `most_large`."""
+    """The operator's settings. `most_small` octets of small messages may be in work at once; beyond it they
+    get a temporary failure. Large ones wait until they fit into `most_large`."""
 
     hostname: str
     reject_dmarc_fail: bool = False
@@ -106,7 +107,7 @@ class Receiving:
         self._rules = rules
         self._announce = announce
         self._metered: set[UUID] = set()
-        """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
+        """Teams of the last commit that have a quota: they go straight to `_write_metered`."""
         self._commit_window = CommitWindow()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
@@ -128,7 +129,7 @@ class Receiving:
         return Fate.BUSY if self._small > self._rules.most_small else None
 
     def expect(self) -> Expected:
-        """A message is about to come; those that are here may wait a moment for it, until it is gone."""
+        """Register a message that is about to come; others wait a moment to share a commit with it."""
         return self._commit_window.expect()
 
     async def take(self, arrival: Arrival, content: Content, expected: Expected | None = None) -> Outcome:
@@ -213,7 +214,7 @@ class Receiving:
         await self._commit_window.company()
         with TimeLimit():
             ids = await self._commits.submit(drafts)
-        # Committed is committed: the answer is yes, whatever befalls from here.
+        # It is committed: the answer is 250, whatever fails from here.
         if blobs and len(ids) < len(drafts):
             await self._forget([blob for email, blob in blobs.items() if email not in ids])
         return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
@@ -277,7 +278,7 @@ class Receiving:
 
 
 def _is_light(raw: bytes) -> bool:
-    """Whether a message is read so quickly that nobody has to be kept from waiting for it."""
+    """Whether a message parses fast enough for the event loop."""
     if len(raw) <= HEAD_IN_PLACE:
         return True
     return len(raw) <= IN_PLACE and raw.find(b"\r\n\r\n", 0, HEAD_IN_PLACE) >= 0

@@ -1,8 +1,8 @@
-"""How much one client may take of the SMTP doors (SMTP-10, SMTP-21).
+"""Limits of one client over all SMTP listeners (SMTP-10, SMTP-21).
 
-A client is an IPv4 address or an IPv6 network of 64 bits, at all doors together. Its new connections and
-failed logins are counted in the memory that the processes of this host share. Its open sessions each
-process counts by itself and shows to the others; what a dead process showed is forgotten in seconds.
+A client is an IPv4 address or an IPv6 network of 64 bits. Its new connections and failed logins are counted
+in memory that the processes of this host share. Each process counts its own open sessions and writes the
+counts to shared memory; those of a dead process expire in seconds.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Clients:
         self._windows.take(_failures_key(peer), MOST_LOGIN_FAILURES, FAILURE_WINDOW)
 
     async def keep_sharing(self) -> None:
-        """Say again and again how many there are, for ever."""
+        """Write the counts to shared memory again and again, for ever."""
         while True:
             await self._clock.sleep(SHARE_EVERY)
             for client in tuple(self._held):

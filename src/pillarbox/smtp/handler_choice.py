@@ -1,4 +1,4 @@
-"""Who is asked: a session that has logged in is submission, any other one brings mail from outside."""
+"""Which handler a session gets: submission after a login, inbound mail otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUBMISSION, INBOUND, LOCAL = "submission", "inbound", "lmtp"
 
 
 class HandlerChoice:
-    """The desk of a door that takes both. Within a transaction nobody can log in, so its desk stays."""
+    """The handler of a listener for both. Nobody can log in within a transaction, so its handler stays."""
 
     def __init__(self, submission: SessionHandler, inbound: SessionHandler) -> None:
         self._submission = submission
@@ -40,7 +40,7 @@ class HandlerChoice:
 
 
 class Counted:
-    """A desk whose answers to messages are counted."""
+    """A handler whose answers to messages are counted."""
 
     def __init__(self, kind: str, handler: SessionHandler) -> None:
         self._kind = kind

@@ -1,4 +1,5 @@
-"""The desk for mail from other servers: who may be written to, and what the sender hears (receiving.md 5)."""
+"""The handler for mail from other servers: which recipients exist, and the answers to the sender
+(receiving.md 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ log = get("smtp")
 
 MOST_RECIPIENTS: Final = 100
 MOST_OF_REPORT: Final = 4 * 1024 * 1024
-"""What a report says stands at its beginning; behind it is the mail that came back."""
+"""The fields of a report stand at its beginning; the returned mail follows."""
 
 NO_RELAY = say.answer(550, "5.7.1", "We do not relay for this domain")
 NO_SUCH_ADDRESS = say.answer(550, "5.1.1", "There is no such address here")
@@ -50,8 +51,8 @@ ANSWERS: Final = {
 
 
 class InboundHandler:
-    """Answers sessions that are not logged in. Everything else about them is the listener's. While
-    `is_closed`, everybody is put off."""
+    """Answers sessions that are not logged in. While `is_closed`, every transaction gets a temporary
+    failure."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class InboundHandler:
         return say.BAD_LOGIN
 
     def ended(self, session: Session) -> None:
-        """Nothing is kept of a transaction."""
+        """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 
@@ -111,7 +112,8 @@ class InboundHandler:
         return self._recipient_answer(session, place)
 
     def _recipient_answer(self, session: Session, place: Place) -> Answer:
-        """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
+        """The answer to RCPT; accepted recipients are recorded. A report has one recipient alone
+        (SMTP-15)."""
         if isinstance(place, Refused):
             return REFUSALS[place]
         if session.recipients and (

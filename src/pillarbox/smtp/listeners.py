@@ -1,4 +1,4 @@
-"""The SMTP doors of one process, from the first greeting to the last word."""
+"""The SMTP listeners of one process: opening, closing, and their shared limits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOST_OCTETS = 52_428_800
 
 
 class SmtpListeners:
-    """Opens a listener for every SMTP door that this process was given, and ends them all.
+    """Opens a listener for every SMTP socket that this process was given, and ends them all.
 
-    `clients` guards the doors that others reach, `neighbours` the one of this machine (LMTP), which has
-    neither TLS nor logins.
+    `clients` limits the listeners that other hosts reach, `neighbours` the one of this machine (LMTP), which
+    has neither TLS nor logins.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Submission (emails.md section 10): a program logs in with an API key and hands over messages.
 
-Each message is what a `POST /emails` would be: the same rules, rate limit, idempotency and answers, through
-the one `emails.accept`. `250` is said when it is committed, and not before.
+Each message is like a `POST /emails`: the same rules, rate limit, idempotency and answers, through
+`emails.accept`. `250` is sent only after the commit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Login:
 
 
 class SubmissionHandler:
-    """Decides nothing of its own: asks who may, and hands over. While `is_closed`, everybody is put off."""
+    """Handles sessions that log in. While `is_closed`, every transaction gets a temporary failure."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SubmissionHandler:
         self._large = ByteBudget(MOST_LARGE)
         self._commit_window = CommitWindow()
 
-    # Who is there ------------------------------------------------------------------------------------
+    # Login -------------------------------------------------------------------------------------------
 
     async def login(self, session: Session, user: str, password: str) -> Answer:
         """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
@@ -126,7 +126,7 @@ class SubmissionHandler:
     # The envelope ------------------------------------------------------------------------------------
 
     def mail(self, session: Session, mail: Mail) -> Answer:
-        """The sender of the envelope is ours to write; here the message is counted for the rate limit."""
+        """Count the message for the rate limit; the envelope sender is not used, we write our own."""
         if self._is_closed():
             return say.LATER
         caller = session.user.caller
@@ -146,7 +146,7 @@ class SubmissionHandler:
         return say.RECIPIENT_OK
 
     def ended(self, session: Session) -> None:
-        """Nothing is kept between messages."""
+        """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 

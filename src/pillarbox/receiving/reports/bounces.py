@@ -1,4 +1,4 @@
-"""Bounces: what a delivery report makes of the recipients of the mail that it came back for.
+"""Bounces: the events and suppressions that follow from a delivery report.
 
 A report counts only for recipients of the group that its address names (contract decision 30).
 Only `failed` bounces; a bad address is suppressed (23), which the table of answers decides, not this file.
@@ -26,7 +26,7 @@ KINDS: Final = {
     Outcome.DELIVERED: Kind.DELIVERED,
 }
 SEVERITY: Final = {Outcome.BOUNCED: 2, Outcome.DELAYED: 1, Outcome.DELIVERED: 0}
-"""Which of several words about one recipient counts: an alias may lead to two mailboxes."""
+"""Which of several reports about one recipient counts: an alias may lead to two mailboxes."""
 
 UNTRUSTED: Final = (
     "A report that another recipient of the mail could have written says that the address is bad."
@@ -42,7 +42,7 @@ def consequences(
     is_trusted: bool = True,
 ) -> Consequences:
     """The events of those recipients that the report is about, and the bad addresses among them: none of
-    several that a report names for which nobody vouches."""
+    several recipients where the report is not trusted."""
     found = Consequences(shown_by=Kind.BOUNCED)
     for recipient, part in _most_severe(report, recipients):
         if not is_trusted and part.verdict.suppresses:

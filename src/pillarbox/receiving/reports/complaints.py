@@ -1,4 +1,4 @@
-"""Complaints: what an abuse report makes of the recipient who sent it (BNC-05, BNC-06).
+"""Complaints: the events and suppressions that follow from an abuse report (BNC-05, BNC-06).
 
 The mail that is complained about is known by our signed envelope sender and by nothing else: a Message-ID
 or an address can be quoted by anybody. `not-spam` is no complaint, nor is failed authentication.

@@ -1,4 +1,4 @@
-"""The return path: what becomes of mail to addresses that stand for mail which we sent.
+"""The return path: mail to the signed bounce addresses of mail that we sent, and to the feedback address.
 
     if local_part == FEEDBACK or return_path.knows(local_part): …accept the recipient…
     await return_path.take(BounceMail(…))       # committed when it returns; then say 250
@@ -50,7 +50,7 @@ VALID_FOR: Final = timedelta(days=90)
 weeks until somebody complains."""
 
 LONGEST_READ: Final = 1024 * 1024
-"""What says what happened stands before the copy of the mail, so no more than this is looked at."""
+"""The report stands before the copy of the mail, so no more than this is read."""
 
 LARGE: Final = 64 * 1024
 """From here on a report is read in a thread."""

@@ -1,7 +1,7 @@
 """Whether a report about several recipients may suppress one of them (docs/decisions/0021).
 
-Each of them has the bounce address of the group, and each could write a report about the others. What a
-report says of itself proves nothing then; where it comes from says a little more.
+Each of them has the bounce address of the group, and each could forge a report about the others. The content
+of a report proves nothing then; the host that it comes from proves a little more.
 """
 
 from __future__ import annotations
