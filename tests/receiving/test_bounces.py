@@ -478,7 +478,7 @@ def expected(raw: bytes) -> tuple[str, list[str]]:
         return ("complained", ["complaint"]) if feedback.is_complaint else ("delivered", [])
     if report is None:
         return "delivered", []
-    said = max((found.verdict for found in report.recipients), key=lambda v: bounces.WEIGHT[v.outcome])
+    said = max((found.verdict for found in report.recipients), key=lambda v: bounces.SEVERITY[v.outcome])
     if said.outcome is not Outcome.BOUNCED:
         return "delivered", []
     return "bounced", ["bounce"] * said.suppresses

@@ -29,7 +29,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.mail.smtp.answers import OK, Answer
 from pillarbox.mail.smtp.handler import SessionTimeouts
-from pillarbox.smtp.clients import MINUTE, SHOW_EVERY, SHOWN_SECONDS, Allowance, Clients, client_of
+from pillarbox.smtp.clients import MINUTE, SHARE_EVERY, SHARED_SECONDS, Allowance, Clients, client_of
 
 SHORT = SessionTimeouts(greeting=0.0, command=0.15, text=0.15, look_every=0.01)
 TESTS = Path(__file__).parents[1]
@@ -151,7 +151,7 @@ def test_the_processes_of_a_host_count_together(windows: tuple[Windows, ManualCl
     first.left("192.0.2.1")
     assert second.admit("192.0.2.1")
     assert not first.admit("192.0.2.1")
-    clock.advance(SHOWN_SECONDS + 1)
+    clock.advance(SHARED_SECONDS + 1)
     assert first.admit("192.0.2.1")
 
 
@@ -163,7 +163,7 @@ async def test_open_sessions_are_shown_as_long_as_they_last(windows: tuple[Windo
     showing = asyncio.create_task(first.keep_sharing())
     for _ in range(10):
         await asyncio.sleep(0)
-        clock.advance(SHOW_EVERY)
+        clock.advance(SHARE_EVERY)
         for _ in range(3):
             await asyncio.sleep(0)
         assert not second.admit("192.0.2.1")

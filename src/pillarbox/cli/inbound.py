@@ -1,4 +1,5 @@
-"""`pillarbox inbound`: a message from a file or another mail server, through the pipeline of the SMTP door.
+"""`pillarbox inbound`: a message from a file or another mail server, through the pipeline of the SMTP
+listener.
 
     pillarbox inbound --rcpt help@harbor.example < message.eml
 
@@ -94,33 +95,37 @@ async def receive(
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
-        house = Parts(settings, runtime, Pools(connected.pool, connected.pool), Externals.real(settings))
-        return await handed_in(house, rcpt, arrival, raw, json=json)
+        parts = Parts(settings, runtime, Pools(connected.pool, connected.pool), Externals.real(settings))
+        return await receive_message(parts, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)
 
 
-async def handed_in(house: Parts, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def receive_message(
+    parts: Parts, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
+) -> int:
     teams: list[Recipient] = []
     reports: list[ForBounces] = []
     for address in rcpt:
-        place = await house.addresses.find(*local_and_domain(address))
+        place = await parts.addresses.find(*local_and_domain(address))
         if isinstance(place, NotOurs):
             raise stopped(f"{address}: {place.value}.", TRY_AGAIN if place is NotOurs.FULL else NO_USER)
         if isinstance(place, ForTeam):
             teams.append(Recipient(*place))
         else:
             reports.append(place)
-    now = house.clock.now()
+    now = parts.clock.now()
     for report in reports:
-        await house.return_path.take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
+        await parts.return_path.take(BounceMail(report.token, report.address, arrival.mail_from, raw, now))
     if not teams:
         return 0
     content = Content(raw, None, len(raw))
-    return told(await house.receiving.take(arrival._replace(recipients=tuple(teams)), content), json=json)
+    return show_outcome(
+        await parts.receiving.take(arrival._replace(recipients=tuple(teams)), content), json=json
+    )
 
 
-def told(outcome: Outcome, *, json: bool) -> int:
+def show_outcome(outcome: Outcome, *, json: bool) -> int:
     status = STATUSES[outcome.fate]
     if status:
         raise stopped(f"The message was not stored: {outcome.fate.value}.", status)
@@ -149,7 +154,7 @@ def with_crlf(raw: bytes) -> bytes:
     """The message with the line ends of the wire, without the line that mailbox files put in front.
 
     Files of this system end their lines in LF alone. Where there is a CR, the line ends are meant to be those
-    of the wire, and what is not stays for the door to refuse (SMTP-04).
+    of the wire, and the listener refuses others (SMTP-04).
     """
     found = _MBOX_LINE.match(raw)
     raw = raw[found.end() :] if found else raw

@@ -41,7 +41,7 @@ def off(data: Data = None, database_url: DatabaseUrl = None) -> None:
 @group.command("status")
 def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Say whether maintenance is on; the exit status is 1 when it is."""
-    perform(tell, data=data, database_url=database_url)
+    perform(show_state, data=data, database_url=database_url)
 
 
 async def begin(connected: Connected, retry_after: int) -> int:
@@ -56,7 +56,7 @@ async def end(connected: Connected) -> int:
     return 0
 
 
-async def tell(connected: Connected) -> int:
+async def show_state(connected: Connected) -> int:
     retry_after = await maintenance.current(connected.pool)
     say("Maintenance is off." if retry_after is None else f"Maintenance is on ({retry_after} s).")
     return int(retry_after is not None)

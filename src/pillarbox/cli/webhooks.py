@@ -93,16 +93,18 @@ async def follow(
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
     posts = PostClient(Outbound(allow=EVERYWHERE))
     try:
-        told = Told(listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json)
-        await until_interrupted(told.forever())
+        printer = EventPrinter(
+            listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json
+        )
+        await until_interrupted(printer.forever())
     finally:
         await listener.close(ids)
         await posts.close()
     return 0
 
 
-class Told:
-    """Prints and forwards what a listener hears."""
+class EventPrinter:
+    """Prints and forwards the events of a listener."""
 
     def __init__(self, listener: Listener, poster: Poster, forward: str | None, *, as_json: bool) -> None:
         self._listener = listener
@@ -112,22 +114,22 @@ class Told:
 
     async def forever(self) -> None:
         while True:
-            for heard in await self._listener.take():
-                self._print(heard)
+            for received in await self._listener.take():
+                self._print(received)
                 if self._forward is not None:
-                    await self._pass_on(heard, self._forward)
+                    await self._forward_event(received, self._forward)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _print(self, heard: ReceivedEvent) -> None:
-        event = tagged(EVENT_PREFIX, heard.event_id)
+    def _print(self, received: ReceivedEvent) -> None:
+        event = tagged(EVENT_PREFIX, received.event_id)
         if self._as_json:
-            typer.echo(json.dumps({"id": event, **json.loads(heard.body)}, ensure_ascii=False))
+            typer.echo(json.dumps({"id": event, **json.loads(received.body)}, ensure_ascii=False))
             return
-        say(f"{iso_style(heard.at)}  {heard.kind}  {event}")
-        say(f"  {json.dumps(json.loads(heard.body)['data'], ensure_ascii=False)}")
+        say(f"{iso_style(received.at)}  {received.kind}  {event}")
+        say(f"  {json.dumps(json.loads(received.body)['data'], ensure_ascii=False)}")
 
-    async def _pass_on(self, heard: ReceivedEvent, url: str) -> None:
-        delivery, endpoint = self._listener.delivery(heard, url)
+    async def _forward_event(self, received: ReceivedEvent, url: str) -> None:
+        delivery, endpoint = self._listener.delivery(received, url)
         answer = await self._poster.attempt(delivery, endpoint, SystemClock().now())
         said = str(answer.code) if answer.code else clean(answer.response)
         typer.echo(f"  → {clean(url)}: {said}", err=self._as_json)

@@ -84,7 +84,7 @@ async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[
 
 
 async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
-    """The best mail server of the domain and what it says; None where DNS tells of none."""
+    """The best mail server of the domain and its answer; None where DNS names none."""
     seen = await outside.look_up(domain, "MX")
     if seen.kind is not AnswerKind.VALUES:
         return None
