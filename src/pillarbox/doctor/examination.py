@@ -26,7 +26,7 @@ RECEIVES = "SELECT EXISTS (SELECT FROM domains WHERE receiving)"
 
 @dataclass(frozen=True, slots=True)
 class CheckedInstallation:
-    """What is examined. `listeners` are those that the running server opened, `connections` how many its
+    """What is checked. `listeners` are those that the running server opened, `connections` how many its
     processes may take of the database's."""
 
     settings: Settings
