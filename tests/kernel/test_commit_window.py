@@ -66,7 +66,7 @@ async def test_one_who_is_cancelled_keeps_nobody() -> None:
 async def test_however_a_transaction_ends_it_is_expected_no_longer(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         await receiving_team(pillarbox)
-        gathering = pillarbox.app.house.receiving._gathering
+        gathering = pillarbox.app.house.receiving._commit_window
         assert (await post.deliver(message(), [HELP])).startswith("250")
         for last in ("RSET", "EHLO quay.example", "QUIT"):
             dialogue = await post.connect()

@@ -120,7 +120,7 @@ async def test_what_is_kept_is_bounded() -> None:
     bench = Bench()
     long = f"{'x' * LONGEST_CACHED} <ada@quay.example>"
     await bench.judges(ARRIVAL, long)
-    assert not bench.judge._kept
+    assert not bench.judge._cached
     for number in range(MOST_CACHED + 1):
         await bench.judges(ARRIVAL._replace(helo=f"mta{number}.quay.example"))
-    assert len(bench.judge._kept) == 1
+    assert len(bench.judge._cached) == 1
