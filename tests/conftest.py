@@ -17,7 +17,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from kit.thrift import prepare
+from kit.session_setup import prepare
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import migrate_url
 

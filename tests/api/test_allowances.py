@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kit.client import error
-from kit.hooks import ENDPOINT
-from kit.mailroom import still
+from kit.manual_world import manual_world
+from kit.webhooks import ENDPOINT
 from pillarbox.teams import bootstrap
 
 WEBHOOK = {"endpoint": ENDPOINT, "events": ["email.sent"]}
@@ -29,7 +29,7 @@ async def test_of_many_at_once_as_many_are_made_as_the_team_may_have(
     database_url: str, tmp_path: Path, path: str, body: dict[str, object], column: str, things: str
 ) -> None:
     """Its first key is there already. What is deleted makes room, and other teams have their own."""
-    async with still(database_url, tmp_path, **{column: "4"}) as pillarbox:
+    async with manual_world(database_url, tmp_path, **{column: "4"}) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team()
         answers = await asyncio.gather(*[team.post(path, body) for _ in range(12)])
         made = [answer.json()["id"] for answer in answers if answer.status_code == 201]
@@ -48,7 +48,7 @@ async def test_a_team_may_have_a_number_of_its_own(
     database_url: str, tmp_path: Path, path: str, body: dict[str, object], column: str, things: str
 ) -> None:
     """Less than there are takes none away."""
-    async with still(database_url, tmp_path, **{column: "1"}) as pillarbox:
+    async with manual_world(database_url, tmp_path, **{column: "1"}) as pillarbox:
         team = await pillarbox.team()
         await bootstrap.set_limits(pillarbox.pool, team.id, {column: 3})
         while (await team.post(path, body)).status_code == 201:
@@ -60,7 +60,7 @@ async def test_a_team_may_have_a_number_of_its_own(
 
 
 async def test_disabled_webhooks_count(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, most_webhooks="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, most_webhooks="1") as pillarbox:
         team = await pillarbox.team()
         made = (await team.post("/webhooks", WEBHOOK)).json()["id"]
         await team.call("PATCH", f"/webhooks/{made}", {"status": "disabled"})

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kit.brought import ROUTES
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 from pillarbox.kernel.http.routing import Access, Intake
@@ -72,7 +72,7 @@ def refused(answer: httpx.Response, what: object) -> None:
 
 
 async def test_no_field_takes_what_cannot_be_stored(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         whole = json.dumps(mail()).encode()
@@ -99,7 +99,7 @@ async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_pa
         b"null",
         b'{"a":1}x',
     ]
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for entry in ROUTES:
@@ -113,7 +113,7 @@ async def test_no_route_takes_a_body_that_is_not_sound(database_url: str, tmp_pa
 
 async def test_the_examples_of_the_issue(database_url: str, tmp_path: Path) -> None:
     """Issue 2, "Bad input": the documented status, name and message pattern, nothing written."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         nested = await ask(team, b"[" * 10_000)
@@ -147,7 +147,7 @@ async def test_sixty_megabytes_without_a_length(database_url: str, tmp_path: Pat
             yield b"x" * MIB
         yield b'"}'
 
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         answer = await team.http.post("/emails", content=megabytes(60))
         assert error(answer)[:2] == (413, "validation_error")
@@ -164,7 +164,7 @@ async def test_half_a_body_and_silence(
 ) -> None:
     """408 and closed; half a body and the end of the connection: nothing at all happens."""
     monkeypatch.setattr(Protocol, "limits", ConnectionLimits(body_seconds=0.3))
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         body = json.dumps(mail()).encode()
@@ -181,7 +181,7 @@ async def test_half_a_body_and_silence(
 
 
 async def test_bad_paths_queries_and_headers(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for wrong in (
@@ -299,7 +299,7 @@ class Fuzzed:
 def fuzzed(database_url: str, tmp_path: Path) -> Iterator[Fuzzed]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        pillarbox = runner.run(stack.enter_async_context(still(database_url, tmp_path)))
+        pillarbox = runner.run(stack.enter_async_context(manual_world(database_url, tmp_path)))
         yield Fuzzed(runner, pillarbox, runner.run(pillarbox.team()))
         runner.run(stack.aclose())
 

@@ -10,7 +10,7 @@ import pytest
 
 from kit import probe_routes
 from kit.client import Door, door, error, sending_key
-from kit.cut import wire_to
+from kit.database_link import database_link
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.http.pipeline import HttpSettings
 from pillarbox.kernel.http.request import Reply, Request
@@ -268,7 +268,7 @@ async def test_a_lock_that_cannot_be_had_is_409(database_url: str) -> None:
 
 
 async def test_a_lost_database_is_503_with_retry_after(database_url: str) -> None:
-    async with wire_to(database_url) as wire, door(wire.url) as api:
+    async with database_link(database_url) as wire, door(wire.url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert (await client.get("/health")).json() == {"status": "ok"}

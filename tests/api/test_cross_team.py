@@ -25,7 +25,7 @@ from kit.builders import (
 )
 from kit.client import error
 from kit.dumps import rows_of
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, World
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.routing import Access, Route
@@ -47,7 +47,7 @@ MATRIX = [entry for entry in GUARDED if entry.parameters]
 async def test_a_foreign_id_answers_as_an_unknown_one_and_changes_nothing(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         for entry in MATRIX:
             theirs = await made_for(harbor, entry)
@@ -64,7 +64,7 @@ async def test_a_foreign_id_answers_as_an_unknown_one_and_changes_nothing(
 
 async def test_a_foreign_part_of_an_own_thing_is_unknown_too(database_url: str, tmp_path: Path) -> None:
     """Routes with several ids: mine first, theirs after."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         for entry in (entry for entry in MATRIX if len(entry.parameters) > 1):
             mine, theirs = await made_for(quay, entry), await made_for(harbor, entry)
@@ -77,7 +77,7 @@ async def test_a_foreign_part_of_an_own_thing_is_unknown_too(database_url: str, 
 
 
 async def test_references_in_bodies_are_looked_up_in_the_own_team(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         for (method, path), fields in REFERENCES.items():
             for name, rest in fields.items():
@@ -94,7 +94,7 @@ async def test_references_in_bodies_are_looked_up_in_the_own_team(database_url: 
 
 async def test_lists_show_nothing_of_another_team(database_url: str, tmp_path: Path) -> None:
     """Also with the other team's ids as cursors (contract decision 5: a cursor is only a position)."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         made: Made = {}
         for name, build in BUILDERS.items():
@@ -119,7 +119,7 @@ async def test_lists_show_nothing_of_another_team(database_url: str, tmp_path: P
 
 async def test_links_name_their_team_and_no_other(database_url: str, tmp_path: Path) -> None:
     """A file link is a capability: it works without a credential and shows what its own team stored."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         harbor, quay = await two_teams(pillarbox)
         email = await an_email(harbor, {})
         [item] = (await harbor.get(f"/emails/{email}/attachments")).json()["data"]

@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.client import error
-from kit.mailroom import clock_of, still
-from kit.told import subscribe, told, told_kinds
+from kit.manual_world import clock_of, manual_world
+from kit.webhook_events import published_events, published_kinds, subscribe
 from kit.world import Team, World, mail
 from pillarbox.directory import domains as directory
 from pillarbox.domains.senders import Senders
@@ -70,12 +70,12 @@ async def flags(team: Team, domain_id: str) -> tuple[bool, bool, bool]:
 
 async def test_creating_tells_what_the_api_answers(database_url: str, tmp_path: Path) -> None:
     """webhooks.md 7.3: the keys in order; Receiving is called Receiving MX."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await subscribe(team)
         answer = await team.post("/domains", {"name": "harbor.example", "capabilities": BOTH})
         made = answer.json()
-        [event] = await told(team)
+        [event] = await published_events(team)
         assert list(event) == ["type", "created_at", "data"]
         assert event["type"] == "domain.created"
         data = event["data"]
@@ -89,7 +89,7 @@ async def test_creating_tells_what_the_api_answers(database_url: str, tmp_path: 
 
 
 async def test_a_receiving_capability_comes_and_goes(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         await set_states(team, domain, **VERIFIED)
@@ -111,7 +111,7 @@ async def test_a_receiving_capability_comes_and_goes(database_url: str, tmp_path
         assert await flags(team, domain) == (True, False, True)
         again = await patched(team, domain, capabilities={"receiving": "enabled"})
         assert states_of(again)["Receiving MX"] == "not_started"
-        events = await told(team)
+        events = await published_events(team)
         assert [event["type"] for event in events] == ["domain.updated"] * 3
         assert [event["data"]["status"] for event in events] == [
             "partially_verified", "verified", "partially_verified",
@@ -119,7 +119,7 @@ async def test_a_receiving_capability_comes_and_goes(database_url: str, tmp_path
 
 
 async def test_the_dkim_key_outlives_the_sending_capability(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team, capabilities=BOTH)
         before = await seen(team, domain)
@@ -138,7 +138,7 @@ async def test_the_dkim_key_outlives_the_sending_capability(database_url: str, t
 
 
 async def test_a_tracking_subdomain_is_set_changed_and_cleared(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         after = await patched(team, domain, tracking_subdomain="Links", click_tracking=True)
@@ -168,7 +168,7 @@ async def host_of(senders: Senders, team: Team) -> str | None:
 
 async def test_what_changes_nothing_tells_nobody(database_url: str, tmp_path: Path) -> None:
     """The Python SDK sends the id in the body; region, name and return path are fixed."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team, tracking_subdomain="links")
         before = await seen(team, domain)
@@ -182,9 +182,9 @@ async def test_what_changes_nothing_tells_nobody(database_url: str, tmp_path: Pa
             {"tls": "opportunistic"},
         ):
             assert await patched(team, domain, **body) == before
-        assert await told(team) == []
+        assert await published_events(team) == []
         await patched(team, domain, tls="enforced", open_tracking=True, click_tracking=True)
-        assert await told_kinds(team) == ["domain.updated"]
+        assert await published_kinds(team) == ["domain.updated"]
         rows = await pillarbox.pool.fetch("SELECT tls FROM domains")
         assert [row["tls"] for row in rows] == ["enforced"]
 
@@ -209,7 +209,7 @@ async def test_what_changes_nothing_tells_nobody(database_url: str, tmp_path: Pa
     ],
 )
 async def test_bad_changes(database_url: str, tmp_path: Path, body: Any, field: str) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         before = await seen(team, domain)
@@ -220,7 +220,7 @@ async def test_bad_changes(database_url: str, tmp_path: Path, body: Any, field: 
 
 
 async def test_unknown_domains(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for method, path in (
             ("PATCH", ""), ("DELETE", ""), ("POST", "/verify"), ("GET", "/claim"), ("POST", "/claim/verify"),
@@ -232,7 +232,7 @@ async def test_unknown_domains(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_a_sending_key_may_do_nothing_here(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         sender = team.using(await team.key(permission="sending_access"))
@@ -258,7 +258,7 @@ async def jobs_of(pillarbox: World, domain_id: str) -> list[datetime]:
     "state", ["not_started", "pending", "verified", "temporary_failure", "failed"], ids=str
 )
 async def test_verify_on_each_status_shows_pending(database_url: str, tmp_path: Path, state: str) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team, capabilities=BOTH)
         if state != "not_started":
@@ -271,10 +271,10 @@ async def test_verify_on_each_status_shows_pending(database_url: str, tmp_path: 
         assert after["status"] == "pending"
         assert set(states_of(after).values()) == {"pending"}
         assert await flags(team, domain) == before
-        assert await told_kinds(team) == ([] if state == "pending" else ["domain.updated"])
+        assert await published_kinds(team) == ([] if state == "pending" else ["domain.updated"])
         again = await team.post(f"/domains/{domain}/verify")
         assert again.status_code == 200
-        assert len(await told_kinds(team)) == (0 if state == "pending" else 1)
+        assert len(await published_kinds(team)) == (0 if state == "pending" else 1)
         clock_of(pillarbox).advance(0.001)
         assert [due <= clock_of(pillarbox).now() for due in await jobs_of(pillarbox, domain)] == [True]
 
@@ -282,7 +282,7 @@ async def test_verify_on_each_status_shows_pending(database_url: str, tmp_path: 
 async def test_mail_goes_on_while_a_working_domain_is_verified_anew(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path, require_verified_domain="always") as pillarbox:
+    async with manual_world(database_url, tmp_path, require_verified_domain="always") as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         assert error(await team.post("/emails", mail()))[:2] == (403, "validation_error")
@@ -300,7 +300,7 @@ async def test_mail_goes_on_while_a_working_domain_is_verified_anew(
 async def test_a_deleted_domain_is_gone_with_its_keys_and_its_name_is_free(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         await team.post(f"/domains/{domain}/verify")
@@ -311,7 +311,7 @@ async def test_a_deleted_domain_is_gone_with_its_keys_and_its_name_is_free(
         for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/verify")):
             gone = error(await team.call(method, f"/domains/{domain}{path}", {}))
             assert gone == (404, "not_found", "Domain not found")
-        [event] = await told(team)
+        [event] = await published_events(team)
         assert event["type"] == "domain.deleted"
         assert event["data"]["id"] == domain
         assert [r["value"] for r in event["data"]["records"]] == [r["value"] for r in before["records"]]
@@ -331,7 +331,7 @@ async def test_a_deleted_domain_is_gone_with_its_keys_and_its_name_is_free(
 async def test_keys_of_a_deleted_domain_are_inactive_and_stay_listed(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await team.domain()
         bound = await team.key(permission="sending_access", domain_id=domain, name="bound")
@@ -351,7 +351,7 @@ async def test_waiting_mail_of_a_deleted_domain_fails_when_it_is_due(
     database_url: str, tmp_path: Path
 ) -> None:
     """Also where the team has added a domain of that name again: the mail was that of another one."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await team.domain()
         waiting = await team.send(scheduled_at="in 1 hour")
@@ -375,7 +375,7 @@ async def test_waiting_mail_of_a_deleted_domain_fails_when_it_is_due(
 
 
 async def test_other_processes_know_of_it_within_a_second(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await team.domain()
         elsewhere = Senders(pillarbox.pool, pillarbox.clock)
@@ -386,18 +386,18 @@ async def test_other_processes_know_of_it_within_a_second(database_url: str, tmp
 
 
 async def test_two_deletions_at_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         await subscribe(team)
         answers = await asyncio.gather(*(team.call("DELETE", f"/domains/{domain}") for _ in range(5)))
         assert sorted(answer.status_code for answer in answers) == [200, 404, 404, 404, 404]
-        assert await told_kinds(team) == ["domain.deleted"]
+        assert await published_kinds(team) == ["domain.deleted"]
 
 
 async def test_a_domain_that_is_being_changed_is_locked(database_url: str, tmp_path: Path) -> None:
     """Conventions section 15: a lock that is not had in time is 409 `resource_locked`."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         domain = await added(team)
         async with pillarbox.pool.acquire() as conn, conn.transaction():
@@ -412,7 +412,7 @@ async def test_a_domain_that_is_being_changed_is_locked(database_url: str, tmp_p
 
 
 async def test_a_limit_on_domains_holds_against_a_race(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, most_domains="2") as pillarbox:
+    async with manual_world(database_url, tmp_path, most_domains="2") as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         answers = await asyncio.gather(
             *(team.post("/domains", {"name": f"n{number}.example"}) for number in range(5))
@@ -425,7 +425,7 @@ async def test_a_limit_on_domains_holds_against_a_race(database_url: str, tmp_pa
 
 async def test_a_team_may_have_a_limit_of_its_own(database_url: str, tmp_path: Path) -> None:
     """Section 2: the operator's limit is set per team, over the installation's; `GET /usage` shows it."""
-    async with still(database_url, tmp_path, most_domains="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, most_domains="1") as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await bootstrap.set_limits(pillarbox.pool, team.id, {"most_domains": 2})
         for number in range(2):
@@ -448,7 +448,7 @@ async def receiver(pillarbox: World, name: str, *, require_dns: bool = True) -> 
 
 
 async def test_which_team_receives_for_a_name(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await added(team, capabilities=BOTH)
         second = await added(other, capabilities=BOTH)

@@ -14,8 +14,8 @@ from uuid import UUID
 import pytest
 
 from kit.client import error
-from kit.mailroom import clock_of, fetched, still
-from kit.told import subscribe, told, told_kinds
+from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.webhook_events import published_events, published_kinds, subscribe
 from kit.world import Team, World, mail
 from kit.zone import Zone
 from pillarbox.domains.claims.jobs import claim_periodic
@@ -52,7 +52,7 @@ class Quay:
     async def checked(self, claim: dict[str, Any], team: Team | None = None) -> dict[str, Any]:
         answer = await (team or self.claimer).http.post(f"/domains/{claim['domain_id']}/claim/verify")
         assert answer.status_code == 200, answer.text
-        await fetched(self.pillarbox)
+        await run_jobs(self.pillarbox)
         return await self.seen(claim, team)
 
     async def seen(self, claim: dict[str, Any], team: Team | None = None) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Quay:
     async def later(self, by: timedelta) -> None:
         """Time passes, and what became due is done."""
         clock_of(self.pillarbox).advance(by)
-        while await fetched(self.pillarbox):
+        while await run_jobs(self.pillarbox):
             pass
 
     async def shown(self, team: Team, domain: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Quay:
 async def quay(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Quay]:
     """The owner has had the name for longer than the grace period, and been quiet."""
     zone = Zone()
-    async with still(database_url, folder, zone=zone, **settings) as pillarbox:
+    async with manual_world(database_url, folder, zone=zone, **settings) as pillarbox:
         owner, claimer = await pillarbox.team("Owner"), await pillarbox.team("Claimer")
         domain = await owner.domain(NAME)
         clock_of(pillarbox).advance(timedelta(days=8))
@@ -104,7 +104,7 @@ async def test_a_claim_and_its_placeholder(database_url: str, tmp_path: Path) ->
         assert (place["status"], place["records"], place["region"]) == ("not_started", [], "eu-west-1")
         listed = (await it.claimer.get("/domains")).json()["data"]
         assert [(found["id"], found["status"]) for found in listed] == [(claim["domain_id"], "not_started")]
-        [event] = await told(it.claimer)
+        [event] = await published_events(it.claimer)
         assert (event["type"], event["data"]["id"], event["data"]["records"]) == (
             "domain.created", claim["domain_id"], [],
         )  # fmt: skip
@@ -129,7 +129,7 @@ async def test_a_transfer(database_url: str, tmp_path: Path) -> None:
         assert done == {**claim, "status": "completed"}
         assert error(await it.owner.get(f"/domains/{it.domain}")) == (404, "not_found", "Domain not found")
         assert error(await it.owner.get(f"/domains/{it.domain}/claim"))[2] == "Domain not found"
-        [gone] = await told(it.owner)
+        [gone] = await published_events(it.owner)
         assert (gone["type"], gone["data"]["id"]) == ("domain.deleted", it.domain)
         sender = it.owner.using(bound)
         assert error(await sender.post("/emails", mail(from_=f"a@{NAME}")))[:2] == (
@@ -145,7 +145,7 @@ async def test_a_transfer(database_url: str, tmp_path: Path) -> None:
         old, new = before["records"][2], after["records"][2]
         assert old["name"] == new["name"] == "pillarbox._domainkey"
         assert old["value"] != new["value"]
-        updated, became = await told(it.claimer)
+        updated, became = await published_events(it.claimer)
         assert (updated["type"], became["type"]) == ("domain.updated", "domain.updated")
         assert (updated["data"]["records"], became["data"]["records"]) == ([], after["records"])
         assert error(await it.owner.post("/domains", {"name": NAME}))[:2] == (403, "validation_error")
@@ -211,7 +211,7 @@ async def test_a_claim_expires(database_url: str, tmp_path: Path) -> None:
         assert new["record"]["value"] != claim["record"]["value"]
         assert new["domain_id"] == claim["domain_id"]
         assert (await it.shown(it.claimer, new["domain_id"]))["records"] == []
-        assert await told_kinds(it.claimer) == ["domain.updated"]
+        assert await published_kinds(it.claimer) == ["domain.updated"]
         waiting = await it.pillarbox.pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'domain.check'")
         assert waiting == 0
         assert (await it.prove(new))["status"] == "completed"

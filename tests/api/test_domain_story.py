@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kit.client import error
-from kit.mailroom import clock_of, fetched, still
-from kit.told import subscribe, told
+from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.webhook_events import published_events, subscribe
 from kit.world import Team, World, mail
 from kit.zone import Zone
 from pillarbox.directory import domains as directory
@@ -26,7 +26,7 @@ async def added(team: Team, **fields: Any) -> dict[str, Any]:
 async def later(pillarbox: World, by: timedelta) -> None:
     """Time passes, and what became due is done."""
     clock_of(pillarbox).advance(by)
-    while await fetched(pillarbox):
+    while await run_jobs(pillarbox):
         pass
 
 
@@ -49,7 +49,7 @@ async def test_a_dangling_mx_is_nobodys_invitation(database_url: str, tmp_path: 
     """Two teams add one receiving-only name whose MX points here: only the team whose DKIM value is in DNS
     verifies and receives."""
     zone = Zone(f"{NAME} MX 10 mx.pillar.example")
-    async with still(database_url, tmp_path, zone=zone) as pillarbox:
+    async with manual_world(database_url, tmp_path, zone=zone) as pillarbox:
         thief, owner = await pillarbox.team("Thief"), await pillarbox.team("Owner")
         theirs = await added(thief, capabilities=RECEIVING)
         ours = await added(owner, capabilities=RECEIVING)
@@ -72,7 +72,7 @@ async def test_a_dangling_mx_is_nobodys_invitation(database_url: str, tmp_path: 
 
 async def test_a_claimed_domain_sends_after_its_new_key_is_seen(database_url: str, tmp_path: Path) -> None:
     zone = Zone()
-    async with still(
+    async with manual_world(
         database_url, tmp_path, zone=zone, require_verified_domain="always", claim_quiet="off"
     ) as pillarbox:
         owner, claimer = await pillarbox.team("Owner"), await pillarbox.team("Claimer")
@@ -108,5 +108,5 @@ async def test_a_claimed_domain_sends_after_its_new_key_is_seen(database_url: st
         email = await claimer.send()
         await pillarbox.turn()
         assert (await claimer.email(email))["last_event"] == "delivered"
-        events = [event["data"]["status"] for event in await told(claimer)]
+        events = [event["data"]["status"] for event in await published_events(claimer)]
         assert events == ["pending", "pending", "verified"]

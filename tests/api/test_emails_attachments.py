@@ -11,7 +11,7 @@ import pytest
 
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import parsed, relayed, still
+from kit.manual_world import manual_world, parsed, relayed_world
 from kit.world import Team, mail
 from pillarbox.emails.attachment_input import BLOCKED
 
@@ -48,7 +48,7 @@ CONTENTS: list[tuple[Any, bytes]] = [
 
 
 async def test_every_form_of_content_is_the_same_bytes(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         wanted = [{"filename": f"{n}.bin", "content": given} for n, (given, _) in enumerate(CONTENTS)]
         items = await listed(team, await team.send(attachments=wanted))
@@ -111,7 +111,7 @@ REFUSED: list[tuple[Any, tuple[int, str], str]] = [
 
 
 async def test_each_violation_has_its_answer_and_writes_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for item, expected, message in REFUSED:
@@ -128,7 +128,7 @@ async def test_each_violation_has_its_answer_and_writes_nothing(database_url: st
 
 async def test_blocked_extensions_are_those_of_the_contract(database_url: str, tmp_path: Path) -> None:
     """Every one of them, in any case; and names that only look like one are taken."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for extension in sorted(BLOCKED):
             item = {"filename": f"Report.{extension.upper()}", "content": "aGk="}
@@ -162,7 +162,7 @@ NAMED: list[tuple[dict[str, Any], tuple[str, str | None]]] = [
 
 
 async def test_names_and_types_as_they_are_listed(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         wanted = [{"content": "aGk=", **fields} for fields, _ in NAMED]
         items = await listed(team, await team.send(attachments=wanted))
@@ -173,7 +173,7 @@ async def test_names_and_types_as_they_are_listed(database_url: str, tmp_path: P
 
 async def test_inline_attachments_arrive_beside_the_html(database_url: str, tmp_path: Path) -> None:
     """MSG-07: a content id makes the part inline, in multipart/related; the alias of the Python SDK too."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         email = await team.send(
@@ -217,7 +217,7 @@ async def test_forty_megabytes_after_base64_and_not_one_byte_more(
     second = b"B" * (whole - len(first) - 3)
     encoded = [base64.b64encode(first).decode(), base64.b64encode(second).decode().rstrip("=")]
     body = mail(attachments=[{"content": text, "filename": "x.bin"} for text in (*encoded, "AAAA")])
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         raw = json.dumps(body).encode()
         answer = await team.http.post("/emails", content=raw)

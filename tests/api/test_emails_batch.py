@@ -7,7 +7,7 @@ from typing import Any
 
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, mail
 
 VALIDATION = (422, "validation_error")
@@ -27,7 +27,7 @@ async def emails(team: Team) -> int:
 
 async def test_ids_come_in_the_order_of_the_items(database_url: str, tmp_path: Path) -> None:
     """No `object`; strict is the default and carries no `errors`."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for mode in (None, "strict", "permissive"):
             items = [mail(subject=f"Number {n}") for n in range(3)]
@@ -45,7 +45,7 @@ async def test_ids_come_in_the_order_of_the_items(database_url: str, tmp_path: P
 
 
 async def test_the_size_of_a_batch(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for items in ([], [mail()] * 101, {}, mail(), "text", None, 7):
@@ -63,7 +63,7 @@ async def test_the_size_of_a_batch(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_an_unknown_mode_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for mode in ("lenient", "STRICT", "strict, permissive"):
             assert error(await batch(team, [mail()], mode))[:2] == VALIDATION
@@ -88,7 +88,7 @@ STRICT: list[tuple[Any, tuple[int, str], str]] = [
 async def test_strict_creates_nothing_and_names_the_first_invalid_item(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for wrong, expected, message in STRICT:
@@ -99,7 +99,7 @@ async def test_strict_creates_nothing_and_names_the_first_invalid_item(
 
 
 async def test_permissive_sends_the_valid_and_explains_the_others(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         wrong = [item for item, _, _ in STRICT]
         answer = await batch(team, [mail(subject="first"), *wrong, mail(subject="last")], "permissive")
@@ -114,7 +114,7 @@ async def test_permissive_sends_the_valid_and_explains_the_others(database_url: 
 
 
 async def test_permissive_with_nothing_valid(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         answer = await batch(team, [BAD_TO, {}], "permissive")
@@ -125,7 +125,7 @@ async def test_permissive_with_nothing_valid(database_url: str, tmp_path: Path) 
 
 
 async def test_items_may_be_scheduled_tagged_and_have_headers(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         item = mail(
             scheduled_at="in 1 hour",
@@ -140,7 +140,7 @@ async def test_items_may_be_scheduled_tagged_and_have_headers(database_url: str,
 
 async def test_rights_of_the_key_count_for_each_item(database_url: str, tmp_path: Path) -> None:
     """Rows 1 to 4 of section 1.8 per item."""
-    async with still(database_url, tmp_path, require_verified_domain="always") as pillarbox:
+    async with manual_world(database_url, tmp_path, require_verified_domain="always") as pillarbox:
         team = await pillarbox.team()
         harbor = await team.domain()
         bound = team.using(await team.key(permission="sending_access", domain_id=harbor))

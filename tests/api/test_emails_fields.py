@@ -7,7 +7,7 @@ from typing import Any
 
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, mail
 
 VALIDATION = (422, "validation_error")
@@ -144,7 +144,7 @@ MAILBOXES = [
 
 async def test_each_violation_has_its_answer_and_writes_nothing(database_url: str, tmp_path: Path) -> None:
     """Conventions section 5: status, name and message pattern; nothing is stored, never a 500."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await counts(pillarbox.pool)
         for fields, expected, message in REFUSED:
@@ -157,7 +157,7 @@ async def test_each_violation_has_its_answer_and_writes_nothing(database_url: st
 
 async def test_what_is_no_mailbox_is_refused_in_every_field(database_url: str, tmp_path: Path) -> None:
     """Section 1.1: the message names the field and the accepted forms."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for text in NO_MAILBOX:
             for field in ("to", "cc", "bcc", "reply_to"):
@@ -177,7 +177,7 @@ def assert_refused(answer: Any, field: str, text: str) -> None:
 
 async def test_mailboxes_are_kept_as_they_were_given(database_url: str, tmp_path: Path) -> None:
     """Section 1.1: stored and returned as given after trimming."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for text in MAILBOXES:
             email = await team.send(from_=text, to=text, cc=[text], bcc=text, reply_to=[text])
@@ -188,7 +188,7 @@ async def test_mailboxes_are_kept_as_they_were_given(database_url: str, tmp_path
 
 
 async def test_fifty_recipients_in_each_list_and_not_one_more(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         fifty = {field: [f"{field}{n}@quay.example" for n in range(50)] for field in ("to", "cc", "bcc")}
         email = await team.send(**fifty, reply_to=fifty["to"])
@@ -204,7 +204,7 @@ async def test_fifty_recipients_in_each_list_and_not_one_more(database_url: str,
 
 async def test_an_address_in_several_lists_gets_the_mail_once(database_url: str, tmp_path: Path) -> None:
     """Section 1.1: compared without case, to wins over cc over bcc, the lists stay as they are."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(
             to=["Ada@Quay.example", "ada@quay.example", "b@münchen.example"],
@@ -225,7 +225,7 @@ async def test_an_address_in_several_lists_gets_the_mail_once(database_url: str,
 
 
 async def test_optional_fields_that_are_null_or_empty_are_absent(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         body = mail(region="eu-west-1", react="<x/>", unknown={"a": [1]})
         for field in ("cc", "bcc", "reply_to", "text", "headers", "attachments", "tags", "scheduled_at"):
@@ -239,7 +239,7 @@ async def test_optional_fields_that_are_null_or_empty_are_absent(database_url: s
 
 
 async def test_the_limits_themselves_are_allowed(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for fields in (
             {"subject": "\N{GRINNING FACE}" * 998},
@@ -256,7 +256,7 @@ async def test_the_limits_themselves_are_allowed(database_url: str, tmp_path: Pa
 
 
 async def test_the_aliases_are_the_same_endpoint(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for path in ("/email", "/emails/sending", "/email/sending", "/emails/"):
             answer = await team.post(path, mail())

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from uuid import uuid4
 
 from kit.client import error
-from kit.mailroom import clock_of, fetched, parsed, relayed, still
+from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_jobs
 
 LOOPBACK = "127.0.0.0/8"
 DATA = bytes(range(256)) * 8
@@ -54,7 +54,7 @@ async def test_a_path_is_fetched_after_the_answer_and_delivered(database_url: st
     files = {"/map": DATA, "/moved.exe": b"302 /map"}
     async with (
         file_server(files) as (origin, asked),
-        relayed(database_url, tmp_path, allow_private=LOOPBACK) as (pillarbox, sink),
+        relayed_world(database_url, tmp_path, allow_private=LOOPBACK) as (pillarbox, sink),
     ):
         team = await pillarbox.team()
         await team.domain()
@@ -69,7 +69,7 @@ async def test_a_path_is_fetched_after_the_answer_and_delivered(database_url: st
         names = [item["filename"] for item in (await team.get(f"/emails/{email}/attachments")).json()["data"]]
         assert names == ["first.txt", "attachment-3"]
         assert await pillarbox.turn() == 0, "the mail must wait for its files"
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         assert asked == ["/map", "/moved.exe", "/map"]
         items = (await team.get(f"/emails/{email}/attachments")).json()["data"]
         shown = [(item["filename"], item["content_type"], item["size"]) for item in items]
@@ -90,7 +90,10 @@ async def test_a_path_that_cannot_be_had_fails_the_email_after_three_tries(
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 28: addresses that are not public are never asked; the reason can be read."""
-    async with file_server({"/file": DATA}) as (origin, asked), still(database_url, tmp_path) as pillarbox:
+    async with (
+        file_server({"/file": DATA}) as (origin, asked),
+        manual_world(database_url, tmp_path) as pillarbox,
+    ):
         team = await pillarbox.team()
         port = origin.rpartition(":")[2]
         targets = [
@@ -108,8 +111,8 @@ async def test_a_path_that_cannot_be_had_fails_the_email_after_three_tries(
             for url in targets
         ]
         for tries, pause in enumerate((30, 60, 0)):
-            assert await fetched(pillarbox) == len(targets), tries
-            assert await fetched(pillarbox) == 0
+            assert await run_jobs(pillarbox) == len(targets), tries
+            assert await run_jobs(pillarbox) == 0
             clock_of(pillarbox).advance(pause)
         assert asked == []
         for email, url in zip(sent, targets, strict=True):
@@ -130,14 +133,14 @@ async def test_files_of_more_than_forty_megabytes_together_are_not_sent(
     part = bytes(11 * 1024 * 1024)
     async with (
         file_server({"/part": part}) as (origin, asked),
-        still(database_url, tmp_path, allow_private="127.0.0.1/32") as pillarbox,
+        manual_world(database_url, tmp_path, allow_private="127.0.0.1/32") as pillarbox,
     ):
         team = await pillarbox.team()
         given = {"content": base64.b64encode(part).decode()}
         fits = await team.send(attachments=[given, {"path": f"{origin}/part"}])
         exceeds = await team.send(attachments=[given, *[{"path": f"{origin}/part"}] * 4])
         for pause in (30, 60, 0):
-            await fetched(pillarbox)
+            await run_jobs(pillarbox)
             clock_of(pillarbox).advance(pause)
         assert len(asked) == 1 + 3 * 2, "what exceeds the limit ends the fetching"
         listed = (await team.get(f"/emails/{fits}/attachments")).json()["data"]
@@ -155,13 +158,13 @@ async def test_a_redirect_to_a_private_address_and_a_missing_file_fail(
     files = {"/away": b"302 http://10.0.0.1/secret", "/round": b"302 /round"}
     async with (
         file_server(files) as (origin, asked),
-        still(database_url, tmp_path, allow_private="127.0.0.1/32") as pillarbox,
+        manual_world(database_url, tmp_path, allow_private="127.0.0.1/32") as pillarbox,
     ):
         team = await pillarbox.team()
         for path in ("/away", "/missing", "/round"):
             email = await team.send(attachments=[{"path": origin + path}])
             for pause in (30, 60, 0):
-                assert await fetched(pillarbox) == 1
+                assert await run_jobs(pillarbox) == 1
                 clock_of(pillarbox).advance(pause)
             assert (await team.email(email))["last_event"] == "failed"
         assert asked.count("/round") == 3 * 6, "five redirects in each of three tries"
@@ -173,21 +176,21 @@ async def test_a_scheduled_email_fetches_at_once_and_leaves_when_due(
     """Rescheduling does not free an email that still waits for its file."""
     async with (
         file_server({"/map": DATA}) as (origin, _),
-        still(database_url, tmp_path, allow_private=LOOPBACK) as pillarbox,
+        manual_world(database_url, tmp_path, allow_private=LOOPBACK) as pillarbox,
     ):
         team = await pillarbox.team()
         email = await team.send(attachments=[{"path": f"{origin}/map"}], scheduled_at="in 1 hour")
         assert (await team.call("PATCH", f"/emails/{email}", {"scheduled_at": "in 1 min"})).status_code == 200
         clock_of(pillarbox).advance(61)
         assert await pillarbox.turn() == 0
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         assert await pillarbox.turn() == 1
         assert await team.kinds(email) == ["scheduled", "queued", "sent", "delivered"]
 
 
 async def test_an_attachment_reads_as_the_contract_shows_it(database_url: str, tmp_path: Path) -> None:
     """4.3: the keys in their order, byte by byte; the url names the public origin and ends in an hour."""
-    async with still(database_url, tmp_path, public_url="https://mail.harbor.example") as pillarbox:
+    async with manual_world(database_url, tmp_path, public_url="https://mail.harbor.example") as pillarbox:
         team = await pillarbox.team()
         files = [
             {"filename": "map.pdf", "content": "JVBERi0xLjcK"},
@@ -215,7 +218,7 @@ async def test_an_attachment_reads_as_the_contract_shows_it(database_url: str, t
 
 
 async def test_unknown_attachments_and_emails(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         mine = await team.send(attachments=[{"content": "aGk="}])
         bare = await team.send()
@@ -233,7 +236,7 @@ async def test_unknown_attachments_and_emails(database_url: str, tmp_path: Path)
 
 
 async def test_attachments_are_paged_in_the_order_of_the_request(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(attachments=[{"content": "", "filename": f"{n}"} for n in range(5)])
 
@@ -259,7 +262,7 @@ async def test_attachments_are_paged_in_the_order_of_the_request(database_url: s
 async def test_downloads_are_exact_guarded_and_resumable(database_url: str, tmp_path: Path) -> None:
     """Conventions 14, for bytes in a row and bytes in the blob store."""
     large = bytes(range(256)) * 2000
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, anyone = await pillarbox.team(), pillarbox.client(None)
         for data in (DATA, large):
             file = {"filename": 'Plan "für" Zoë.html', "content": base64.b64encode(data).decode()}
@@ -301,7 +304,7 @@ async def test_downloads_are_exact_guarded_and_resumable(database_url: str, tmp_
 
 async def test_links_end_and_cannot_be_changed(database_url: str, tmp_path: Path) -> None:
     """403 for a token that is not ours or over; every read gives a fresh link."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, anyone = await pillarbox.team(), pillarbox.client(None)
         email = await team.send(attachments=[{"content": "aGk="}])
         path = f"/emails/{email}/attachments"

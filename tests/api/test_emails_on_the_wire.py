@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kit.mailroom import parsed, relayed
-from kit.sink import Message, Sink
+from kit.manual_world import parsed, relayed_world
+from kit.smtp_sink import Message, Sink
 from kit.world import Team, World
 
 HOSTILE_NAMES = [
@@ -34,7 +34,7 @@ async def one(pillarbox: World, sink: Sink, team: Team, **fields: Any) -> Messag
 
 async def test_display_names_never_become_addresses(database_url: str, tmp_path: Path) -> None:
     """TRAP-02: whatever a name holds, every reader finds one mailbox with that name."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain("quay.example")
         for text, display in HOSTILE_NAMES:
@@ -48,7 +48,7 @@ async def test_display_names_never_become_addresses(database_url: str, tmp_path:
 
 async def test_blind_copies_are_only_in_the_envelope(database_url: str, tmp_path: Path) -> None:
     """Section 6: From, To, Cc, never Bcc; one transaction per destination domain, each address once."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         await team.send(
@@ -71,7 +71,7 @@ async def test_blind_copies_are_only_in_the_envelope(database_url: str, tmp_path
 
 
 async def test_the_email_is_what_the_request_said(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         email = await team.send(subject="Grüße\tan Zoë", html="<p>Größe</p>", text="Größe")
@@ -92,7 +92,7 @@ async def test_the_email_is_what_the_request_said(database_url: str, tmp_path: P
 
 async def test_an_empty_text_means_no_text_part(database_url: str, tmp_path: Path) -> None:
     """MSG-14."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         html_only = await one(pillarbox, sink, team, text="")
@@ -120,7 +120,7 @@ async def test_custom_headers_pass_and_ours_win(database_url: str, tmp_path: Pat
         ),
         "evil",
     )
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         message = await one(
@@ -141,7 +141,7 @@ async def test_custom_headers_pass_and_ours_win(database_url: str, tmp_path: Pat
 
 async def test_long_and_odd_values_make_no_second_header(database_url: str, tmp_path: Path) -> None:
     """TRAP-01, MSG: no line over 998 octets, no header that was not asked for."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         subject = "=?utf-8?q?a=0d=0aX-Evil:_1?= " + "long word " * 90

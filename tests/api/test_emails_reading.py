@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.client import error
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import mail, world
 from pillarbox.emails.share import Sharing
 from pillarbox.kernel.security.tokens import TokenExpired
@@ -31,7 +31,7 @@ WRONG_TYPES: list[Any] = [3600, True, [], {}]
 
 
 async def test_the_answer_to_a_send_is_the_id_alone(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         answer = await team.post("/emails", mail())
         email = answer.json()["id"]
@@ -42,7 +42,7 @@ async def test_the_answer_to_a_send_is_the_id_alone(database_url: str, tmp_path:
 
 async def test_an_email_reads_as_the_contract_shows_it(database_url: str, tmp_path: Path) -> None:
     """4.2, byte by byte: the order of the keys, nulls, no escapes outside ASCII."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         tags = [{"name": "kind", "value": "berth"}, {"name": "kind", "value": "twice"}]
         email = await team.send(subject='Liegeplatz "12" für Zoë', tags=tags)
@@ -63,7 +63,7 @@ async def test_an_email_reads_as_the_contract_shows_it(database_url: str, tmp_pa
 
 async def test_the_list_reads_as_the_contract_shows_it(database_url: str, tmp_path: Path) -> None:
     """4.1, byte by byte."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await team.send()
         email = await team.send(
@@ -87,7 +87,7 @@ async def test_the_list_reads_as_the_contract_shows_it(database_url: str, tmp_pa
 
 
 async def test_an_empty_list(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         assert (await team.get("/emails")).text == '{"object":"list","has_more":false,"data":[]}'
 
@@ -112,7 +112,7 @@ BODIES: list[tuple[dict[str, Any], tuple[str | None, str | None]]] = [
 
 async def test_bodies_are_kept_and_the_text_is_derived(database_url: str, tmp_path: Path) -> None:
     """Section 1 and 1.2: absent text is derived, empty text is no text part."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for fields, expected in BODIES:
             sent = mail()
@@ -125,7 +125,7 @@ async def test_bodies_are_kept_and_the_text_is_derived(database_url: str, tmp_pa
 
 async def test_pages_of_the_list(database_url: str, tmp_path: Path) -> None:
     """Conventions section 10: newest first, both directions, `has_more` in the direction travelled."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         answer = await team.post("/emails/batch", [mail(subject=f"{n}") for n in range(25)])
         ids = [item["id"] for item in answer.json()["data"]][::-1]
@@ -149,7 +149,7 @@ async def test_pages_of_the_list(database_url: str, tmp_path: Path) -> None:
 
 async def test_bad_pages(database_url: str, tmp_path: Path) -> None:
     """Conventions section 10, in its order: limit, both cursors, malformed cursor."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         limit = "Invalid `limit` parameter. Use an integer from 1 to 100."
         both = "Use either `after` or `before`, not both."
@@ -168,7 +168,7 @@ async def test_a_walk_neither_skips_nor_repeats_while_mail_comes_in(
     database_url: str, tmp_path: Path
 ) -> None:
     """API-06: everything that was there at the start is seen once, newest first."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         start = await team.post("/emails/batch", [mail(subject=f"{n}") for n in range(30)])
         there = [item["id"] for item in start.json()["data"]][::-1]
@@ -220,7 +220,7 @@ async def test_created_at_is_the_instant_of_the_id(database_url: str, tmp_path: 
 
 async def test_the_history_of_an_email(database_url: str, tmp_path: Path) -> None:
     """The extension GET /emails/{id}/events: time, event, recipient, host, reply, reason."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to="bounced@resend.dev")
         await pillarbox.turn()
@@ -261,7 +261,7 @@ LIFETIMES = {
 
 
 async def test_share_links_hold_for_the_time_that_was_asked_for(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, public_url="https://mail.harbor.example") as pillarbox:
+    async with manual_world(database_url, tmp_path, public_url="https://mail.harbor.example") as pillarbox:
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         email = await team.send()
         seen = set()
@@ -285,7 +285,7 @@ async def test_share_links_hold_for_the_time_that_was_asked_for(database_url: st
 
 async def test_bodies_of_a_share(database_url: str, tmp_path: Path) -> None:
     """No body, an empty one and null ask for the default; what the grammar does not know is 422."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         path = f"/emails/{email}/share"
@@ -306,7 +306,7 @@ async def test_bodies_of_a_share(database_url: str, tmp_path: Path) -> None:
 
 async def test_reading_needs_a_key_with_full_access(database_url: str, tmp_path: Path) -> None:
     """Section 0, column auth."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(scheduled_at="in 1 hour")
         sender = team.using(await team.key(permission="sending_access"))

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from kit.client import error
 from kit.clock import START
-from kit.mailroom import clock_of, relayed, still
+from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import mail, world
 
 VALIDATION = (422, "validation_error")
@@ -31,7 +31,7 @@ def shown(at: datetime) -> str:
 
 
 async def test_the_window_of_thirty_days_and_sixty_seconds(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first = await team.send(scheduled_at="in 1 hour")
         for offset, expected in {
@@ -53,7 +53,7 @@ async def test_the_window_of_thirty_days_and_sixty_seconds(database_url: str, tm
 
 
 async def test_what_is_not_understood_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(scheduled_at="tomorrow at 9am")
         for wrong in NOT_UNDERSTOOD:
@@ -70,7 +70,7 @@ async def test_what_is_not_understood_is_refused(database_url: str, tmp_path: Pa
 
 async def test_a_scheduled_email_leaves_when_due(database_url: str, tmp_path: Path) -> None:
     """`scheduled_at` keeps its value after sending; nothing happens before."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         email = await team.send(scheduled_at="in 1 hour", tags=[{"name": "a", "value": "b"}])
         found = await team.email(email)
@@ -106,7 +106,7 @@ async def test_a_scheduled_email_leaves_within_two_seconds(database_url: str, tm
 
 
 async def test_rescheduling_moves_the_email_both_ways(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         email = await team.send(scheduled_at=iso(START + HOUR), to=["a@quay.example", "b@pier.example"])
         other = await team.send(scheduled_at=iso(START + HOUR))
@@ -128,7 +128,7 @@ async def test_rescheduling_moves_the_email_both_ways(database_url: str, tmp_pat
 
 async def test_the_body_of_a_reschedule(database_url: str, tmp_path: Path) -> None:
     """5.1: only `scheduled_at` counts, and it is required."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(scheduled_at="in 1 hour")
         before = await team.email(email)
@@ -142,7 +142,7 @@ async def test_the_body_of_a_reschedule(database_url: str, tmp_path: Path) -> No
 
 async def test_canceling(database_url: str, tmp_path: Path) -> None:
     """5.2: once, twice, and never sent; a canceled email cannot be rescheduled."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(scheduled_at="in 1 hour")
         for _ in range(2):
@@ -163,7 +163,7 @@ async def test_canceling(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_what_is_not_scheduled_cannot_be_canceled_or_moved(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         for _ in range(2):
@@ -179,7 +179,7 @@ async def test_what_is_not_scheduled_cannot_be_canceled_or_moved(database_url: s
 
 
 async def test_unknown_and_malformed_ids(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for email, expected in (
             (str(uuid4()), (404, "not_found", "Email not found")),
@@ -195,7 +195,7 @@ async def test_unknown_and_malformed_ids(database_url: str, tmp_path: Path) -> N
 
 async def test_a_key_that_is_gone_before_the_email_is_due(database_url: str, tmp_path: Path) -> None:
     """Section 6: key used to send deleted or suspended (scheduled mail): failed, and nothing leaves."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         sent = {}
@@ -215,7 +215,7 @@ async def test_a_key_that_is_gone_before_the_email_is_due(database_url: str, tmp
 
 
 async def test_a_domain_that_is_gone_before_the_email_is_due(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         for name in ("gone.example", "lost.example"):
             await team.domain(name)
@@ -233,7 +233,7 @@ async def test_a_domain_that_is_gone_before_the_email_is_due(database_url: str, 
 
 async def test_cancel_and_due_race_and_one_of_them_wins(database_url: str, tmp_path: Path) -> None:
     """5.2: never both sent and canceled; twenty emails, each canceled while the engine claims."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
         sent = [await team.send(scheduled_at="in 1 hour", to=f"x{n}@quay.example") for n in range(20)]

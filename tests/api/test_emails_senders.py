@@ -9,7 +9,7 @@ import pytest
 
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, mail, world
 from pillarbox.domains.senders import Senders
 
@@ -161,7 +161,7 @@ SIMULATED = {
 
 async def test_simulator_addresses_have_their_outcomes(database_url: str, tmp_path: Path) -> None:
     """Every row of section 7; none of them is put on the suppression list."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         sent = {address: await team.send(to=address) for address in SIMULATED}
         await pillarbox.turn()
@@ -184,7 +184,7 @@ async def test_simulated_and_real_recipients_of_one_email_have_their_own_fates(
     database_url: str, tmp_path: Path
 ) -> None:
     """Section 6: one `sent` per recipient in the history; `last_event` is the latest."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bounced@resend.dev"], cc="suppressed@resend.dev")
         await pillarbox.turn()
@@ -199,7 +199,7 @@ async def test_simulated_and_real_recipients_of_one_email_have_their_own_fates(
 
 async def test_suppressed_recipients_are_not_sent_to(database_url: str, tmp_path: Path) -> None:
     """Section 6: queued, recipient on the suppression list."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Other")
         await pillarbox.pool.execute(
             """

@@ -21,9 +21,9 @@ import pytest
 
 from kit.adversary import ATTACHMENTS, HTML, KIB, MESSAGES, MIB, STRINGS, VALUES, Sender, elsewhere, messages
 from kit.brought import ROUTES
-from kit.postman import postman, receiving_domain
-from kit.submitting import submission
-from kit.thrift import plain_client
+from kit.http_client import http_client
+from kit.inbound_client import inbound_client, receiving_domain
+from kit.submission import submission
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog, Stall
@@ -78,7 +78,7 @@ async def watched(pillarbox: World) -> AsyncIterator[Watch]:
     """Another client asks for `/health` all the while, and nobody holds up the loop."""
     watch = Watch()
     watchdog = LoopWatchdog("test", watch.tell)
-    async with plain_client(pillarbox.url, None) as client:
+    async with http_client(pillarbox.url, None) as client:
         with collector_calmed():
             watchdog.start()
             probing = asyncio.create_task(ask_again_and_again(client))
@@ -213,7 +213,7 @@ async def test_no_received_message_holds_up_the_loop(
     """Received, and read again by the API."""
     async with submission(database_url, tmp_path) as (team, _):
         await receiving_domain(team)
-        async with postman(team.world) as post, watched(team.world) as watch:
+        async with inbound_client(team.world) as post, watched(team.world) as watch:
             reader = sender(pool, team)
             client = Sender(pool, post.port, None)
             for kind, shape in messages():

@@ -14,7 +14,7 @@ import httpx
 from kit.client import error
 from kit.clock import ManualClock
 from kit.dumps import counts
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World, mail, world
 from pillarbox.domains.senders import Senders
 
@@ -37,7 +37,7 @@ async def emails(pillarbox: World) -> int:
 
 
 async def test_a_repeat_gets_the_same_bytes_and_sends_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first = await send(team, "k")
         before = await counts(pillarbox.pool)
@@ -56,7 +56,7 @@ async def test_a_repeat_gets_the_same_bytes_and_sends_nothing(database_url: str,
 
 
 async def test_another_body_under_the_same_key_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first = await send(team, "k")
         for body in (
@@ -73,7 +73,7 @@ async def test_another_body_under_the_same_key_is_refused(database_url: str, tmp
 
 async def test_what_a_key_covers(database_url: str, tmp_path: Path) -> None:
     """Scope: team, method and canonical path; whichever key of the team, whichever alias."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Other")
         sender = team.using(await team.key(permission="sending_access"))
         first = await send(team, "k")
@@ -90,7 +90,7 @@ async def test_what_a_key_covers(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_the_key_is_ignored_on_other_routes(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = [await send(team, "k", {"name": name}, "/api-keys") for name in ("one", "one", "two")]
         assert [answer.status_code for answer in made] == [201] * 3
@@ -100,7 +100,7 @@ async def test_the_key_is_ignored_on_other_routes(database_url: str, tmp_path: P
 
 async def test_the_syntax_of_a_key(database_url: str, tmp_path: Path) -> None:
     """1 to 256 printable ASCII characters, compared byte by byte, checked before the body is parsed."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for wrong in ("", "k" * 257, "kéy", "a\tb"):
             given = [(b"idempotency-key", wrong.encode("utf-8"))]
@@ -115,7 +115,7 @@ async def test_the_syntax_of_a_key(database_url: str, tmp_path: Path) -> None:
 
 async def test_an_error_releases_the_key(database_url: str, tmp_path: Path) -> None:
     """Only 2xx answers are kept: after a 4xx the key may be used with any body."""
-    async with still(database_url, tmp_path, require_verified_domain="always") as pillarbox:
+    async with manual_world(database_url, tmp_path, require_verified_domain="always") as pillarbox:
         team = await pillarbox.team()
         refused: list[Any] = [{}, mail(), mail(topic_id="x"), [], mail(html=None, template={"id": "x"})]
         for body in refused:
@@ -160,7 +160,7 @@ async def test_two_processes_race_on_one_key(database_url: str, tmp_path: Path) 
 
 async def test_a_key_in_flight_elsewhere_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
     """Contract decision 26: 409 at once, and the neighbours of the same commit are not held up."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         async with pillarbox.pool.acquire() as conn, conn.transaction():
             name = f"{team.id} POST /emails k"
@@ -173,7 +173,7 @@ async def test_a_key_in_flight_elsewhere_is_not_waited_for(database_url: str, tm
 
 
 async def test_a_key_is_forgotten_after_a_day(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, clock = await pillarbox.team(), clock_of(pillarbox)
         first = await send(team, "k")
         clock.advance(DAY - timedelta(seconds=1))
@@ -190,7 +190,7 @@ async def test_a_key_is_forgotten_after_a_day(database_url: str, tmp_path: Path)
 
 async def test_batches_are_kept_as_a_whole(database_url: str, tmp_path: Path) -> None:
     """`errors` included, also when nothing was valid; the validation mode is part of the request."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for key, items in (
             ("some", [mail(), mail(to="nobody"), mail()]),
@@ -217,7 +217,7 @@ async def test_batches_are_kept_as_a_whole(database_url: str, tmp_path: Path) ->
 
 async def test_a_replay_outlives_the_domain_but_not_the_key(database_url: str, tmp_path: Path) -> None:
     """No validation for a replay; authentication and permission still apply."""
-    async with still(database_url, tmp_path, require_verified_domain="always") as pillarbox:
+    async with manual_world(database_url, tmp_path, require_verified_domain="always") as pillarbox:
         team = await pillarbox.team()
         domain = await team.domain()
         made = await team.post("/api-keys", {"name": "sender", "permission": "sending_access"})
@@ -232,7 +232,7 @@ async def test_a_replay_outlives_the_domain_but_not_the_key(database_url: str, t
 
 
 async def test_replays_count_against_the_rate_limit(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, rate_limit="3") as pillarbox:
+    async with manual_world(database_url, tmp_path, rate_limit="3") as pillarbox:
         team = await pillarbox.team()
         codes = [(await send(team, "k")).status_code for _ in range(4)]
         assert codes == [200, 200, 200, 429]
@@ -240,10 +240,10 @@ async def test_replays_count_against_the_rate_limit(database_url: str, tmp_path:
 
 async def test_a_replay_after_a_restart(database_url: str, tmp_path: Path) -> None:
     clock = ManualClock()
-    async with still(database_url, tmp_path, clock) as pillarbox:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox:
         team = await pillarbox.team()
         first = await send(team, "k")
-    async with still(database_url, tmp_path, clock) as pillarbox:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox:
         again = await send(Team(pillarbox, team.id, team.token, pillarbox.client(team.token)), "k")
         assert (again.content, again.headers[REPLAYED]) == (first.content, "true")
         assert await emails(pillarbox) == 1

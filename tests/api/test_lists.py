@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kit.brought import ROUTES
-from kit.postman import postman, receiving_domain
+from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import Team, World, world
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
@@ -40,7 +40,7 @@ class Many(NamedTuple):
 
 async def a_received_email(here: World, team: Team) -> None:
     await receiving_domain(team)
-    async with postman(here) as post:
+    async with inbound_client(here) as post:
         assert (await post.deliver(b"Subject: x\r\n\r\nx\r\n", ["ann@harbor.example"])).startswith("250")
 
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from kit.client import error
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World, mail, world
 from pillarbox.logs.entries import MOST
 from pillarbox.logs.writing import RequestLog
@@ -50,7 +50,7 @@ async def bodies(team: Team, answer: httpx.Response) -> tuple[Any, Any]:
 
 async def test_what_is_recorded(database_url: str, tmp_path: Path) -> None:
     """Every authenticated request, whatever its answer; the id is the answer's x-request-id."""
-    async with still(database_url, tmp_path, rate_limit="100") as pillarbox:
+    async with manual_world(database_url, tmp_path, rate_limit="100") as pillarbox:
         team = await pillarbox.team()
         sender = team.using(await team.key(permission="sending_access"))
         await pillarbox.pool.execute("ALTER TABLE received_emails RENAME TO elsewhere")
@@ -95,7 +95,7 @@ async def test_what_is_recorded(database_url: str, tmp_path: Path) -> None:
 
 async def test_what_is_not_recorded(database_url: str, tmp_path: Path) -> None:
     """No team is known, or nobody asked for anything; and the log itself."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for refused in (pillarbox.client(None), pillarbox.client("re_12345678_123456789012345678901234")):
             assert (await refused.get("/emails")).status_code in (401, 403)
@@ -111,7 +111,7 @@ async def test_what_is_not_recorded(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_the_shape_of_rows(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         request = team.http.build_request("GET", "/emails/a%2Fb%00%C3%A9?x=1")
         del request.headers["user-agent"]
@@ -129,7 +129,7 @@ async def test_the_shape_of_rows(database_url: str, tmp_path: Path) -> None:
 
 async def test_bodies(database_url: str, tmp_path: Path) -> None:
     """None, empty, unreadable, too large, of another form; and the error's own shape nested in the answer."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         none = await team.http.post("/emails")
         empty = await team.http.post("/emails", content=b"{}")
@@ -150,7 +150,7 @@ async def test_bodies(database_url: str, tmp_path: Path) -> None:
 
 async def test_bodies_over_256_kib_are_cut(database_url: str, tmp_path: Path) -> None:
     """By their size without what is masked."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         just = mail(html=None, text="x" * (MOST - 110))
         over = mail(html="<p>" + "x" * MOST + "</p>")
@@ -174,7 +174,7 @@ async def test_bodies_over_256_kib_are_cut(database_url: str, tmp_path: Path) ->
 
 async def test_no_secret_is_written_down(database_url: str, tmp_path: Path) -> None:
     """Each value of the redaction row of logs.md section 3, looked for in the whole table."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         secret = "cGxhbnRlZC1zZWNyZXQ="
         key = await team.post("/api-keys", {"name": "x"})
@@ -222,7 +222,7 @@ async def test_no_secret_is_written_down(database_url: str, tmp_path: Path) -> N
 
 async def test_bodies_of_emails_are_stored_once(database_url: str, tmp_path: Path) -> None:
     """The log shows what was sent, and has no copy of what the email has."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         single = mail(html=HTML, text=TEXT, headers={"X-Kind": "berth"}, tags=[{"name": "a", "value": "b"}])
         many = [mail(html=HTML + "1"), mail(html=None, text=TEXT + "2"), mail(html="short"), single]
@@ -249,7 +249,7 @@ SAME_COMMIT = """
 
 async def test_the_row_of_a_write_is_in_the_commit_of_the_write(database_url: str, tmp_path: Path) -> None:
     """Contract decision 34, seen by the transaction that made both rows."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
 
         async def is_one(answer: httpx.Response, table: str, made: str) -> bool:
@@ -276,7 +276,7 @@ async def test_the_row_of_a_write_is_in_the_commit_of_the_write(database_url: st
 
 
 async def test_a_write_without_its_log_row_does_not_happen(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         key = (await team.post("/api-keys", {"name": "x"})).json()["id"]
         domain = (await team.post("/domains", {"name": "harbor.example"})).json()["id"]
@@ -304,7 +304,7 @@ async def counted(pillarbox: World) -> list[int]:
 
 async def test_a_refused_write_is_there_with_its_answer(database_url: str, tmp_path: Path) -> None:
     """In a transaction of its own, and nothing has to be waited for."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         refused = await team.post("/emails", mail(to="nobody"))
         row = await team.get(f"/logs/{refused.headers['x-request-id']}")
@@ -313,7 +313,7 @@ async def test_a_refused_write_is_there_with_its_answer(database_url: str, tmp_p
 
 
 async def test_a_replay_is_a_row_of_its_own(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first = await team.post("/emails", mail(html=HTML), idempotency_key="k")
         again = await team.post("/emails", mail(html=HTML), idempotency_key="k")
@@ -326,7 +326,7 @@ async def test_a_replay_is_a_row_of_its_own(database_url: str, tmp_path: Path) -
 
 async def test_reads_are_given_up_first(database_url: str, tmp_path: Path) -> None:
     """Under pressure their rows are dropped, and memory is bounded; writes keep theirs."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await team.send(html="x" * 900_000)
         [email] = (await team.get("/emails")).json()["data"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from kit.client import error
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team, mail
 from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.logs import retention
@@ -30,7 +30,7 @@ async def ids(team: Team, query: str = "") -> tuple[list[str], bool]:
 
 async def test_pages(database_url: str, tmp_path: Path) -> None:
     """Newest first, twenty without a limit; a walk sees nothing twice while requests arrive."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await asked(team, 25)
         assert await ids(team) == (made[:20], True)
@@ -50,7 +50,7 @@ async def test_pages(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_what_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         [mine] = await asked(team, 1)
         for query in ("limit=0", "limit=101", "after=x", f"after={mine}&before={mine}"):
@@ -68,7 +68,7 @@ async def test_what_is_refused(database_url: str, tmp_path: Path) -> None:
 
 async def test_rows_go_after_their_time(database_url: str, tmp_path: Path) -> None:
     """Shown no longer than kept, and removed by the next round; a team may have a time of its own."""
-    async with still(database_url, tmp_path, log_retention_days="30") as pillarbox:
+    async with manual_world(database_url, tmp_path, log_retention_days="30") as pillarbox:
         harbor, quay = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
         await pillarbox.pool.execute("UPDATE teams SET log_retention_days = 2 WHERE name = 'Quay'")
         old = [await asked(team, 3) for team in (harbor, quay)]
@@ -92,7 +92,7 @@ async def test_rows_go_after_their_time(database_url: str, tmp_path: Path) -> No
 
 async def test_without_days_there_is_no_log(database_url: str, tmp_path: Path) -> None:
     """Nothing is written, what was written goes, and the list is empty."""
-    async with still(database_url, tmp_path, log_retention_days="0") as pillarbox:
+    async with manual_world(database_url, tmp_path, log_retention_days="0") as pillarbox:
         team, other = await pillarbox.team("Harbor"), await pillarbox.team("Quay")
         await pillarbox.pool.execute("UPDATE teams SET log_retention_days = 5 WHERE name = 'Quay'")
         await team.send()

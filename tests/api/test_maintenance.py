@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from kit.client import error
-from kit.mailroom import still
-from kit.smtp_door import dialog
-from kit.submitting import letter, submission
+from kit.manual_world import manual_world
+from kit.smtp_listener import dialog
+from kit.submission import message_bytes, submission
 from kit.world import World, world
 from pillarbox.kernel.http import maintenance
 from pillarbox.kernel.http.maintenance import Maintenance
@@ -26,7 +26,7 @@ async def switch(pillarbox: World, *, on: bool, retry_after: int = 60) -> None:
 
 async def test_requests_are_put_off(database_url: str, tmp_path: Path) -> None:
     """Before anything is looked up: 503 with the time to wait, for good keys and bad ones, and no effect."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(attachments=[{"filename": "a.txt", "content": "aGk="}])
         [link] = (await team.get(f"/emails/{email}/attachments")).json()["data"]
@@ -71,7 +71,7 @@ async def test_smtp_clients_are_put_off(database_url: str, tmp_path: Path) -> No
         for client in (program, other_server):
             assert str(await client.ask("MAIL FROM:<a@quay.example>")) == "451 4.3.2"
         await switch(team.world, on=False)
-        assert (await program.send(letter(), to=["ada@quay.example"])).code == 250
+        assert (await program.send(message_bytes(), to=["ada@quay.example"])).code == 250
         assert (await other_server.ask("MAIL FROM:<a@quay.example>")).code == 250
 
 
@@ -88,7 +88,7 @@ async def test_every_process_finds_out_within_a_second(database_url: str, tmp_pa
 async def test_what_was_known_is_kept_while_the_database_does_not_answer(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         await switch(pillarbox, on=True)
         await pillarbox.pool.execute("ALTER TABLE maintenance RENAME TO elsewhere")
         await pillarbox.app.need(Maintenance).look()

@@ -12,7 +12,7 @@ import pytest
 from kit.client import error
 from kit.clock import ManualClock
 from kit.histories import instant
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.metrics.cache import Cache
@@ -68,7 +68,7 @@ async def test_what_is_wrong_is_named(
     database_url: str, tmp_path: Path, params: dict[str, str], says: str
 ) -> None:
     """Section 1, each row of the table of violations; all of them `validation_error`."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         answer = await team.http.get("/emails/metrics", params=params)
         assert error(answer)[:2] == (422, "validation_error")
@@ -77,7 +77,7 @@ async def test_what_is_wrong_is_named(
 
 async def test_a_list_has_at_most_100_ids_without_repetitions(database_url: str, tmp_path: Path) -> None:
     """Section 1: commas and repetition may be mixed, duplicates do not count, nothing is no filter."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         ids = [str(uuid4()) for _ in range(101)]
         for name in ("domain_id", "email_id", "broadcast_id"):
@@ -89,7 +89,7 @@ async def test_a_list_has_at_most_100_ids_without_repetitions(database_url: str,
 
 async def test_whole_lists_of_ids_fit_into_a_question(database_url: str, tmp_path: Path) -> None:
     """Section 1: a hundred of each filter, one parameter for each id, beside everything else."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         ids = [str(uuid4()) for _ in range(100)]
         for name in ("email_id", "broadcast_id"):
@@ -99,7 +99,7 @@ async def test_whole_lists_of_ids_fit_into_a_question(database_url: str, tmp_pat
 
 async def test_the_plain_question(database_url: str, tmp_path: Path) -> None:
     """Sections 2, 4 and 6: seven times 24 hours less one day up to now, all metrics, no rows."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         found = await asked(await pillarbox.team())
         assert tuple(found) == KEYS
         assert found["object"] == "metrics"
@@ -113,7 +113,7 @@ async def test_the_plain_question(database_url: str, tmp_path: Path) -> None:
 
 async def test_numbers_have_their_types(database_url: str, tmp_path: Path) -> None:
     """Section 4: counts are integers, rates have a decimal point; nothing divided by nothing is 0.0."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         answer = await team.http.get("/emails/metrics", params={"metrics": "open_rate,sent,sent"})
         assert '"metrics":["open_rate","sent"]' in answer.text
@@ -152,14 +152,14 @@ async def test_the_range_is_echoed_as_it_was_understood(
     database_url: str, tmp_path: Path, params: dict[str, str], start: str, end: str
 ) -> None:
     """Section 2: dates alone are whole UTC days, an end in the future is now."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         found = await asked(await pillarbox.team(), **params)
         assert (found["start_date"], found["end_date"]) == (start, end)
 
 
 async def test_equal_dates_are_one_day_and_equal_instants_nothing(database_url: str, tmp_path: Path) -> None:
     """Sections 2 and 3: 24 hours of a past day, up to the current hour of today, no period of an instant."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
 
         async def hours(start: str, end: str) -> list[str]:
@@ -202,7 +202,7 @@ async def test_periods_are_those_of_the_zone(
     database_url: str, tmp_path: Path, start: str, end: str, zone: str, granularity: str, labels: list[str]
 ) -> None:
     """Section 3: skipped days and repeated hours, the first and last period may be partial."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         found = await asked(
             await pillarbox.team(),
             start_date=start,
@@ -216,7 +216,7 @@ async def test_periods_are_those_of_the_zone(
 
 async def test_a_day_of_the_clock_change_has_25_hours(database_url: str, tmp_path: Path) -> None:
     """Section 3: the repeated hour is there twice, the skipped one not at all."""
-    async with still(database_url, tmp_path, ManualClock(instant("2026-12-01T00:00:00"))) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(instant("2026-12-01T00:00:00"))) as pillarbox:
         team = await pillarbox.team()
         for start, end, zone, hours in (
             ("2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", "Europe/Berlin", 25),
@@ -234,7 +234,7 @@ async def test_ten_thousand_periods_are_the_most(database_url: str, tmp_path: Pa
     """Section 1: counted before any filter, only where periods are asked for."""
     start = NOW.replace(minute=0, second=0, microsecond=0) - timedelta(hours=10_000)
     end = start + timedelta(hours=10_000)
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         params = {"start_date": start.isoformat(), "end_date": end.isoformat(), "granularity": "hourly"}
         found = await asked(team, **params, dimensions="period", metrics="sent")
@@ -251,7 +251,7 @@ async def test_ten_thousand_periods_are_the_most(database_url: str, tmp_path: Pa
 
 async def test_one_mail_to_three_recipients(database_url: str, tmp_path: Path) -> None:
     """Sections 4 and 8, through the real path: the unit is one email to one recipient."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         domain = await team.domain()
         to = ["delivered@simulator.pillarbox.test", "bounced@simulator.pillarbox.test", "ada@quay.example"]
@@ -276,7 +276,7 @@ async def test_one_mail_to_three_recipients(database_url: str, tmp_path: Path) -
 
 async def test_another_team_sees_zeros(database_url: str, tmp_path: Path) -> None:
     """Section 1: ids that are foreign match nothing and are no error."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         domain = await team.domain()
         email = await team.send()
@@ -290,7 +290,7 @@ async def test_another_team_sees_zeros(database_url: str, tmp_path: Path) -> Non
 
 async def test_what_was_just_recorded_counts_at_once_and_once(database_url: str, tmp_path: Path) -> None:
     """Section 6: no later than `last_event`; folding in between changes nothing."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         await team.domain()
         for sent in range(1, 4):
@@ -304,7 +304,9 @@ async def test_what_was_just_recorded_counts_at_once_and_once(database_url: str,
 
 async def test_the_past_that_is_not_kept_is_cut_off(database_url: str, tmp_path: Path) -> None:
     """Section 2: the start moves to the oldest kept day; a range before it is that day, with zeros."""
-    async with still(database_url, tmp_path, ManualClock(NOW), metrics_retention_days="3") as pillarbox:
+    async with manual_world(
+        database_url, tmp_path, ManualClock(NOW), metrics_retention_days="3"
+    ) as pillarbox:
         team = await pillarbox.team()
         found = await asked(team)
         assert found["start_date"] == "2026-10-04T00:00:00.000Z"
@@ -319,7 +321,9 @@ async def test_an_answer_is_given_again_where_the_operator_wants_it(
     database_url: str, tmp_path: Path
 ) -> None:
     """Section 2, contract decision 19: byte for byte, for the team and the question alone."""
-    async with still(database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="60") as pillarbox:
+    async with manual_world(
+        database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="60"
+    ) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await team.domain()
         first = await team.http.get("/emails/metrics")
@@ -333,7 +337,9 @@ async def test_an_answer_is_given_again_where_the_operator_wants_it(
 
 async def test_what_is_kept_is_bounded_whatever_is_asked(database_url: str, tmp_path: Path) -> None:
     """Contract decision 19: the questions count too, and what does not matter in them is not kept."""
-    async with still(database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="900") as pillarbox:
+    async with manual_world(
+        database_url, tmp_path, ManualClock(NOW), metrics_cache_seconds="900"
+    ) as pillarbox:
         team = await pillarbox.team()
         first = await team.http.get("/emails/metrics?metrics=sent&timezone=UTC")
         await team.send()
@@ -348,7 +354,7 @@ async def test_what_is_kept_is_bounded_whatever_is_asked(database_url: str, tmp_
 
 
 async def test_a_sending_key_may_not_ask(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         key = await team.key(permission="sending_access")
         answer = await team.using(key).http.get("/emails/metrics")

@@ -7,7 +7,7 @@ from typing import Any
 from kit import probe_routes
 from kit.brought import ROUTES, WEBHOOKS
 from kit.client import door
-from kit.described import Description
+from kit.openapi_document import OpenApiDocument
 from pillarbox.emails import parse
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access
@@ -45,7 +45,7 @@ async def test_every_reference_leads_somewhere(database_url: str) -> None:
         document = (await anyone.get("/openapi.json")).json()
         schemas = document["components"]["schemas"]
         for reference in references(document):
-            assert Description(document).resolved({"$ref": reference})
+            assert OpenApiDocument(document).resolved({"$ref": reference})
         assert list(schemas["Error"]["properties"]) == ["statusCode", "message", "name"]
         create = document["paths"]["/api-keys"]["post"]
         assert create["responses"]["201"]["content"]["application/json"]["schema"] == {
@@ -69,8 +69,8 @@ async def test_answers_have_the_documented_keys(database_url: str) -> None:
             assert list(keys["data"][0]) == list(schemas["ApiKeyItem"]["properties"])
 
 
-def described(method: str, path: str) -> tuple[Description, dict[str, Any]]:
-    description = Description(document(ROUTES, "https://mail.harbor.example", WEBHOOKS))
+def described(method: str, path: str) -> tuple[OpenApiDocument, dict[str, Any]]:
+    description = OpenApiDocument(document(ROUTES, "https://mail.harbor.example", WEBHOOKS))
     return description, description.operation(method, path)
 
 

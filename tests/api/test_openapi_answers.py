@@ -1,7 +1,7 @@
 """What `/openapi.json` describes is what is answered: every route of the table, asked for real.
 
-The routes come from the table and what they need from `kit.builders` and `kit.seeded`, so a new slice is held
-by this as soon as it has a route.
+The routes come from the table and what they need from `kit.builders` and `kit.seed_data`, so a new slice is
+held by this as soon as it has a route.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import BODIES, label, made_for
-from kit.described import Description
-from kit.mailroom import still
-from kit.seeded import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seeded
+from kit.manual_world import manual_world
+from kit.openapi_document import OpenApiDocument
+from kit.seed_data import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seed_team
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access, Route
@@ -25,10 +25,10 @@ TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
 async def test_every_answer_is_as_the_document_describes_it(database_url: str, tmp_path: Path) -> None:
     """Status, media type, headers, every field, no field besides, and the fields in their order."""
-    async with still(database_url, tmp_path) as pillarbox:
-        team = await seeded(pillarbox)
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await seed_team(pillarbox)
         await rival(pillarbox, POSTED["/domains/claim"]["name"])
-        description = Description((await team.get("/openapi.json")).json())
+        description = OpenApiDocument((await team.get("/openapi.json")).json())
         found: dict[str, Any] = {}
         for entry in TABLE:
             for answer in await answers(pillarbox, team, entry):
@@ -41,9 +41,9 @@ async def test_every_answer_is_as_the_document_describes_it(database_url: str, t
 
 
 async def test_webhooks_are_as_the_document_describes_them(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
-        team = await seeded(pillarbox)
-        description = Description((await team.get("/openapi.json")).json())
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await seed_team(pillarbox)
+        description = OpenApiDocument((await team.get("/openapi.json")).json())
         seen = set()
         [*_, first] = (await team.get("/webhooks")).json()["data"]
         path = f"/webhooks/{first['id']}/events"

@@ -30,8 +30,8 @@ from schemathesis.specs.openapi.checks import (
 
 from kit.brought import CAPTURE_ROUTES, ROUTES
 from kit.builders import label, made_for
-from kit.mailroom import still
-from kit.seeded import CAPTURE_TOKEN, seeded
+from kit.manual_world import manual_world
+from kit.seed_data import CAPTURE_TOKEN, seed_team
 from kit.world import Team, World
 from pillarbox.kernel.http.routing import Access, Route
 
@@ -59,21 +59,21 @@ FEW, MANY = 2, 50
 
 async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
     """API-01."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         wrong = await sweep(pillarbox, FEW)
         assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
 
 
 @pytest.mark.slow
 async def test_many_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         wrong = await sweep(pillarbox, MANY)
         assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())
 
 
 async def sweep(pillarbox: World, examples: int) -> dict[str, str]:
     """What was wrong, by route. What deletes comes last."""
-    team = await seeded(pillarbox)
+    team = await seed_team(pillarbox)
     schema = schemathesis.openapi.from_dict((await team.get("/openapi.json")).json())
     schema.config.update(base_url=pillarbox.url)
     wrong: dict[str, str] = {}

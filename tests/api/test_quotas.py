@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from kit.client import error
-from kit.mailroom import clock_of, still
-from kit.submitting import letter, submission
+from kit.manual_world import clock_of, manual_world
+from kit.submission import message_bytes, submission
 from kit.world import Team, World, mail, world
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.ids import Ids
@@ -61,7 +61,7 @@ async def received(team: Team, subject: str = "x") -> str:
 
 
 async def test_a_request_fits_whole_or_not_at_all(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await limited(pillarbox, daily_quota=5)
         first = await team.post(
             "/emails", mail(to=["a@quay.example"], cc=["b@quay.example"], bcc="c@x.example")
@@ -87,7 +87,7 @@ async def test_a_request_fits_whole_or_not_at_all(database_url: str, tmp_path: P
 
 async def test_days_and_months_are_those_of_utc(database_url: str, tmp_path: Path) -> None:
     """The day is asked first. Folding the counts changes nothing."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         clock = clock_of(pillarbox)
         clock.set(NOW)
         team = await limited(pillarbox, daily_quota=4, monthly_quota=6)
@@ -110,7 +110,7 @@ async def test_days_and_months_are_those_of_utc(database_url: str, tmp_path: Pat
 
 
 async def test_what_was_sent_before_a_quota_was_set_counts(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await team.post("/emails", to(3))
         await rollups.fold(pillarbox.pool, clock_of(pillarbox).now())
@@ -123,7 +123,7 @@ async def test_what_was_sent_before_a_quota_was_set_counts(database_url: str, tm
 
 async def test_what_a_rebuild_takes_away_is_not_used(database_url: str, tmp_path: Path) -> None:
     """At once, not only when its increments are folded."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await limited(pillarbox, daily_quota=10)
         await team.post("/emails", to(3))
         now = clock_of(pillarbox).now()
@@ -138,7 +138,7 @@ async def test_what_a_rebuild_takes_away_is_not_used(database_url: str, tmp_path
 
 async def test_every_authenticated_answer_says_what_is_used(database_url: str, tmp_path: Path) -> None:
     """Each header only where that quota is set, whatever the answer."""
-    async with still(database_url, tmp_path, rate_limit="50") as pillarbox:
+    async with manual_world(database_url, tmp_path, rate_limit="50") as pillarbox:
         team = await limited(pillarbox, daily_quota=10, monthly_quota=100)
         sender = team.using(await team.key(permission="sending_access"))
         await team.post("/emails", to(7))
@@ -165,7 +165,7 @@ async def test_every_authenticated_answer_says_what_is_used(database_url: str, t
 
 async def test_idempotent_requests_are_paid_once(database_url: str, tmp_path: Path) -> None:
     """A replay costs nothing; the key of a request that had no room is free again, for any body."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await limited(pillarbox, daily_quota=3)
         first = await team.post("/emails", to(2), idempotency_key="a")
         again = await team.post("/emails", to(2), idempotency_key="a")
@@ -178,7 +178,7 @@ async def test_idempotent_requests_are_paid_once(database_url: str, tmp_path: Pa
 
 async def test_a_canceled_email_gives_its_units_back(database_url: str, tmp_path: Path) -> None:
     """Once, and to the day it was accepted on."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await limited(pillarbox, daily_quota=5, monthly_quota=50)
         body = {**to(4), "scheduled_at": "in 2 days"}
         early = (await team.post("/emails", body)).json()["id"]
@@ -221,7 +221,7 @@ async def test_quotas_are_exact_over_processes(database_url: str, tmp_path: Path
 
 async def test_teams_without_a_quota_pay_nothing(database_url: str, tmp_path: Path) -> None:
     """Neither the counts nor their lock are touched."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await pillarbox.pool.execute("ALTER TABLE usage_days RENAME TO elsewhere")
         assert (await team.post("/emails", mail())).status_code == 200
@@ -231,7 +231,7 @@ async def test_teams_without_a_quota_pay_nothing(database_url: str, tmp_path: Pa
 async def test_received_mail_counts_and_is_kept_back_above_the_quota(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await limited(pillarbox, daily_quota=4, monthly_quota=100)
         await team.post("/emails", to(2))
         inside, above = [await received(team) for _ in range(2)], [await received(team) for _ in range(2)]
@@ -261,7 +261,7 @@ async def test_received_mail_counts_and_is_kept_back_above_the_quota(
 
 async def test_usage(database_url: str, tmp_path: Path) -> None:
     """The contract's example, field by field, with and without quotas."""
-    async with still(database_url, tmp_path, rate_limit="10", most_domains="7") as pillarbox:
+    async with manual_world(database_url, tmp_path, rate_limit="10", most_domains="7") as pillarbox:
         clock_of(pillarbox).set(NOW)
         team = await pillarbox.team()
         sender = team.using(await team.key(permission="sending_access"))
@@ -297,7 +297,7 @@ async def test_usage(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_old_days_are_forgotten(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await received(team)
         assert await jobs.remove_old_days(pillarbox.pool, pillarbox.clock) == 0
@@ -312,7 +312,7 @@ async def test_submission_hears_of_quotas(database_url: str, tmp_path: Path, quo
     """452 4.7.1 (emails.md section 10)."""
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         await limit(team, **{quota: 2})
-        said = await client.send(letter(), to=["a@quay.example", "b@quay.example"])
+        said = await client.send(message_bytes(), to=["a@quay.example", "b@quay.example"])
         assert said.code == 250
-        said = await client.send(letter(), to=["a@quay.example"])
+        said = await client.send(message_bytes(), to=["a@quay.example"])
         assert (said.code, str(said)) == (452, "452 4.7.1")

@@ -14,8 +14,8 @@ import pytest
 
 from kit.client import error
 from kit.dumps import rows_of
-from kit.hooks import ENDPOINT, hook, publish
-from kit.mailroom import clock_of, fetched, still
+from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.webhooks import ENDPOINT, hook, publish
 from pillarbox.kernel.security.secrets import KeyRing, SealBroken
 from pillarbox.webhooks import signing_secrets
 from pillarbox.webhooks.endpoints import EndpointRules
@@ -40,7 +40,7 @@ def key(secret: str) -> bytes:
 async def test_a_webhook_is_created_and_read_in_the_order_of_the_contract(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         wanted = {"endpoint": ENDPOINT, "events": ["email.sent", "domain.updated", "email.sent"]}
         made = await team.post("/webhooks", wanted)
@@ -59,7 +59,7 @@ async def test_a_webhook_is_created_and_read_in_the_order_of_the_contract(
 
 
 async def test_every_kind_can_be_asked_for(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         assert len(KINDS) == 37
         made = await hook(team, *KINDS)
@@ -82,7 +82,7 @@ REFUSED_BODIES: list[tuple[Any, str, str]] = [
 
 
 async def test_a_creation_that_is_not_right_changes_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         before = await rows_of(pillarbox.pool, team.id)
         for body, name, says in REFUSED_BODIES:
@@ -136,7 +136,7 @@ async def test_an_endpoint_that_may_not_be_called_is_refused_at_once(
     database_url: str, tmp_path: Path
 ) -> None:
     """WH-06: what the URL alone tells; names are looked up at every attempt."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         for endpoint in REFUSED_ENDPOINTS:
@@ -156,7 +156,7 @@ async def test_the_operator_may_allow_http_ports_and_private_networks(
         "webhooks_allowed_ports": "80,443,8025",
         "allow_private": "127.0.0.0/8",
     }
-    async with still(database_url, tmp_path, **settings) as pillarbox:
+    async with manual_world(database_url, tmp_path, **settings) as pillarbox:
         team = await pillarbox.team()
         for endpoint in (
             "http://127.0.0.1:8025/in",
@@ -182,7 +182,7 @@ def test_endpoints_are_judged_by_the_url_alone() -> None:
 
 
 async def test_lists_show_neither_secrets_nor_listeners(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = [await hook(team, endpoint=f"{ENDPOINT}/{at}") for at in range(5)]
         listener = await hook(team)
@@ -213,7 +213,7 @@ async def test_lists_show_neither_secrets_nor_listeners(database_url: str, tmp_p
 
 
 async def test_a_change_replaces_what_it_names(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.sent", "email.bounced")
         answer = await made.change(webhook_id=made.id, events=["domain.updated"], whatever=1)
@@ -229,7 +229,7 @@ async def test_a_change_replaces_what_it_names(database_url: str, tmp_path: Path
 
 
 async def test_a_change_that_is_not_right_changes_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         before = await rows_of(pillarbox.pool, team.id)
@@ -250,7 +250,7 @@ async def test_a_change_that_is_not_right_changes_nothing(database_url: str, tmp
 
 
 async def test_a_deleted_webhook_is_gone_with_all_it_had(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         kept, made = await hook(team), await hook(team)
         await publish(team)
@@ -270,7 +270,7 @@ async def test_a_deleted_webhook_is_gone_with_all_it_had(database_url: str, tmp_
             ("POST", "/signing-secret/rotate"),
         ):
             assert error(await team.call(method, made.path + below))[:2] == (404, "not_found")
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         for table in ("webhook_deliveries", "webhook_outcomes", "webhook_attempts"):
             left = await pillarbox.pool.fetch(f"SELECT webhook_id FROM {table}")
             assert {str(row["webhook_id"]) for row in left} <= {kept.id}, table
@@ -278,7 +278,7 @@ async def test_a_deleted_webhook_is_gone_with_all_it_had(database_url: str, tmp_
 
 
 async def test_ids_that_are_none_and_keys_that_may_not(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         sender = team.using(await team.key(permission="sending_access"))
         for method, path, body in (
@@ -300,7 +300,7 @@ async def test_ids_that_are_none_and_keys_that_may_not(database_url: str, tmp_pa
 
 
 async def test_a_rotated_secret_signs_for_a_day_beside_the_new_one(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         answer = await team.call("POST", f"{made.path}/signing-secret/rotate")
@@ -318,7 +318,7 @@ async def test_a_rotated_secret_signs_for_a_day_beside_the_new_one(database_url:
 
 
 async def test_at_most_five_earlier_secrets_sign(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         secrets = [made.secret]
@@ -337,7 +337,7 @@ async def test_at_most_five_earlier_secrets_sign(database_url: str, tmp_path: Pa
 
 
 async def test_a_disabled_webhook_can_be_rotated(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         await made.change(status="disabled")
@@ -347,7 +347,7 @@ async def test_a_disabled_webhook_can_be_rotated(database_url: str, tmp_path: Pa
 
 async def test_secrets_lie_sealed_for_their_own_row(database_url: str, tmp_path: Path) -> None:
     """SEC-04: unreadable in the database, useless in another row."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         rotated = (await team.post(f"{made.path}/signing-secret/rotate")).json()["signing_secret"]

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from kit.client import error
-from kit.hooks import Hook, hook, publish
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import Hook, hook, publish
 from kit.world import World
 from pillarbox.kernel.ids import Ids, tagged, untagged
 from pillarbox.kernel.plugin import PeriodicJobs
@@ -59,7 +59,7 @@ class _Clock:
 
 
 async def test_the_log_of_a_webhook(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.deleted")
         ids = await several(made, 5)
@@ -77,7 +77,7 @@ async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_orde
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 5: these lists take `before` too, and a malformed cursor is 422."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         ids = await several(made, 25)
@@ -113,7 +113,7 @@ async def test_pages_of_the_log_hold_what_is_open_and_what_has_ended_in_one_orde
 
 
 async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         await publish(team, "domain.updated", name="harbor.example", records=[])
@@ -139,7 +139,7 @@ async def test_an_event_shows_its_body_and_its_next_attempt(database_url: str, t
 
 
 async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         event, other = await several(made, 2)
@@ -168,7 +168,7 @@ async def test_attempts_are_listed_newest_first(database_url: str, tmp_path: Pat
 
 
 async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.deleted")
         [event] = await several(made, 1)
@@ -195,7 +195,7 @@ async def test_events_of_others_and_of_nobody_are_unknown(database_url: str, tmp
 async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
     database_url: str, tmp_path: Path, state: str
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)
@@ -222,7 +222,7 @@ async def test_a_replay_is_one_attempt_more_and_leaves_the_schedule_alone(
 
 
 async def test_a_disabled_webhook_replays_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)
@@ -238,7 +238,7 @@ async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
     database_url: str, tmp_path: Path
 ) -> None:
     """Its row leaves the queue, with what its body is made of, so that a success of the replay counts."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.delivered")
         await team.send()
@@ -260,7 +260,7 @@ async def test_a_replay_of_what_was_ended_by_disabling_ends_it_for_good(
 async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         pending, attempting, done = await several(made, 3)
@@ -281,7 +281,7 @@ async def test_disabling_ends_what_is_open_and_enabling_brings_nothing_back(
 
 
 async def test_disabling_twice_is_disabling_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         await made.change(status="enabled")
@@ -297,7 +297,7 @@ async def epoch_of(pillarbox: World, made: Hook) -> int:
 
 
 async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "domain.updated", "domain.created")
         await publish(team, "domain.updated", "domain.created")
@@ -312,7 +312,7 @@ async def test_narrowed_events_leave_what_was_created(database_url: str, tmp_pat
 
 async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path) -> None:
     """DUR-15: hidden on the day, removed by the next round."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         old = await several(made, 3)
@@ -336,7 +336,7 @@ async def test_the_log_is_kept_for_ninety_days(database_url: str, tmp_path: Path
 async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: str, tmp_path: Path) -> None:
     """The schedule takes 27 hours, the log is kept for 24: every delivery is decided first, and seen until
     then. What stays with it are its attempts, its body and what is younger."""
-    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team), await hook(team, "domain.created")
         before, open_one, behind = await several(made, 3)
@@ -367,7 +367,7 @@ async def test_what_is_open_stays_however_short_the_log_is_kept(database_url: st
 
 async def test_what_disabling_ended_goes_with_the_log(database_url: str, tmp_path: Path) -> None:
     """Also where no dispatcher ever meets it; it is not open."""
-    async with still(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="1") as pillarbox:
         made = await hook(await pillarbox.team())
         await several(made, 2)
         await made.change(status="disabled")
@@ -391,7 +391,7 @@ async def left(pillarbox: World, **counts: int) -> None:
 
 
 async def test_the_log_is_kept_for_ever_when_the_operator_says_so(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, webhooks_retention_days="0") as pillarbox:
+    async with manual_world(database_url, tmp_path, webhooks_retention_days="0") as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         [event] = await several(made, 1)

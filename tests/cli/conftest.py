@@ -17,7 +17,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from kit.clock import ManualClock
-from kit.sink import USUAL, Sink
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.cli import program

@@ -11,7 +11,7 @@ import dns.zone
 import pytest
 
 from cli.conftest import Installation
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import World
 from pillarbox.domains import keys
 from pillarbox.domains.context import DomainContext
@@ -40,7 +40,7 @@ async def made(pillarbox: World, **fields: Any) -> dict[str, Any]:
 
 async def test_the_zone_lines_are_what_a_name_server_reads(database_url: str, tmp_path: Path) -> None:
     """Every record under its full name; the DKIM value in strings of at most 255 bytes."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         domain = await made(
             pillarbox,
             capabilities={"receiving": "enabled"},
@@ -69,7 +69,7 @@ async def test_the_zone_lines_are_what_a_name_server_reads(database_url: str, tm
 
 
 async def test_as_a_table_and_as_json(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         await made(pillarbox)
         table = await run(pillarbox, tmp_path, database_url, "domains", "dns", "MAIL.harbor.co.uk")
         head = table.stdout.splitlines()[0].split()
@@ -88,7 +88,7 @@ async def test_as_a_table_and_as_json(database_url: str, tmp_path: Path) -> None
 
 
 async def test_keys_in_rotation_are_listed(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         domain = await made(pillarbox)
         team = domain["team"]
         context = pillarbox.app.need(DomainContext)
@@ -101,7 +101,7 @@ async def test_keys_in_rotation_are_listed(database_url: str, tmp_path: Path) ->
 
 
 async def test_a_placeholder_shows_what_proves_the_claim(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         owner, claimer = await pillarbox.team("Owner"), await pillarbox.team("Claimer")
         await owner.domain("quay.example")
         claim = (await claimer.post("/domains/claim", {"name": "quay.example"})).json()
@@ -121,7 +121,7 @@ async def test_a_placeholder_shows_what_proves_the_claim(database_url: str, tmp_
 
 
 async def test_verify_asks_for_a_check(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         domain = await made(pillarbox)
         done = await run(pillarbox, tmp_path, database_url, "domains", "verify", "mail.harbor.co.uk")
         assert (done.exit_code, done.stderr) == (0, "")

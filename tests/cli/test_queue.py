@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from cli.conftest import Installation
-from kit.sink import Sink
+from kit.smtp_sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.items import EVERY_TEAM, QUARANTINED

@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 
 from cli.conftest import LARGE, Installation
-from kit.hooks import hook
 from kit.receiver import WEBHOOKS, receiver
+from kit.webhooks import hook
 from kit.world import world
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS

@@ -10,7 +10,7 @@ import dkim
 
 from kit.clock import ManualClock
 from kit.dkim_verifier import verify
-from kit.sink import DROP, Sink, TlsAuthority
+from kit.smtp_sink import DROP, Sink, TlsAuthority
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.domains.senders import Senders

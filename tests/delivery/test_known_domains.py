@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from kit.clock import ManualClock
-from kit.mailroom import clock_of
-from kit.sink import Sink
+from kit.manual_world import clock_of
+from kit.smtp_sink import Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.smtp import known_domain_queries, known_domains

@@ -12,8 +12,8 @@ from uuid import UUID
 import dkim
 
 from kit.dkim_verifier import verify
-from kit.mailroom import clock_of, parsed, relayed
-from kit.sink import USUAL
+from kit.manual_world import clock_of, parsed, relayed_world
+from kit.smtp_sink import USUAL
 from kit.world import Team, World
 from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.plugin import SigningThreads
@@ -54,7 +54,7 @@ async def sent(pillarbox: World, team: Team, **fields: Any) -> str:
 
 async def test_it_arrives_whole_and_signed(database_url: str, tmp_path: Path) -> None:
     """DKIM-01, MSG-08: what is hashed, announced and sent is the same, at each of its two destinations."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         await sent(pillarbox, team, to=["ada@quay.example", "bob@berth.example"])
         await pillarbox.turn()
@@ -74,7 +74,7 @@ async def test_it_arrives_whole_and_signed(database_url: str, tmp_path: Path) ->
 
 async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> None:
     """DUR-12."""
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         await sent(pillarbox, team)
         app = pillarbox.app
@@ -89,7 +89,7 @@ async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> No
 
 async def test_without_its_file_nothing_of_it_is_sent(database_url: str, tmp_path: Path) -> None:
     """It is tried again, as the file may come back; its reason can be read."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         email = await sent(pillarbox, team)
         blobs = "SELECT blob FROM attachments WHERE team_id = $1 AND blob IS NOT NULL"
@@ -105,7 +105,7 @@ async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
     database_url: str, tmp_path: Path
 ) -> None:
     """What was signed is sent, or nothing: the final dot is never written."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         await sent(pillarbox, team)
         blobs = pillarbox.app.need(BlobStore)
@@ -125,7 +125,7 @@ async def test_a_file_that_gets_shorter_on_the_way_ends_the_session(
 
 async def test_a_claim_takes_no_more_into_memory_than_it_may(database_url: str, tmp_path: Path) -> None:
     """Architecture 6.5: fifty mails of ten megabytes are half a gigabyte; what does not fit stays free."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         for _ in range(5):
             await team.send(text="x" * 9_000_000)

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from kit.mailroom import clock_of, relayed
-from kit.sink import SILENCE, USUAL, Session
+from kit.manual_world import clock_of, relayed_world
+from kit.smtp_sink import SILENCE, USUAL, Session
 from kit.world import World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.rate_control import Limits, Signal
@@ -96,7 +96,7 @@ async def test_a_relay_that_hangs_in_data_takes_the_rest(database_url: str, tmp_
         opened += 1
         return SILENCE if opened <= 30 else USUAL
 
-    async with relayed(database_url, tmp_path) as (here, sink):
+    async with relayed_world(database_url, tmp_path) as (here, sink):
         sink.script("DATA", then=hang)
         team = await here.team()
         await team.domain()
@@ -111,7 +111,7 @@ async def test_a_silent_server_is_given_up_on_before_the_dot(
     database_url: str, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "SILENT_SECONDS", 0.0)
-    async with relayed(database_url, tmp_path) as (here, sink):
+    async with relayed_world(database_url, tmp_path) as (here, sink):
         sink.script(stage, SILENCE)
         team = await here.team()
         await team.domain()
@@ -132,7 +132,7 @@ async def test_nobody_is_hurried_between_the_dot_and_its_answer(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "SILENT_SECONDS", 0.0)
-    async with relayed(database_url, tmp_path) as (here, sink):
+    async with relayed_world(database_url, tmp_path) as (here, sink):
         go_on = asyncio.Event()
         sink.script("DOT", (go_on, USUAL))
         team = await here.team()

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from kit.clock import ManualClock
-from kit.sink import USUAL, Sink
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, world
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Expiry, Lease
 from pillarbox.delivery.queue.claims import RENEW_EVERY

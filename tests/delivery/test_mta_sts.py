@@ -11,7 +11,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.http_outside import Server
-from kit.sink import CLOSE, Sink, TlsAuthority
+from kit.smtp_sink import CLOSE, Sink, TlsAuthority
 from kit.sts import DOMAIN, ZONE, document, policy, published
 from kit.world import Team, World, world
 from kit.zone import Zone

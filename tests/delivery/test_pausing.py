@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from kit.mailroom import clock_of, parsed, relayed
-from kit.sink import USUAL, Sink
+from kit.manual_world import clock_of, parsed, relayed_world
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World, world
 from pillarbox.delivery.items import EVERY_TEAM
 from pillarbox.delivery.plugin import CHANNEL
@@ -55,7 +55,7 @@ def subjects(sink: Sink) -> set[str]:
 async def test_what_is_in_a_paused_scope_waits_and_the_rest_leaves(
     database_url: str, tmp_path: Path, by_team: bool, destination: str, held: set[str]
 ) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         mine = await prepared(pillarbox)
         theirs = await pillarbox.team("Lighthouse")
         await theirs.domain("light.example")
@@ -74,7 +74,7 @@ async def test_what_is_in_a_paused_scope_waits_and_the_rest_leaves(
 
 
 async def test_the_queue_says_what_is_paused(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         await hold(pillarbox, Scope(team.id, "quay.example"))
         email = await team.send()
@@ -111,7 +111,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(
     database_url: str, tmp_path: Path
 ) -> None:
     """Mail that is on the wire is finished; nothing is lost or doubled, and no window has begun."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         gate = asyncio.Event()
         sink.script("RCPT", then=(gate, USUAL))
         team = await prepared(pillarbox)
@@ -138,7 +138,7 @@ async def test_what_a_process_has_in_memory_is_given_back_at_its_turn(
 async def test_a_pause_that_exists_takes_a_new_reason_and_keeps_its_time(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         begun = pillarbox.clock.now()
         assert await pausing.pause(pillarbox.pool, Scope(), "new relay", begun)
         later = begun + timedelta(hours=1)
@@ -150,7 +150,7 @@ async def test_a_pause_that_exists_takes_a_new_reason_and_keeps_its_time(
 
 
 async def test_a_drop_ends_what_waits_and_leaves_what_is_held(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         sink.script("RCPT", "451 4.3.0 later")
         team = await prepared(pillarbox)
         delayed = await team.send()

@@ -14,7 +14,7 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.http_outside import Handler, Server
-from kit.sink import TlsAuthority
+from kit.smtp_sink import TlsAuthority
 from kit.sts import DOMAIN, ZONE, document, policy, published, renamed
 from kit.zone import Zone
 from pillarbox.delivery.smtp.mta_sts_policies import (

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from uuid import UUID
 
-from kit.mailroom import clock_of, parsed, relayed
-from kit.sink import USUAL, Sink
+from kit.manual_world import clock_of, parsed, relayed_world
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
@@ -53,7 +53,7 @@ def subjects(sink: Sink) -> list[str]:
 
 async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str, tmp_path: Path) -> None:
     """DUR-13: after the loss that makes it a suspect. Those that were in memory with it never began."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         poison = await team.send(subject="poison")
         await team.send(subject="innocent")
@@ -75,7 +75,7 @@ async def test_an_email_that_ends_three_processes_is_put_aside(database_url: str
 
 async def test_two_dead_processes_are_bad_luck(database_url: str, tmp_path: Path) -> None:
     """DUR-13: and so is the one before them, which had it in memory."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         unlucky = await team.send(subject="unlucky")
         for _ in range(1 + 2):
@@ -87,7 +87,7 @@ async def test_two_dead_processes_are_bad_luck(database_url: str, tmp_path: Path
 
 
 async def test_an_outcome_clears_the_suspicion(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         sink.script("RCPT", "451 4.3.0 later")
         team = await prepared(pillarbox)
         unlucky = await team.send()
@@ -99,7 +99,7 @@ async def test_an_outcome_clears_the_suspicion(database_url: str, tmp_path: Path
 
 async def test_suspects_go_out_one_at_a_time(database_url: str, tmp_path: Path) -> None:
     """So that at most one of them can be held to have ended the third process."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         gate = asyncio.Event()
         sink.script("RCPT", (gate, USUAL))
         team = await prepared(pillarbox)
@@ -116,7 +116,7 @@ async def test_suspects_go_out_one_at_a_time(database_url: str, tmp_path: Path) 
 
 
 async def test_an_email_that_cannot_be_read_does_not_block_others(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await prepared(pillarbox)
         await team.send(subject="first")
         broken = await team.send(subject="broken")
@@ -133,7 +133,7 @@ async def test_a_suspect_waits_until_a_storm_of_dying_processes_has_passed(
     database_url: str, tmp_path: Path
 ) -> None:
     """At once after the first loss and the second, then after five minutes."""
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         unlucky = await team.send()
         waits = []

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kit.client import error
 from kit.dumps import counts
-from kit.mailroom import relayed, still
+from kit.manual_world import manual_world, relayed_world
 from kit.world import mail
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 
@@ -19,7 +19,7 @@ FILL = """
 
 async def test_mail_is_refused_while_too_much_waits(database_url: str, tmp_path: Path) -> None:
     """DUR-10: nothing is written for what is refused; reading works; it is taken again by itself."""
-    async with relayed(database_url, tmp_path, queue_limit="2") as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path, queue_limit="2") as (pillarbox, _):
         team, depth = await pillarbox.team(), pillarbox.app.need(QueueLimit)
         await team.domain()
         sent = [await team.send() for _ in range(3)]
@@ -38,7 +38,7 @@ async def test_mail_is_refused_while_too_much_waits(database_url: str, tmp_path:
 
 
 async def test_without_a_cap_nobody_looks(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, queue_limit="0") as pillarbox:
+    async with manual_world(database_url, tmp_path, queue_limit="0") as pillarbox:
         depth = pillarbox.app.need(QueueLimit)
         await depth.run()
         depth.check()
@@ -46,7 +46,7 @@ async def test_without_a_cap_nobody_looks(database_url: str, tmp_path: Path) -> 
 
 async def test_a_long_queue_is_estimated(database_url: str, tmp_path: Path) -> None:
     """From a few of its pages, near enough to distinguish twice the cap and half of it."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         await pillarbox.pool.execute(FILL, UUID(int=1), 6000)
         for most, is_over in ((3000, True), (12_000, False), (600_000, False)):
             depth = QueueLimit(pillarbox.pool, pillarbox.clock, most, pages=40)
@@ -55,7 +55,7 @@ async def test_a_long_queue_is_estimated(database_url: str, tmp_path: Path) -> N
 
 
 async def test_what_was_known_is_kept_while_the_database_is_away(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         await pillarbox.pool.execute(FILL, UUID(int=1), 3)
         depth = QueueLimit(pillarbox.pool, pillarbox.clock, 2)
         await depth.look()

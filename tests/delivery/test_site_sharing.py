@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from kit.clock import ManualClock
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue.claims import Claims
@@ -86,7 +86,7 @@ def test_a_newcomer_takes_slots_and_what_it_leaves_is_grown_into() -> None:
 
 async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp_path: Path) -> None:
     """A process that is silent for long, and one that does not deliver, take no slots."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         clock = clock_of(pillarbox)
         here = Process(pillarbox, HERE)
         app = pillarbox.app
@@ -108,7 +108,7 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
 async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder_first(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.end_mail(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
@@ -125,7 +125,7 @@ async def test_a_site_out_of_reach_is_left_alone_by_all_and_probed_by_its_finder
 
 
 async def test_a_failed_probe_is_shared_before_the_others_try(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.end_mail(Signal.CLEAN)
         for _ in range(BREAK_AFTER):
@@ -143,7 +143,7 @@ async def test_a_failed_probe_is_shared_before_the_others_try(database_url: str,
 
 async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str, tmp_path: Path) -> None:
     """Once for each complaint, however often it is read."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.end_mail(Signal.CLEAN)
         here.end_mail(Signal.CROWDED)
@@ -156,7 +156,7 @@ async def test_a_crowded_site_gets_fewer_connections_from_all(database_url: str,
 
 
 async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here, there = Process(pillarbox, HERE), Process(pillarbox, THERE)
         there.end_mail(Signal.CLEAN)
         here.end_mail(Signal.SLOW)
@@ -168,7 +168,7 @@ async def test_a_slow_site_gets_the_rate_that_it_bears_from_all(database_url: st
 
 async def test_a_process_that_starts_applies_earlier_complaints(database_url: str, tmp_path: Path) -> None:
     """Also of sites that it has no mail for yet."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         for _ in range(BREAK_AFTER):
             here.end_mail(Signal.UNREACHABLE)
@@ -183,7 +183,7 @@ async def test_a_process_that_starts_applies_earlier_complaints(database_url: st
 
 
 async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         here.end_mail(Signal.CROWDED)
         here.clock.advance(6)
@@ -194,7 +194,7 @@ async def test_a_process_does_not_apply_its_own_complaints(database_url: str, tm
 
 
 async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         here = Process(pillarbox, HERE)
         here.end_mail(Signal.CROWDED)
         await here.exchange()
@@ -206,7 +206,7 @@ async def test_old_complaints_go(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_two_processes_may_share_many_sites_at_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         processes = [Process(pillarbox, UUID(int=number)) for number in range(4)]
         for process in processes:
             process.scheduler = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from cli.conftest import Installation
 from kit.dns_server import DnsServer
-from kit.mailroom import still
-from kit.sink import Sink
+from kit.manual_world import manual_world
+from kit.smtp_sink import Sink
 from kit.world import Team
 from pillarbox.cli import program
 from pillarbox.doctor import machine
@@ -103,7 +103,7 @@ async def examined(here: Installation, dns: DnsServer, sink: Sink, *arguments: s
 
 
 async def test_the_command_against_a_data_folder(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
+    async with manual_world(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
         await pillarbox.team()
         here = Installation(database_url, tmp_path)
         done = await examined(here, dns, sink, "--json")
@@ -137,7 +137,7 @@ async def published(team: Team, domain: str, dns: DnsServer, *, all_of_it: bool)
 
 async def test_the_command_looks_at_a_domain(database_url: str, tmp_path: Path) -> None:
     """OPS-01."""
-    async with still(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
+    async with manual_world(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
         team = await pillarbox.team()
         domain = await team.domain("harbor.example")
         here = Installation(database_url, tmp_path)
@@ -160,7 +160,7 @@ async def test_the_command_looks_at_a_domain(database_url: str, tmp_path: Path) 
 
 
 async def test_a_domain_that_nobody_has(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
+    async with manual_world(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
         await pillarbox.team()
         here = Installation(database_url, tmp_path)
         for name, said in (("nobody.example", "No team has the domain"), ("a_b", "is not a domain")):

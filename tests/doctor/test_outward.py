@@ -11,9 +11,9 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.dns_server import DnsServer
-from kit.sink import Act, Sink
+from kit.smtp_sink import Act, Sink
 from pillarbox.doctor.checks import Check, Level
-from pillarbox.doctor.listeners import listening, way_back
+from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import Contact, Outside, Reached, Tcp
 from pillarbox.doctor.outward import CAUSES, outgoing
@@ -261,9 +261,9 @@ async def test_a_host_name_without_a_domain(name: str, route: RouteKind, level: 
 )
 async def test_nobody_answers_where_bounces_come(at: HostPort | None, said: str) -> None:
     async with outside(NAMED) as world:
-        check = await way_back(world, "mx.pillar.example", RouteKind.DIRECT, at, receives=False)
-        worse = await way_back(world, "mx.pillar.example", RouteKind.DIRECT, at, receives=True)
-        local = await way_back(world, "mx.pillar.example", RouteKind.CAPTURE, at, receives=False)
+        check = await return_path_check(world, "mx.pillar.example", RouteKind.DIRECT, at, receives=False)
+        worse = await return_path_check(world, "mx.pillar.example", RouteKind.DIRECT, at, receives=True)
+        local = await return_path_check(world, "mx.pillar.example", RouteKind.CAPTURE, at, receives=False)
     assert (check.name, check.level, worse.level) == ("return_path", Level.WARNING, Level.PROBLEM)
     assert local.level is Level.SKIPPED
     assert check.step is not None
@@ -272,11 +272,11 @@ async def test_nobody_answers_where_bounces_come(at: HostPort | None, said: str)
 
 async def test_somebody_answers_where_bounces_come() -> None:
     async with outside(NAMED, {("192.0.2.80", 25): GREETING}) as world:
-        check = await way_back(world, "mx.pillar.example", RouteKind.DIRECT, None, receives=True)
+        check = await return_path_check(world, "mx.pillar.example", RouteKind.DIRECT, None, receives=True)
     assert check.level is Level.OK
 
 
-async def test_doors_that_are_open_and_one_that_is_not() -> None:
+async def test_listeners_that_are_open_and_one_that_is_not() -> None:
     async with Sink() as sink, outside("", connect=Tcp()) as world:
         with socket.socket() as unheard:
             unheard.bind(("127.0.0.1", 0))

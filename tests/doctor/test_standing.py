@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.reports import about, bounce, came_back, complaint, token_of
 from kit.world import Team, World
 from pillarbox.doctor.checks import Level
-from pillarbox.doctor.reputation import LEAST, standing
+from pillarbox.doctor.reputation import LEAST, reputation_checks
 from pillarbox.kernel.ids import Ids
 
 INCREMENT = """
@@ -27,7 +27,7 @@ async def counted(team: Team, domain: str, sent: int, bounced: int = 0, complain
 
 
 async def warned(pillarbox: World) -> list[str]:
-    found = await standing(pillarbox.pool, clock_of(pillarbox).now())
+    found = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
     return [check.found for check in found if check.level is Level.WARNING]
 
 
@@ -48,7 +48,7 @@ async def test_limits(
     database_url: str, tmp_path: Path, sent: int, bounced: int, complained: int, warnings: int
 ) -> None:
     """4 % and 0.08 %; a handful of mails says nothing."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await counted(team, "harbor.example", sent, bounced, complained)
         await counted(team, "pier.example", 1000)
@@ -59,7 +59,7 @@ async def test_limits(
 
 async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path: Path) -> None:
     """Days that were folded count like those that were not, and teams are added up by domain."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         for team in (await pillarbox.team(), await pillarbox.team()):
             await counted(team, "harbor.example", 1000, 30)
             await counted(team, "quay.example", 1000, 50)
@@ -67,13 +67,13 @@ async def test_what_is_older_than_a_week_is_forgiven(database_url: str, tmp_path
         clock_of(pillarbox).advance(6 * 86_400)
         assert len(await warned(pillarbox)) == 1
         clock_of(pillarbox).advance(86_400)
-        [check] = await standing(pillarbox.pool, clock_of(pillarbox).now())
+        [check] = await reputation_checks(pillarbox.pool, clock_of(pillarbox).now())
         assert (check.level, check.name) == (Level.OK, "standing")
 
 
 async def test_the_api_shows_both_rates_by_domain(database_url: str, tmp_path: Path) -> None:
     """After reports that came back."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         emails = [await team.send(to=f"someone{number}@quay.example") for number in range(4)]
         await pillarbox.turn()

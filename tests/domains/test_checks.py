@@ -12,8 +12,8 @@ import pytest
 from kit.client import error
 from kit.dns_server import DnsServer
 from kit.domain_dns import BOTH, Place, checked
-from kit.mailroom import clock_of, still
-from kit.told import subscribe, told, told_kinds
+from kit.manual_world import clock_of, manual_world
+from kit.webhook_events import published_events, published_kinds, subscribe
 from kit.world import mail
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.senders import Senders
@@ -45,8 +45,8 @@ async def test_a_domain_from_its_creation_to_verified(database_url: str, tmp_pat
         assert await domain.states() == all_are("verified")
         assert await domain.may() == "send receive track"
         assert (await at.team.post("/emails", mail())).status_code == 200
-        assert await told_kinds(at.team) == ["domain.created", "domain.updated", "domain.updated"]
-        last = (await told(at.team))[-1]["data"]
+        assert await published_kinds(at.team) == ["domain.created", "domain.updated", "domain.updated"]
+        last = (await published_events(at.team))[-1]["data"]
         assert list(last) == ["id", "name", "status", "created_at", "region", "records"]
         assert (last["id"], last["status"]) == (domain.id, "verified")
         assert [record["record"] for record in last["records"]][3] == "Receiving MX"
@@ -137,7 +137,7 @@ async def test_seventy_two_hours_without_a_record(database_url: str, tmp_path: P
         assert [round(gap / HOUR) for gap in after[6:]] == list(range(1, 73))
         assert await domain.states() == {"domain": "failed", **dict.fromkeys(RECORDS[:3], "failed")}
         assert await domain.due() is None, "nothing automatic leads out of failed"
-        assert await told_kinds(at.team) == ["domain.created", "domain.updated", "domain.updated"]
+        assert await published_kinds(at.team) == ["domain.created", "domain.updated", "domain.updated"]
         await domain.publishes()
         await domain.verifies()
         assert (await domain.states())["domain"] == "pending"
@@ -164,7 +164,7 @@ async def test_verified_then_lost_for_seventy_two_hours(database_url: str, tmp_p
         }  # fmt: skip
         assert await domain.may() == "receive"
         assert error(await at.team.post("/emails", mail()))[0] == 403
-        updates = (await told_kinds(at.team)).count("domain.updated")
+        updates = (await published_kinds(at.team)).count("domain.updated")
         assert updates == 4, "pending, verified, temporary failure, failed: one event for each pass"
 
 
@@ -187,12 +187,12 @@ async def test_trouble_in_dns_changes_no_state(database_url: str, tmp_path: Path
     async with checked(database_url, tmp_path) as at:
         await subscribe(at.team)
         domain = await (await at.adds()).verified()
-        events = await told_kinds(at.team)
+        events = await published_kinds(at.team)
         domain.fails(how)
         assert await at.checks(2 * DAY) == 1
         assert set((await domain.states()).values()) == {"verified"}
         assert await domain.may() == "send"
-        assert await told_kinds(at.team) == events
+        assert await published_kinds(at.team) == events
         assert {result.match for result in (await domain.results()).values()} == {"unknown"}
         assert {result.advice[0].code for result in (await domain.results()).values()} == {"trouble"}
         assert await domain.due() is not None
@@ -217,14 +217,14 @@ async def test_a_second_verify_call_restarts_the_clock_and_tells_nothing(
         domain = await at.adds()
         await domain.verifies()
         await at.checks()
-        events = await told_kinds(at.team)
+        events = await published_kinds(at.team)
         await at.checks(71 * HOUR)
         await domain.verifies()
         assert await domain.due() is not None
         assert await at.checks() == 1
         assert await at.checks(2 * HOUR) == 1
         assert (await domain.states())["domain"] == "pending", "73 hours after the first call"
-        assert await told_kinds(at.team) == events
+        assert await published_kinds(at.team) == events
         jobs = await at.world.pool.fetchval("SELECT count(*) FROM jobs WHERE kind = 'domain.check'")
         assert jobs == 1
 
@@ -297,7 +297,7 @@ async def test_a_process_that_dies_in_a_check_leaves_it_to_another(database_url:
         assert await at.checks() == 0
         assert await at.checks(LEASE) == 1
         assert (await domain.states())["domain"] == "verified"
-        assert (await told_kinds(at.team)).count("domain.updated") == 2
+        assert (await published_kinds(at.team)).count("domain.updated") == 2
         assert await at.checks() == 0
 
 
@@ -315,7 +315,7 @@ async def test_domains_in_a_black_hole_delay_no_other_domain(database_url: str, 
         resolver = UncachedResolver(
             [dns.address], SystemClock(), timeouts=(60.0,), in_flight=4, quick_seconds=0.02
         )
-        async with still(database_url, tmp_path, asks=resolver) as pillarbox:
+        async with manual_world(database_url, tmp_path, asks=resolver) as pillarbox:
             at = Place(pillarbox, dns, await pillarbox.team())
             holes = [await at.adds(f"hole{number}.example") for number in range(6)]
             for hole in holes:

@@ -10,7 +10,7 @@ import pytest
 
 from kit.client import error
 from kit.domain_dns import Added, Place, checked
-from kit.told import subscribe, told_kinds
+from kit.webhook_events import published_kinds, subscribe
 from kit.world import Team
 from pillarbox.directory import domains as directory
 from pillarbox.domains import trust
@@ -149,9 +149,9 @@ async def test_the_team_is_told_that_its_domain_is_trusted(database_url: str, tm
         await subscribe(at.team)
         await trusted(at)
         assert set((await domain.states()).values()) == {"verified"}
-        assert await told_kinds(at.team) == ["domain.updated"]
+        assert await published_kinds(at.team) == ["domain.updated"]
         await trusted(at)
-        assert await told_kinds(at.team) == ["domain.updated"]
+        assert await published_kinds(at.team) == ["domain.updated"]
 
 
 async def test_trust_overwrites_nothing_that_changes_meanwhile(database_url: str, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from kit.dkim_verifier import verify
 from kit.domain_dns import Added, Place, checked
-from kit.mailroom import clock_of
-from kit.sink import Sink
-from kit.told import subscribe, told, told_kinds
+from kit.manual_world import clock_of
+from kit.smtp_sink import Sink
+from kit.webhook_events import published_events, published_kinds, subscribe
 from kit.world import mail
 from pillarbox.domains import keys
 from pillarbox.domains.context import DomainContext
@@ -61,7 +61,7 @@ async def test_dkim_04_publish_first_then_switch_then_drop(database_url: str, tm
         assert (await domain.results())["dkim_next"].match == "absent"
         assert await domain.shown() == before
         assert await selector_of_a_mail(at, sink) == "pillarbox"
-        assert await told(at.team) == []
+        assert await published_events(at.team) == []
 
         publish(domain, rotation)
         assert await at.checks(MINUTE) == 1
@@ -71,7 +71,7 @@ async def test_dkim_04_publish_first_then_switch_then_drop(database_url: str, tm
             "record": "DKIM", "name": "pillarbox2._domainkey", "type": "TXT", "ttl": "Auto",
             "status": "verified", "value": f"p={rotation.key.public_key}",
         }  # fmt: skip
-        assert await told_kinds(at.team) == ["domain.updated"]
+        assert await published_kinds(at.team) == ["domain.updated"]
         clock_of(at.world).advance(1)
         assert await selector_of_a_mail(at, sink) == "pillarbox2"
         assert await listed(domain) == {"pillarbox": KeyState.RETIRING, "pillarbox2": KeyState.SIGNING}

@@ -12,7 +12,7 @@ import asyncpg
 import httpx
 import pytest
 
-from kit.cut import Wire, wire_to
+from kit.database_link import DatabaseLink, database_link
 from kit.world import Team, mail, world
 from pillarbox.emails.accept import Accept
 
@@ -32,10 +32,10 @@ BODIES = {
 @asynccontextmanager
 async def held_up(
     database_url: str, folder: Path, what: str
-) -> AsyncIterator[tuple[Team, asyncpg.Connection, asyncio.Task[httpx.Response], Wire, int]]:
+) -> AsyncIterator[tuple[Team, asyncpg.Connection, asyncio.Task[httpx.Response], DatabaseLink, int]]:
     """A request whose commit waits for a lock that the connection beside it holds, and the server process
     that waits."""
-    async with wire_to(database_url) as wire, world(wire.url, folder, started=False) as pillarbox:
+    async with database_link(database_url) as wire, world(wire.url, folder, started=False) as pillarbox:
         team = await pillarbox.team()
         # The connection knows the statement, so it waits where it is run, not where it is read.
         for _ in range(3):
@@ -98,7 +98,7 @@ async def once(team: Team) -> httpx.Response:
 async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str, tmp_path: Path) -> None:
     """DUR-01: the database got a COMMIT and does not answer. The 503 says that it may be done; the same
     key gives the stored answer when the database speaks again, and there is one email."""
-    async with wire_to(database_url) as wire, world(wire.url, tmp_path, started=False) as pillarbox:
+    async with database_link(database_url) as wire, world(wire.url, tmp_path, started=False) as pillarbox:
         team = await pillarbox.team()
         await team.send()
         await pillarbox.turn()

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from kit.far_servers import FarServers, Temper, far_servers
 from kit.ledger import (
     Comparison,
     Journal,
@@ -25,8 +24,9 @@ from kit.ledger import (
     open_work,
     states,
 )
-from kit.load import Courier, to_each
-from kit.process import KEY, connected, ended, first_team, nursery, reconciled
+from kit.load import LoadClient, to_each
+from kit.process import KEY, connected, ended, first_team, reconciled, worker_processes
+from kit.remote_servers import Behaviour, RemoteServers, remote_servers
 from kit.zone import Zone, serve_zone
 
 SEED = 20
@@ -64,7 +64,7 @@ CHAOS: Mapping[str, list[tuple[float, str]]] = {
 }
 """What a server with moods does, by command and probability."""
 
-FIXED: Mapping[str, tuple[Temper, set[str]]] = {
+FIXED: Mapping[str, tuple[Behaviour, set[str]]] = {
     "good": ({}, {"delivered"}),
     "greylists": ({"RCPT": "greylist"}, {"delivered"}),
     "drips": ({"CONNECT": "tarpit:0.3", "EHLO": "tarpit:0.3", "DOT": "tarpit:0.5"}, {"delivered"}),
@@ -88,8 +88,8 @@ NOBODY = "is-not-there"
 class World:
     """Far servers behind a zone, two workers and a client."""
 
-    courier: Courier
-    far: FarServers
+    courier: LoadClient
+    far: RemoteServers
     url: str
     zone: Zone
 
@@ -109,7 +109,7 @@ class World:
 
 @asynccontextmanager
 async def among(
-    url: str, folder: Path, tempers: Mapping[str, Temper | None], *, workers: int = 2
+    url: str, folder: Path, tempers: Mapping[str, Behaviour | None], *, workers: int = 2
 ) -> AsyncIterator[World]:
     """A zone in which every name has a mail server with this temper; None: an address without one."""
     zone = Zone()
@@ -122,23 +122,23 @@ async def among(
             servers[address] = temper
     await first_team(url)
     async with serve_zone(zone) as (host, port):
-        with far_servers(folder / "far", servers, seed=SEED) as far:
+        with remote_servers(folder / "far", servers, seed=SEED) as far:
             settings = {
                 "route": "direct",
                 "dns": f"{host}:{port}",
                 "remote_smtp_port": str(far.port),
                 "allow_private": "127.0.0.0/8",
             }
-            with nursery(url, folder, **settings) as house:
+            with worker_processes(url, folder, **settings) as house:
                 for place in range(workers):
                     await asyncio.to_thread(house.start, place=place)
-                async with Courier(house.at, KEY, Journal(folder / "ledger")) as courier:
+                async with LoadClient(house.at, KEY, Journal(folder / "ledger")) as courier:
                     yield World(courier, far, url, zone)
 
 
-def names(count: int) -> dict[str, Temper | None]:
+def names(count: int) -> dict[str, Behaviour | None]:
     """The fixed servers, one address without a server, and servers with moods up to `count`."""
-    made: dict[str, Temper | None] = {f"{name}.example": temper for name, (temper, _) in FIXED.items()}
+    made: dict[str, Behaviour | None] = {f"{name}.example": temper for name, (temper, _) in FIXED.items()}
     made[f"{NOBODY}.example"] = None
     made.update({f"moody{number}.example": CHAOS for number in range(count - len(made))})
     return made
@@ -192,7 +192,7 @@ DELAYS = """
      GROUP BY 1
 """
 
-BAD: Mapping[str, Temper | None] = {
+BAD: Mapping[str, Behaviour | None] = {
     "silent": {"CONNECT": "silent"},
     "gone": None,
     "slow": {"MAIL": "tarpit:1", "DOT": "tarpit:1"},
@@ -229,7 +229,7 @@ async def test_dead_and_slow_destinations_do_not_harm_a_good_one(
 WARM_UP = 120.0
 WATCHED = 60.0
 ALLOWED = 2
-PROVIDER: Temper = {"CONNECT": "at most 5", "MAIL": f"{ALLOWED} a second"}
+PROVIDER: Behaviour = {"CONNECT": "at most 5", "MAIL": f"{ALLOWED} a second"}
 
 
 @pytest.mark.slow

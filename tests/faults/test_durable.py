@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.far_servers import far_servers
 from kit.ledger import Journal
-from kit.load import Courier
-from kit.process import KEY, first_team, nursery, settled
+from kit.load import LoadClient
+from kit.process import KEY, first_team, settled, worker_processes
+from kit.remote_servers import remote_servers
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import migrate_url
 from repository.running import children_of
@@ -71,7 +71,7 @@ def tracer_of(pid: int) -> int:
     return int(status.partition("TracerPid:")[2].split()[0])
 
 
-async def seconds_for(courier: Courier, **fields: object) -> float:
+async def seconds_for(courier: LoadClient, **fields: object) -> float:
     started = time.monotonic()
     assert await courier.post(["{token}@quay.example"], **fields)
     return time.monotonic() - started
@@ -87,16 +87,16 @@ async def test_no_answer_before_the_commit_is_synced(tmp_path: Path) -> None:
         await first_team(url)
         assert server.pid is not None
         with (
-            far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
-            nursery(url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+            remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+            worker_processes(url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
         ):
             async with slow_disk(tmp_path, [server.pid, *children_of(server.pid)]):
                 await asyncio.to_thread(workers.start)
-                async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
+                async with LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
                     took = [await seconds_for(courier)]
                     took += await asyncio.gather(*(seconds_for(courier) for _ in range(30)))
             assert min(took) >= DELAY
-            async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
+            async with LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
                 assert min([await seconds_for(courier) for _ in range(5)]) < DELAY
             await settled(url, 30)
     finally:
@@ -108,11 +108,11 @@ async def test_no_answer_before_a_large_attachment_is_synced(database_url: str, 
     await first_team(database_url)
     large = {"filename": "chart.bin", "content": base64.b64encode(bytes(300 * 1024)).decode()}
     with (
-        far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
-        nursery(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
     ):
         pid = await asyncio.to_thread(workers.start)
-        async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
+        async with LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
             async with slow_disk(tmp_path, [pid]):
                 assert await seconds_for(courier, attachments=[large]) >= 2 * DELAY
             assert min([await seconds_for(courier, attachments=[large]) for _ in range(5)]) < 2 * DELAY

@@ -21,14 +21,14 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from kit.cut import wire_to
+from kit.database_link import database_link
 from kit.disk import MIB, small_disk
-from kit.far_servers import FarServers, far_servers
+from kit.http_client import http_client
 from kit.ledger import Comparison, Journal, acknowledged, arrivals, compare, open_work, states, uncertain
-from kit.load import Courier, to_each
-from kit.mailroom import still
-from kit.process import KEY, connected, ended, first_team, nursery, reconciled, served, settled
-from kit.thrift import plain_client
+from kit.load import LoadClient, to_each
+from kit.manual_world import manual_world
+from kit.process import KEY, connected, ended, first_team, reconciled, served, settled, worker_processes
+from kit.remote_servers import RemoteServers, remote_servers
 from kit.world import Team, mail
 
 PATIENCE = 30.0
@@ -57,7 +57,7 @@ async def until(wanted: Callable[[httpx.Response], bool], client: httpx.AsyncCli
     return time.monotonic() - started
 
 
-async def compared(url: str, ledger: Path, far: FarServers, seconds: float = PATIENCE) -> Comparison:
+async def compared(url: str, ledger: Path, far: RemoteServers, seconds: float = PATIENCE) -> Comparison:
     """What the three witnesses say once nothing is open any more."""
     await settled(url, seconds)
     async with connected(url) as conn:
@@ -81,14 +81,14 @@ async def test_little_room_refuses_new_mail_and_harms_nothing_else(tmp_path: Pat
     """DUR-10: what is there is sent, read and canceled; with space again new mail is taken."""
     with (
         small_disk(tmp_path / "disk", DISK_MIB) as disk,
-        far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
     ):
         route = f"relay:smtp://127.0.0.1:{far.port}"
         with served(disk.folder / "data", processes="1", route=route) as running:
             host, port = running.ready()
             async with (
-                plain_client(f"http://{host}:{port}", KEY) as client,
-                Courier((host, port), KEY, Journal(tmp_path / "ledger")) as courier,
+                http_client(f"http://{host}:{port}", KEY) as client,
+                LoadClient((host, port), KEY, Journal(tmp_path / "ledger")) as courier,
             ):
                 later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
                 waiting = await courier.post(["{token}@quay.example"], scheduled_at=later)
@@ -116,11 +116,11 @@ async def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(
     """DUR-10, DUR-11: whatever the database does, it comes back, and what was acknowledged is there."""
     with (
         small_disk(tmp_path / "disk", DISK_MIB) as disk,
-        far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
     ):
         route = f"relay:smtp://127.0.0.1:{far.port}"
         with served(disk.folder / "data", processes=str(PROCESSES), route=route) as running:
-            async with Courier(running.ready(), KEY, Journal(tmp_path / "ledger")) as courier:
+            async with LoadClient(running.ready(), KEY, Journal(tmp_path / "ledger")) as courier:
                 load = asyncio.create_task(courier.post_many(mails, 150, to_each(DESTINATIONS)))
                 await asyncio.sleep(0.5)
                 disk.fill()
@@ -143,7 +143,7 @@ async def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(
 @asynccontextmanager
 async def with_blobs_at(database_url: str, folder: Path, blobs: Path) -> AsyncIterator[Team]:
     """A team whose large attachments go to that folder."""
-    async with still(database_url, folder, blob_url=f"file:{blobs}") as pillarbox:
+    async with manual_world(database_url, folder, blob_url=f"file:{blobs}") as pillarbox:
         yield await pillarbox.team()
 
 
@@ -184,15 +184,15 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
     await first_team(database_url)
     large = {"attachments": [enclosed(300 * 1024)]}
     with (
-        far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
-        nursery(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
         ExitStack() as clients,
     ):
         pid = await asyncio.to_thread(workers.start)
         host, port = workers.at
         async with (
-            plain_client(f"http://{host}:{port}", KEY, timeout=10) as client,
-            Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier,
+            http_client(f"http://{host}:{port}", KEY, timeout=10) as client,
+            LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier,
         ):
             await courier.post_many(20, 200, to_each(DESTINATIONS))
             limit = descriptors_of(pid) + 8
@@ -221,17 +221,17 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
 async def test_without_its_database_a_process_refuses(database_url: str, tmp_path: Path) -> None:
     """DUR-10: 503 with Retry-After on every route, also for a key that is not cached."""
     await first_team(database_url)
-    async with wire_to(database_url) as wire:
+    async with database_link(database_url) as wire:
         with (
-            far_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
-            nursery(wire.url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+            remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+            worker_processes(wire.url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
         ):
             await asyncio.to_thread(workers.start)
             host, port = workers.at
             stranger = KEY[:-1] + "y"
             async with (
-                plain_client(f"http://{host}:{port}", KEY) as client,
-                plain_client(f"http://{host}:{port}", stranger) as other,
+                http_client(f"http://{host}:{port}", KEY) as client,
+                http_client(f"http://{host}:{port}", stranger) as other,
             ):
                 kept = (await client.post("/emails", json=mail())).json()["id"]
                 wire.cut()

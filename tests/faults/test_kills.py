@@ -14,10 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from kit.far_servers import FarServers, Temper, far_servers
 from kit.ledger import Comparison, Journal, acknowledged, arrivals, compare, open_work, states, uncertain
-from kit.load import Courier, to_each
-from kit.process import KEY, Served, connected, first_team, nursery, reconciled, served, settled, verified
+from kit.load import LoadClient, to_each
+from kit.process import (
+    KEY,
+    Served,
+    connected,
+    first_team,
+    reconciled,
+    served,
+    settled,
+    verified,
+    worker_processes,
+)
+from kit.remote_servers import Behaviour, RemoteServers, remote_servers
 from repository.running import Lines
 
 CONNECTIONS = 20
@@ -52,8 +62,8 @@ class Harbor:
     """A running Pillarbox, a client with its ledger, and the mail server that all mail goes to."""
 
     pillarbox: Served
-    courier: Courier
-    far: FarServers
+    courier: LoadClient
+    far: RemoteServers
     folder: Path
     url: str
 
@@ -77,18 +87,18 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def harbor(
-    folder: Path, *, temper: Temper | None = None, url: str | None = None, fault: str = "", **settings: str
+    folder: Path, *, temper: Behaviour | None = None, url: str | None = None, fault: str = "", **settings: str
 ) -> AsyncIterator[Harbor]:
     """Everything running, on a database of its own unless `url` names one."""
     http = f"127.0.0.1:{free_port()}"
     if url is not None:
         settings["database_url"] = url
-    with far_servers(folder / "far", {"127.0.0.1": temper or {}}) as far:
+    with remote_servers(folder / "far", {"127.0.0.1": temper or {}}) as far:
         route = f"relay:smtp://127.0.0.1:{far.port}"
         with served(
             folder / "data", fault=fault, http=http, route=route, processes=str(PROCESSES), **settings
         ) as running:
-            async with Courier(running.ready(), KEY, Journal(folder / "ledger")) as courier:
+            async with LoadClient(running.ready(), KEY, Journal(folder / "ledger")) as courier:
                 yield Harbor(running, courier, far, folder, running.database_url)
 
 
@@ -141,10 +151,10 @@ async def test_workers_that_are_asked_to_stop_lose_and_double_nothing(
     """OPS-03, DUR-04: what is on the wire is finished, what waits is free for the next worker."""
     await first_team(database_url)
     with (
-        far_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.1"}}) as far,
-        nursery(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        remote_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.1"}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
     ):
-        async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
+        async with LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
             await asyncio.to_thread(workers.start)
             load = asyncio.create_task(courier.post_many(rounds * 100, 150, to_each(DESTINATIONS)))
             for _ in range(rounds):
@@ -168,10 +178,10 @@ async def test_workers_that_are_asked_to_stop_lose_and_double_nothing(
 async def test_restarts_of_everything_lose_and_double_nothing(tmp_path: Path) -> None:
     """The same with supervisor, two workers and the database; the client cannot connect."""
     http = f"127.0.0.1:{free_port()}"
-    with far_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.05"}}) as far:
+    with remote_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.05"}}) as far:
         settings = {"http": http, "route": f"relay:smtp://127.0.0.1:{far.port}"}
         host, _, port = http.partition(":")
-        async with Courier((host, int(port)), KEY, Journal(tmp_path / "ledger")) as courier:
+        async with LoadClient((host, int(port)), KEY, Journal(tmp_path / "ledger")) as courier:
             over = asyncio.Event()
             load = asyncio.create_task(courier.post_until(over, 0.1, to_each(DESTINATIONS)))
             for _ in range(LARGE.restarts):

@@ -15,11 +15,11 @@ import pytest
 
 from conftest import Databases
 from kit.clock import ManualClock
-from kit.far_servers import FarServers, far_servers
 from kit.ledger import Journal, acknowledged, arrivals, compare, of_run, open_work, states, uncertain
-from kit.load import Courier
-from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled, settled
-from kit.sink import Sink
+from kit.load import LoadClient
+from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, settled, worker_processes
+from kit.remote_servers import RemoteServers, remote_servers
+from kit.smtp_sink import Sink
 from kit.world import FINAL, Team, World, mail, world
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.faults import POINTS
@@ -128,8 +128,8 @@ async def test_a_fault_happens_at_its_passage() -> None:
 class Yard:
     """Workers that come and go on one database, and the server that all their mail goes to."""
 
-    workers: Nursery
-    far: FarServers
+    workers: WorkerProcesses
+    far: RemoteServers
     url: str
     folder: Path
 
@@ -139,14 +139,14 @@ def yard(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder, url = tmp_path_factory.mktemp("yard"), databases.fresh()
     asyncio.run(first_team(url))
     with (
-        far_servers(folder / "far", {"127.0.0.1": {}}) as far,
-        nursery(url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        remote_servers(folder / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
     ):
         yield Yard(workers, far, url, folder)
     databases.drop(url)
 
 
-async def killed_at(point: str, yard: Yard, courier: Courier) -> None:
+async def killed_at(point: str, yard: Yard, courier: LoadClient) -> None:
     """One mail whose process dies at the point, and the process after it."""
     await asyncio.to_thread(yard.workers.start, fault(point, "kill"))
     posting = asyncio.create_task(courier.post(["{token}@quay.example"]))
@@ -161,7 +161,7 @@ async def killed_at(point: str, yard: Yard, courier: Courier) -> None:
 @pytest.mark.parametrize("point", KILLED)
 async def test_a_process_that_dies_at_a_point_loses_nothing(yard: Yard, point: str, rounds: int) -> None:
     """DUR-01, DUR-02, DUR-04, DUR-06: what was acknowledged arrives; twice only behind the final dot."""
-    async with Courier(yard.workers.at, KEY, Journal(yard.folder / "ledger"), lines=1) as courier:
+    async with LoadClient(yard.workers.at, KEY, Journal(yard.folder / "ledger"), lines=1) as courier:
         for _ in range(rounds):
             await killed_at(point, yard, courier)
     async with connected(yard.url) as conn:

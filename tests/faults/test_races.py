@@ -12,24 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from kit.far_servers import FarServers, far_servers
 from kit.ledger import TOKEN, Journal, acknowledged, arrivals, compare, lines_of, open_work, states
-from kit.load import Courier
-from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled, settled
+from kit.load import LoadClient
+from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, settled, worker_processes
+from kit.remote_servers import RemoteServers, remote_servers
 
 SOON = timedelta(seconds=5)
 
 
 @asynccontextmanager
-async def two_workers(url: str, folder: Path) -> AsyncIterator[tuple[Nursery, Courier, FarServers]]:
+async def two_workers(
+    url: str, folder: Path
+) -> AsyncIterator[tuple[WorkerProcesses, LoadClient, RemoteServers]]:
     await first_team(url)
     with (
-        far_servers(folder / "far", {"127.0.0.1": {}}) as far,
-        nursery(url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        remote_servers(folder / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
     ):
         for place in (0, 1):
             await asyncio.to_thread(workers.start, place=place)
-        async with Courier(workers.at, KEY, Journal(folder / "ledger")) as courier:
+        async with LoadClient(workers.at, KEY, Journal(folder / "ledger")) as courier:
             yield workers, courier, far
 
 

@@ -17,11 +17,11 @@ import httpx
 import pytest
 
 from kit.frozen import Freezable, freezable
-from kit.postman import receiving_domain
+from kit.inbound_client import receiving_domain
 from kit.process import environment, reconciled
-from kit.sink import Sink
-from kit.smtp_door import Dialog, dialog
-from kit.submitting import Doors, letter, plain, submission
+from kit.smtp_listener import Dialog, dialog
+from kit.smtp_sink import Sink
+from kit.submission import SubmissionPorts, message_bytes, plain, submission
 from kit.world import Team, mail
 
 BOUND = 10.0
@@ -66,7 +66,7 @@ async def said(client: Dialog, data: bytes) -> str:
 
 
 @asynccontextmanager
-async def inbound(doors: Doors, *, recipient: str | None) -> AsyncIterator[Dialog]:
+async def inbound(doors: SubmissionPorts, *, recipient: str | None) -> AsyncIterator[Dialog]:
     """A session with a sender, and a recipient if one is named."""
     async with dialog(doors.smtp) as client:
         await client.ask("EHLO quay.example")
@@ -76,7 +76,7 @@ async def inbound(doors: Doors, *, recipient: str | None) -> AsyncIterator[Dialo
         yield client
 
 
-async def logged_in(doors: Doors, token: str) -> str:
+async def logged_in(doors: SubmissionPorts, token: str) -> str:
     async with dialog(doors.submission) as client:
         await client.ask("EHLO program.example")
         return await said(client, f"AUTH PLAIN {plain(token)}\r\n".encode())
@@ -117,7 +117,7 @@ def subject_of(content: bytes) -> str:
     return content.split(b"Subject: ")[1].split(b"\r\n")[0].decode()
 
 
-async def stands_still(postgres: Freezable, team: Team, doors: Doors, longer: int) -> None:
+async def stands_still(postgres: Freezable, team: Team, doors: SubmissionPorts, longer: int) -> None:
     async with (
         inbound(doors, recipient=None) as at_recipient,
         inbound(doors, recipient="x@harbor.example") as at_data,
@@ -141,7 +141,7 @@ async def stands_still(postgres: Freezable, team: Team, doors: Doors, longer: in
                 logged_in(doors, unused),
                 said(at_recipient, b"RCPT TO:<x@another.example>\r\n"),
                 said(at_data, RAW),
-                said(program, letter(subject="program") + b".\r\n"),
+                said(program, message_bytes(subject="program") + b".\r\n"),
             )
             assert answers[5:] == ["454", "451", "451", "451"]
             # Past every lease, and past the time-out of statements that wait in the background.
@@ -160,7 +160,7 @@ async def healths_of(team: Team, is_over: asyncio.Event) -> list[int]:
     return found
 
 
-async def goes_on(team: Team, doors: Doors) -> None:
+async def goes_on(team: Team, doors: SubmissionPorts) -> None:
     """Without a restart, and at once."""
 
     async def is_well() -> bool:

@@ -14,8 +14,7 @@ from uuid import UUID
 import pytest
 
 from kit.clock import ManualClock
-from kit.cut import Wire, wire_to
-from kit.far_servers import FarServers, Temper, far_servers
+from kit.database_link import DatabaseLink, database_link
 from kit.ledger import (
     Comparison,
     Journal,
@@ -27,9 +26,10 @@ from kit.ledger import (
     states,
     uncertain,
 )
-from kit.load import Courier, to_each
-from kit.process import KEY, Nursery, connected, first_team, nursery, reconciled, settled
-from kit.sink import USUAL, Sink
+from kit.load import LoadClient, to_each
+from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, settled, worker_processes
+from kit.remote_servers import Behaviour, RemoteServers, remote_servers
+from kit.smtp_sink import USUAL, Sink
 from kit.world import world
 
 LEASE = 30.0
@@ -42,11 +42,11 @@ DESTINATIONS = [f"quay{number}.example" for number in range(5)]
 class Pair:
     """Two workers on one database, one healthy and one that something befalls."""
 
-    workers: Nursery
-    courier: Courier
-    far: FarServers
+    workers: WorkerProcesses
+    courier: LoadClient
+    far: RemoteServers
     url: str
-    wire: Wire
+    wire: DatabaseLink
 
     async def compared(self, seconds: float) -> Comparison:
         """What the three witnesses say once nothing is open any more."""
@@ -68,14 +68,14 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair(url: str, folder: Path, temper: Temper) -> AsyncIterator[Pair]:
+async def pair(url: str, folder: Path, temper: Behaviour) -> AsyncIterator[Pair]:
     await first_team(url)
-    async with wire_to(url) as wire:
+    async with database_link(url) as wire:
         with (
-            far_servers(folder / "far", {"127.0.0.1": temper}) as far,
-            nursery(wire.url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+            remote_servers(folder / "far", {"127.0.0.1": temper}) as far,
+            worker_processes(wire.url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
         ):
-            async with Courier(workers.at, KEY, Journal(folder / "ledger")) as courier:
+            async with LoadClient(workers.at, KEY, Journal(folder / "ledger")) as courier:
                 yield Pair(workers, courier, far, url, wire)
 
 

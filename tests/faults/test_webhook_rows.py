@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 
 from conftest import Databases
-from kit.far_servers import far_servers
 from kit.ledger import Journal
-from kit.load import Courier
-from kit.process import KEY, Nursery, connected, first_team, nursery, settled
+from kit.load import LoadClient
+from kit.process import KEY, WorkerProcesses, connected, first_team, settled, worker_processes
+from kit.remote_servers import remote_servers
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -38,7 +38,7 @@ QUEUED = """
 class Yard:
     """Workers without a dispatcher, the server that their mail goes to, and a team with a webhook."""
 
-    workers: Nursery
+    workers: WorkerProcesses
     url: str
     folder: Path
     team_id: UUID
@@ -60,9 +60,9 @@ async def subscribed(url: str) -> UUID:
 def yard(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     folder, url = tmp_path_factory.mktemp("webhook-rows"), databases.fresh()
     team_id = asyncio.run(subscribed(url))
-    with far_servers(folder / "far", {"127.0.0.1": {}}) as far:
+    with remote_servers(folder / "far", {"127.0.0.1": {}}) as far:
         route = f"relay:smtp://127.0.0.1:{far.port}"
-        with nursery(url, folder, route=route, roles="api,delivery,jobs") as workers:
+        with worker_processes(url, folder, route=route, roles="api,delivery,jobs") as workers:
             yield Yard(workers, url, folder, team_id)
     databases.drop(url)
 
@@ -72,7 +72,7 @@ def yard(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
     ["webhooks.rows=kill@1", "webhooks.rows=kill@2", "delivery.in_settle=kill", "delivery.after_dot=kill"],
 )
 async def test_what_dies_among_the_rows_of_events_loses_none_and_doubles_none(yard: Yard, fault: str) -> None:
-    async with Courier(yard.workers.at, KEY, Journal(yard.folder / "ledger"), lines=1) as courier:
+    async with LoadClient(yard.workers.at, KEY, Journal(yard.folder / "ledger"), lines=1) as courier:
         await asyncio.to_thread(yard.workers.start, fault)
         posting = [asyncio.create_task(courier.post(["{token}@quay.example"])) for _ in range(6)]
         assert await asyncio.to_thread(yard.workers.died) == -9

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from kit.cut import Wire, wire_to
+from kit.database_link import DatabaseLink, database_link
 from pillarbox.kernel.postgres import bounded_pool
 from pillarbox.kernel.postgres.bounded_pool import BoundedPool, close_within
 from pillarbox.kernel.postgres.database import GONE, open_pool, transaction
@@ -51,9 +51,9 @@ async def test_a_statement_that_takes_too_long_is_given_up_here_and_there(databa
 
 async def test_a_transaction_on_a_database_that_says_nothing_ends_in_time(database_url: str) -> None:
     """Its ROLLBACK is not waited for either."""
-    async with wire_to(database_url) as wire, pool_of(wire.url) as pool:
+    async with database_link(database_url) as wire, pool_of(wire.url) as pool:
 
-        async def stuck(wire: Wire) -> None:
+        async def stuck(wire: DatabaseLink) -> None:
             async with transaction(pool) as conn:
                 await conn.execute("SELECT 1")
                 wire.stall()
@@ -70,7 +70,7 @@ async def test_a_transaction_on_a_database_that_says_nothing_ends_in_time(databa
 
 
 async def test_a_task_that_is_cancelled_does_not_wait_for_a_silent_database(database_url: str) -> None:
-    async with wire_to(database_url) as wire, pool_of(wire.url) as pool:
+    async with database_link(database_url) as wire, pool_of(wire.url) as pool:
         await pool.fetchval("SELECT 1")
         wire.stall()
         asking = asyncio.create_task(pool.fetchval("SELECT 2"))

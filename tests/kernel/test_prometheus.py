@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kit.client import door
-from kit.mailroom import clock_of, relayed, still
+from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import Team, World
 from pillarbox.delivery import prometheus as delivery_figures
 from pillarbox.delivery.items import HELD, QUARANTINED
@@ -164,7 +164,7 @@ async def prepared(pillarbox: World) -> Team:
 
 
 async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         sink.script("RCPT", "550 5.7.1 no", "451 4.3.0 later", "250 2.1.5 ok")
         team = await prepared(pillarbox)
         before = delivery_counts()
@@ -197,7 +197,7 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
 
 async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) -> None:
     """No address, no team, no key, no id."""
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         email = await team.send(to=["ada.lovelace@quay.example"], subject="Berth 99")
         await pillarbox.turn()
@@ -229,7 +229,7 @@ async def filled(pillarbox: World, rows: int) -> Team:
 
 
 async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await filled(pillarbox, 70)
         now = pillarbox.clock.now()
         changes = {
@@ -260,7 +260,7 @@ async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_pa
 
 async def test_a_long_queue_is_sampled(database_url: str, tmp_path: Path) -> None:
     """The cost has a bound whatever waits; the figures are near enough."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         await filled(pillarbox, 20_000)
         await pillarbox.pool.execute("ANALYZE deliveries")
         census = QueueMetrics(pillarbox.pool, pillarbox.clock, most=1000, pages=100)
@@ -275,7 +275,7 @@ async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_pa
     def broken(_: int) -> None:
         raise OSError(5, "Input/output error")
 
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         client = pillarbox.client(None)
         assert (await client.get("/health")).status_code == 200
         store = pillarbox.app.need(BlobStore)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
-from kit.hooks import hook, publish
+from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
 from pillarbox.domains.claims.policy import Status

@@ -1,4 +1,4 @@
-"""Captured mail over a real socket: the doors of the route `capture`, and settlements to keep."""
+"""Captured mail over a real socket: the pages of the route `capture`, and settlements to store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 
 from kit.client import Door, door
-from kit.thrift import plain_client
+from kit.http_client import http_client
 from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.reading import Reader
@@ -114,7 +114,7 @@ class CaptureWorld:
     def person(self, **headers: str) -> httpx.AsyncClient:
         """A browser that came by the printed link."""
         cookies = {"pillarbox_capture": self.guard.derived("cookie")}
-        return plain_client(self.door.url, cookies=cookies, headers=headers, timeout=30)
+        return http_client(self.door.url, cookies=cookies, headers=headers, timeout=30)
 
     def program(self) -> httpx.AsyncClient:
         """A test suite with the token."""

@@ -16,7 +16,7 @@ import asyncpg
 import httpx
 from uvicorn.server import ServerState
 
-from kit.thrift import plain_client
+from kit.http_client import http_client
 from pillarbox.api_keys import routes as api_keys_routes
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.domains import routes as domains_routes
@@ -71,7 +71,7 @@ class Door:
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """A client that sends this token, or none."""
-        return plain_client(self.url, token, timeout=30)
+        return http_client(self.url, token, timeout=30)
 
     async def raw(self, data: bytes, *, finish: bool = False) -> bytes:
         """Everything the server says to these bytes until it closes the connection."""

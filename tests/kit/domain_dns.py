@@ -1,4 +1,4 @@
-"""A team's domain and the DNS server that it is looked for on: real packets, a clock that the test moves.
+"""A team's domain and the DNS server that answers for it: real packets, a clock that the test moves.
 
 async with checked(database_url, tmp_path) as at:
     domain = await at.adds("harbor.example")
@@ -20,7 +20,7 @@ from typing import Any
 from uuid import UUID
 
 from kit.dns_server import DnsServer
-from kit.mailroom import clock_of, fetched, still
+from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
 from pillarbox.domains.checks.record_results import RecordResult, decoded
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
@@ -49,7 +49,7 @@ class Place:
         """Let the checks run that are due (after so much time); how many there were."""
         if after is not None:
             clock_of(self.world).advance(after)
-        return await fetched(self.world)
+        return await run_jobs(self.world)
 
     async def checks_until(self, end: datetime) -> list[datetime]:
         """Jump from one due check to the next until `end`; when they ran."""
@@ -169,5 +169,5 @@ async def checked(database_url: str, folder: Path, **settings: Any) -> AsyncIter
     async with DnsServer(script) as dns:
         resolver = UncachedResolver([dns.address], SystemClock(), timeouts=(0.4,))
         settings = {"require_verified_domain": "always", **settings}
-        async with still(database_url, folder, asks=resolver, **settings) as pillarbox:
+        async with manual_world(database_url, folder, asks=resolver, **settings) as pillarbox:
             yield Place(pillarbox, dns, await pillarbox.team())

@@ -1,4 +1,4 @@
-"""Three witnesses of one run, and what they say together.
+"""Compares three records of one run: the client's, the remote servers' and the database's.
 
 The client's ledger holds every answer of the API, the far servers' ledger every mail that they took; both
 are lines of JSON that are on disk before the answer is believed (client) or given (server). The third
@@ -128,8 +128,8 @@ def last_words(path: Path) -> dict[str, str]:
     for line in lines_of(path):
         if line["kind"] == "limited":
             continue
-        said = "refused" if line["kind"] == "refused" else "taken" if line["answered"] else "in doubt"
-        words.update(dict.fromkeys(line["recipients"], said))
+        outcome = "refused" if line["kind"] == "refused" else "taken" if line["answered"] else "in doubt"
+        words.update(dict.fromkeys(line["recipients"], outcome))
     return words
 
 

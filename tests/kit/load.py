@@ -1,6 +1,6 @@
-"""A client that sends mails at a rate and writes down every answer before it believes it.
+"""A client that sends mails at a rate and records every answer before it acts on it.
 
-`Courier.post` tries until the API says yes, always under the same idempotency key, as a careful program
+`LoadClient.post` tries until the API says yes, always under the same idempotency key, as a careful program
 would: a lost connection or a 5xx leaves it open whether the mail was accepted, the key settles that. With
 `careful=False` each mail is tried once and an answer that does not come is written down as unknown.
 """
@@ -82,7 +82,7 @@ class Line:
 
 
 @dataclass
-class Courier:
+class LoadClient:
     """Posts mails over a few connections and keeps the ledger."""
 
     at: tuple[str, int]

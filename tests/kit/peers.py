@@ -1,4 +1,4 @@
-"""A real server with SMTP doors, and what its API says of the mail that came through them.
+"""A real server with SMTP listeners, and what its API says of the mail that came through them.
 
 with peered(folder, database_url, processes="1") as server:
     server.doors["submission"], server.email("a subject")
@@ -29,7 +29,7 @@ class Peered:
     """A server, and where its doors are."""
 
     served: Served
-    doors: dict[str, int]
+    ports: dict[str, int]
 
     def api(self, path: str, body: Any = None) -> Any:
         """What the API answers to a GET, or to a POST of this body."""
@@ -88,11 +88,11 @@ def eventually(claim: Callable[[], Any], what: str) -> Any:
 
 def doors_of(served: Served) -> dict[str, int]:
     """The ports of the ready line."""
-    said = dict(part.split("=", 1) for part in served.out.wait_for("ready").split()[1:])
-    plain, tls = said["submission"].split(",")
+    reply = dict(part.split("=", 1) for part in served.out.wait_for("ready").split()[1:])
+    plain, tls = reply["submission"].split(",")
     assert tls.startswith("tls://")
-    found = {"http": said["http"], "smtp": said["smtp"], "submission": plain, "submissions": tls}
-    found |= {"lmtp": said["lmtp"]} if "lmtp" in said else {}
+    found = {"http": reply["http"], "smtp": reply["smtp"], "submission": plain, "submissions": tls}
+    found |= {"lmtp": reply["lmtp"]} if "lmtp" in reply else {}
     return {name: int(at.rpartition(":")[2]) for name, at in found.items()}
 
 
@@ -115,6 +115,6 @@ def submitted(server: Peered, text: bytes) -> str:
         client.login("resend", KEY)
         for line in (f"MAIL FROM:<{SENDER}>", "RCPT TO:<ada@quay.example>"):
             assert client.docmd(line)[0] == 250
-        code, said = client.data(text)
+        code, reply = client.data(text)
         assert code == 250
-        return said.decode().rpartition(" ")[2]
+        return reply.decode().rpartition(" ")[2]

@@ -1,7 +1,8 @@
 """Pillarbox as the operator runs it, in processes that a test may kill.
 
-`served` is one `pillarbox serve` with its database, seen from outside. `Nursery` makes single workers that
-are there in a tenth of a second: a parent that has imported everything forks them, without a supervisor.
+`served` is one `pillarbox serve` with its database, seen from outside. `WorkerProcesses` makes single
+workers that are there in a tenth of a second: a parent that has imported everything forks them, without a
+supervisor.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ def parent_of_workers() -> subprocess.Popen[str]:
     )
 
 
-class Nursery:
+class WorkerProcesses:
     """Single workers, forked. They share a door that stays open when one of them dies."""
 
     def __init__(self, database_url: str, data: Path, **settings: str) -> None:
@@ -282,8 +283,8 @@ class Nursery:
 
 
 @contextmanager
-def nursery(database_url: str, data: Path, **settings: str) -> Iterator[Nursery]:
-    made = Nursery(database_url, data, **settings)
+def worker_processes(database_url: str, data: Path, **settings: str) -> Iterator[WorkerProcesses]:
+    made = WorkerProcesses(database_url, data, **settings)
     try:
         yield made
     finally:

@@ -74,9 +74,9 @@ class Receiver:
         number = self.connections
         try:
             while (arrival := await self._read(reader, writer, number)) is not None:
-                if (said := await self._said(arrival)) is None:
+                if (answer := await self._said(arrival)) is None:
                     break
-                writer.write(said)
+                writer.write(answer)
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
             pass
@@ -140,6 +140,6 @@ async def resets(arrival: Arrival) -> bytes | None:
 async def subscribed(at: tuple[str, int], endpoint: str, *events: str) -> None:
     """A webhook of the first team, made through the door."""
     line = Line(*at, KEY)
-    code, said = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
+    code, answer = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
     line.hang_up()
-    assert code == 201, said
+    assert code == 201, answer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from kit.mailroom import clock_of
+from kit.manual_world import clock_of
 from kit.world import World
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports.bounce_mail import BounceMail

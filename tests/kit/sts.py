@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from kit.http_outside import Handler, Server, answer, serving
-from kit.sink import TlsAuthority
+from kit.smtp_sink import TlsAuthority
 from kit.zone import Zone
 
 DOMAIN = "quay.example"

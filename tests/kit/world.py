@@ -23,7 +23,7 @@ import httpx
 import uvicorn
 
 from kit.clock import ManualClock
-from kit.thrift import plain_client
+from kit.http_client import http_client
 from kit.zone import Zone
 from pillarbox.app import SLICES, App, build
 from pillarbox.delivery.engine import Engine
@@ -131,7 +131,7 @@ class World:
         return self.app.need(Engine)
 
     def client(self, token: str | None) -> httpx.AsyncClient:
-        client = plain_client(self.url, token)
+        client = http_client(self.url, token)
         self._clients.append(client)
         return client
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kit.clock import ManualClock
 from kit.histories import instant
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from pillarbox.kernel.http.request import encode
 from pillarbox.metrics.definitions import COLUMNS, shown
 from pillarbox.metrics.read import MOST_PLAIN
@@ -78,7 +78,7 @@ def test_emails_stand_newest_first() -> None:
 
 async def test_a_day_with_very_many_broadcasts_counts_them_all(database_url: str, tmp_path: Path) -> None:
     """More rollups than are read as they are; the database adds them up."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         day = NOW.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=3)
         broadcasts = MOST_PLAIN // 2 + 10

@@ -15,7 +15,7 @@ import pytest
 from kit import oracle
 from kit.clock import ManualClock
 from kit.histories import History, Sender, generate, instant
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
@@ -59,7 +59,7 @@ INSERTED = f"""
 
 @asynccontextmanager
 async def counted_team(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
-    async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, folder, ManualClock(NOW)) as pillarbox:
         yield pillarbox, await pillarbox.team()
 
 

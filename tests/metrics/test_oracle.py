@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kit import oracle
 from kit.clock import ManualClock
 from kit.histories import History, Sender, generate, instant
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.timeline import rollups
@@ -102,7 +102,7 @@ class CountedTeam:
 async def counted_team(database_url: str, folder: Path, emails: int) -> AsyncIterator[CountedTeam]:
     """Half of the history is folded, with the ten-second rollups of quiet quarters thinned out; the other
     half is not folded at all, or folded later."""
-    async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, folder, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         other = await pillarbox.team("Quay")
         timeline = pillarbox.app.need(Timeline)

@@ -15,7 +15,7 @@ import pytest
 from kit import oracle
 from kit.clock import ManualClock
 from kit.histories import History, Sender, generate, instant
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.emails.integrity.reconcile import reconcile
@@ -36,7 +36,7 @@ ALL = Asked(START, NOW)
 
 @asynccontextmanager
 async def counted_team(database_url: str, folder: Path) -> AsyncIterator[tuple[World, Team]]:
-    async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, folder, ManualClock(NOW)) as pillarbox:
         yield pillarbox, await pillarbox.team()
 
 

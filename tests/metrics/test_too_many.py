@@ -10,7 +10,7 @@ from typing import Any
 
 from kit.clock import ManualClock
 from kit.histories import instant
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.world import Team, World
 from pillarbox.metrics.read import MOST_ROWS
 
@@ -44,7 +44,7 @@ NOBODY, NEWS, TIDES = (f"00000000-0000-0000-0000-00000000000{n}" for n in (0, 5,
 async def grown(
     database_url: str, folder: Path, levels: list[int], hours: int = HOURS
 ) -> AsyncIterator[tuple[World, Team]]:
-    async with still(database_url, folder, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, folder, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         broadcasts = [NOBODY, NEWS] if hours == HOURS else [NOBODY]
         await pillarbox.pool.execute(GROWN, team.id, END, levels, hours, DOMAINS, broadcasts)
@@ -97,7 +97,7 @@ async def test_all_that_waits_is_counted_however_many_periods_it_lies_in(
     database_url: str, tmp_path: Path
 ) -> None:
     """As mending leaves it: few rows of each hour, and together more than any one hour may have."""
-    async with still(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
+    async with manual_world(database_url, tmp_path, ManualClock(NOW)) as pillarbox:
         team = await pillarbox.team()
         await pillarbox.pool.execute(WAITING, team.id, END, 4, DOMAINS)
         assert await rows(team) == 4 * DOMAINS

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.clock import ManualClock
-from kit.postman import Post, postman, receiving_domain
+from kit.inbound_client import InboundClient, inbound_client, receiving_domain
 from kit.world import Team, world
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.reports.verp import VerpSigner
@@ -54,7 +54,7 @@ OURS = {
 """Any local part of a domain that receives; beside it what `received_for` shows."""
 
 
-async def rcpt(post: Post, address: str, sender: str = "ada@quay.example", options: str = "") -> str:
+async def rcpt(post: InboundClient, address: str, sender: str = "ada@quay.example", options: str = "") -> str:
     """The answer to one recipient."""
     dialogue = await post.connect()
     [answer] = await dialogue.offer([address], sender, options)
@@ -64,7 +64,7 @@ async def rcpt(post: Post, address: str, sender: str = "ada@quay.example", optio
 
 async def test_only_addresses_of_domains_that_receive_are_accepted(database_url: str, tmp_path: Path) -> None:
     """OPS-10."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         for address in NOT_OURS:
@@ -79,7 +79,7 @@ async def test_only_addresses_of_domains_that_receive_are_accepted(database_url:
 
 async def test_local_parts_have_their_length(database_url: str, tmp_path: Path) -> None:
     """MSG-10: 64 octets, as the wire has them without quotes."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         await receiving_domain(await pillarbox.team())
         for local, answer in (("a" * 64, "250"), ("a" * 65, "553 5.1.3"), ("\u00fc" * 33, "553 5.1.3")):
             assert (await rcpt(post, f"{local}@harbor.example", options=" SMTPUTF8")).startswith(answer), (
@@ -88,7 +88,7 @@ async def test_local_parts_have_their_length(database_url: str, tmp_path: Path) 
 
 
 async def test_a_domain_in_its_own_letters_is_the_same(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team, "xn--hfen-loa.example")
         assert (await rcpt(post, "ann@häfen.example", options=" SMTPUTF8")).startswith("250")
@@ -100,7 +100,7 @@ async def test_a_domain_receives_when_it_may_and_has_shown_its_record(
     database_url: str, tmp_path: Path
 ) -> None:
     clock = ManualClock()
-    async with world(database_url, tmp_path, clock=clock) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, clock=clock) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await team.domain()
         assert (await rcpt(post, "help@harbor.example")).startswith(NO_RELAY), "only sending is enabled"
@@ -116,7 +116,7 @@ async def test_a_domain_receives_when_it_may_and_has_shown_its_record(
 async def test_a_closed_network_needs_no_dns(database_url: str, tmp_path: Path) -> None:
     async with (
         world(database_url, tmp_path, inbound_require_dns="false") as pillarbox,
-        postman(pillarbox) as post,
+        inbound_client(pillarbox) as post,
     ):
         team = await pillarbox.team()
         capabilities = {"sending": "disabled", "receiving": "enabled"}
@@ -130,7 +130,7 @@ async def test_every_team_receives_below_the_domain_of_the_installation(
 ) -> None:
     async with (
         world(database_url, tmp_path, inbound_domain="in.pillar.example") as pillarbox,
-        postman(pillarbox) as post,
+        inbound_client(pillarbox) as post,
     ):
         teams = [await pillarbox.team(name) for name in ("Harbor", "Quay")]
         for team in teams:
@@ -149,7 +149,7 @@ async def test_every_team_receives_below_the_domain_of_the_installation(
 async def test_the_operator_is_reached_as_postmaster_and_abuse(database_url: str, tmp_path: Path) -> None:
     """SMTP-16; RFC 5321, 4.5.1."""
     clock = ManualClock()
-    async with world(database_url, tmp_path, clock=clock) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, clock=clock) as pillarbox, inbound_client(pillarbox) as post:
         assert (await rcpt(post, "postmaster")).startswith(UNKNOWN), "there is no team yet"
         clock.advance(2)
         first = await pillarbox.team()
@@ -171,7 +171,7 @@ async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(
     database_url: str, tmp_path: Path
 ) -> None:
     """SMTP-15, BNC-02: the token decides; nothing is stored as received mail."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         email = UUID(await team.send(scheduled_at="in 1 hour"))
@@ -189,7 +189,7 @@ async def test_hosts_of_return_paths_take_reports_about_our_mail_alone(
 
 async def test_a_report_is_alone_in_its_transaction(database_url: str, tmp_path: Path) -> None:
     """SMTP-15."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         token = pillarbox.app.need(VerpSigner).token(await number(team), pillarbox.app.need(Ids).new(), 0)
@@ -205,7 +205,7 @@ async def test_a_report_is_alone_in_its_transaction(database_url: str, tmp_path:
 async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         dialogue = await post.connect()
@@ -220,7 +220,7 @@ async def test_each_recipient_has_its_own_answer_and_a_hundred_are_enough(
 
 
 async def test_without_the_database_nobody_is_refused_for_good(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, started=False) as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, started=False) as pillarbox, inbound_client(pillarbox) as post:
         await pillarbox.pool.close()
         await pillarbox.app.kit.pools.engine.close()
         assert (await rcpt(post, "help@harbor.example")).startswith("451 4.3.2")

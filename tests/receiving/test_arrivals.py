@@ -15,11 +15,11 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.disk import MIB, small_disk
-from kit.harbor import HELP, harbor, message, raw_of, received, receiving_of
 from kit.http_outside import answer as http_answer
 from kit.http_outside import serving
-from kit.mailroom import still
-from kit.postman import HOSTNAME, postman, receiving_domain
+from kit.inbound_client import HOSTNAME, inbound_client, receiving_domain
+from kit.manual_world import manual_world
+from kit.receiving_team import HELP, message, raw_of, received, receiving_of, receiving_team
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel.plugin import PeriodicJobs
@@ -43,8 +43,8 @@ async def test_the_message_is_kept_octet_for_octet_behind_our_trace_fields(
 ) -> None:
     """INB-01, SMTP-13: one Return-Path, one Received, one Authentication-Results of ours."""
     clock = ManualClock()
-    async with world(database_url, tmp_path, clock=clock) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path, clock=clock) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         raw = message("X-Odd:  two  blanks\t", body="..dots\r\n.\r\n8-bit \u00fc and no end")
         raw = raw[:-2] + b"\xff\xfe\r\n"
         assert (await post.deliver(raw, [HELP])).startswith("250 2.0.0")
@@ -68,8 +68,8 @@ async def test_the_message_is_kept_octet_for_octet_behind_our_trace_fields(
 async def test_who_came_with_tls_or_without_a_sender_is_written_down_so(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         assert (await post.deliver(message(), [HELP], sender="")).startswith("250")
         [found] = await received(team)
         whole = await raw_of(team, found["id"])
@@ -85,8 +85,8 @@ async def test_results_that_claim_to_be_ours_are_taken_out(database_url: str, tm
         'Authentication-Results: "mx.pillar.example"/1; dmarc=pass',
     ]
     honest = "Authentication-Results: mx.other.example; spf=pass"
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         assert (await post.deliver(message(*forged, honest), [HELP])).startswith("250")
         [found] = await received(team)
         whole = await raw_of(team, found["id"])
@@ -104,8 +104,8 @@ async def test_results_behind_a_malformed_line_are_taken_out_as_well(
     """AR-01: and who sent it to whom is not lost."""
     lines = (b"a line without a colon", b"Authentication-Results: mx.pillar.example; dmarc=pass")
     raw = b"\r\n".join(lines) + b"\r\n" + message()
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         assert (await post.deliver(message(), [HELP])).startswith("250")
         assert (await post.deliver(raw, [HELP])).startswith("250")
         [second, first] = await received(team)
@@ -121,8 +121,8 @@ async def test_one_email_for_each_team_with_its_own_addresses_alone(
     database_url: str, tmp_path: Path
 ) -> None:
     """5.3: neither the API nor the raw message of one team names the other's recipients."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        ours = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        ours = await receiving_team(pillarbox)
         theirs = await pillarbox.team("Quay")
         await receiving_domain(theirs, "quay.example")
         to = ["a@harbor.example", "x@quay.example", "b@harbor.example", "y@quay.example", "a@harbor.example"]
@@ -145,8 +145,8 @@ async def test_a_bcc_shows_in_received_for_behind_it_the_hops_before(
         "Received: from b by c with ESMTP for <list@Lists.Example>; Sat, 03 Oct 2026 08:00:00 +0000",
         "Received: from a by b with ESMTP for <Hidden@harbor.example>; Sat, 03 Oct 2026 07:00:00 +0000",
     ]
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         await post.deliver(message(*hops), ["Hidden@harbor.example", "second@harbor.example"])
         [found] = await received(team)
         assert found["to"] == [HELP]
@@ -166,8 +166,8 @@ async def test_the_same_message_for_the_same_recipients_is_stored_once_in_a_day(
 ) -> None:
     """Contract decision 27, INB-08."""
     clock = ManualClock()
-    async with world(database_url, tmp_path, clock=clock) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path, clock=clock) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         other = "info@harbor.example"
         assert (await post.deliver(message(), [HELP, other])).startswith("250")
         for to in ([HELP, other], [other, HELP]):
@@ -187,8 +187,8 @@ async def test_the_same_message_for_the_same_recipients_is_stored_once_in_a_day(
 async def test_the_same_message_in_many_sessions_at_once_is_stored_once(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         dialogues = [await post.connect() for _ in range(8)]
 
         async def bring(dialogue: Any, number: int) -> str:
@@ -206,8 +206,8 @@ async def test_the_same_message_in_many_sessions_at_once_is_stored_once(
 
 async def test_a_message_that_goes_in_circles_is_refused(database_url: str, tmp_path: Path) -> None:
     """SMTP-14: fifty hops are enough."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         hop = "Received: from a by b; Sat, 03 Oct 2026 08:00:00 +0000"
         assert (await post.deliver(message(*[hop] * 50), [HELP])).startswith("250")
         assert (await post.deliver(message(*[hop] * 51), [HELP])).startswith("554 5.4.6")
@@ -215,8 +215,8 @@ async def test_a_message_that_goes_in_circles_is_refused(database_url: str, tmp_
 
 
 async def test_no_message_is_larger_than_forty_mebibytes(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         dialogue = await post.connect()
         assert (await dialogue.say("MAIL FROM:<a@quay.example> SIZE=41943041")).startswith("552 5.3.4")
         assert (await dialogue.say("MAIL FROM:<a@quay.example> SIZE=41943040")).startswith("250")
@@ -230,8 +230,11 @@ async def test_a_full_disk_refuses_before_the_text_comes(database_url: str, tmp_
     """DUR-10: temporary, and over by itself."""
     clock = ManualClock()
     with small_disk(tmp_path / "disk", 100) as disk:
-        async with world(database_url, disk.folder, clock=clock) as pillarbox, postman(pillarbox) as post:
-            await harbor(pillarbox)
+        async with (
+            world(database_url, disk.folder, clock=clock) as pillarbox,
+            inbound_client(pillarbox) as post,
+        ):
+            await receiving_team(pillarbox)
             disk.fill(leaving=8 * MIB)
             clock.advance(2)
             dialogue = await post.connect()
@@ -243,8 +246,8 @@ async def test_a_full_disk_refuses_before_the_text_comes(database_url: str, tmp_
 
 async def test_what_could_not_be_stored_is_to_be_tried_again(database_url: str, tmp_path: Path) -> None:
     """SMTP-18: 451 4.3.0, and nothing of it is there; then the same message is taken."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         with faults.armed("receive.before_commit=raise%1"):
             assert (await post.deliver(message(), [HELP])).startswith("451 4.3.0")
         assert await received(team) == []
@@ -254,8 +257,8 @@ async def test_what_could_not_be_stored_is_to_be_tried_again(database_url: str, 
 
 
 async def test_what_fails_after_the_commit_is_answered_with_yes(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         with faults.armed("receive.after_commit=raise"):
             answer = await post.deliver(message(), [HELP])
         assert answer.startswith(("250", "451")), answer
@@ -264,8 +267,8 @@ async def test_what_fails_after_the_commit_is_answered_with_yes(database_url: st
 
 
 async def test_a_blob_that_cannot_be_written_is_no_yes(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         folder = tmp_path / "blobs" / "received"
         folder.parent.mkdir(exist_ok=True)
         folder.write_text("a file stands where the folder would be")
@@ -294,8 +297,8 @@ async def test_results_are_fields_of_the_email_and_decide_what_is_spam(
         "ada@shop.example": ("none", "fail", "dmarc=fail policy=quarantine"),
         "ada@plain.example": ("none", "none", None),
     }
-    async with world(database_url, tmp_path, zone=Zone(ZONE)) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path, zone=Zone(ZONE)) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         for sender, (spf, dmarc, reason) in cases.items():
             assert (await post.deliver(message(sender=sender), [HELP], sender)).startswith("250")
             row = await row_of(team)
@@ -316,9 +319,9 @@ async def test_a_signature_speaks_for_its_author_in_any_case_of_its_field(
     zone.add("s._domainkey.bank.example", "TXT", dkim.txt_value(pair.public))
     async with (
         world(database_url, tmp_path, zone=zone, reject_dmarc_fail="true") as pillarbox,
-        postman(pillarbox) as post,
+        inbound_client(pillarbox) as post,
     ):
-        team = await harbor(pillarbox)
+        team = await receiving_team(pillarbox)
         for field in (signature, signature.replace(b"DKIM-Signature", b"dkim-SIGNATURE")):
             assert (await post.deliver(field + raw, [HELP], "list@lists.example")).startswith("250")
             row = await row_of(team)
@@ -336,9 +339,9 @@ async def test_the_operator_may_have_forged_mail_refused(database_url: str, tmp_
     """`reject_dmarc_fail`; mail to postmaster is taken all the same (SMTP-16)."""
     async with (
         world(database_url, tmp_path, zone=Zone(ZONE), reject_dmarc_fail="true") as pillarbox,
-        postman(pillarbox) as post,
+        inbound_client(pillarbox) as post,
     ):
-        team = await harbor(pillarbox)
+        team = await receiving_team(pillarbox)
         bank, shop = "ada@bank.example", "ada@shop.example"
         assert (await post.deliver(message(sender=bank), [HELP], bank)).startswith("550 5.7.1")
         assert (await post.deliver(message(sender=shop), [HELP], shop)).startswith("250")
@@ -353,8 +356,8 @@ async def test_dns_that_fails_costs_no_mail(database_url: str, tmp_path: Path, h
     zone = Zone()
     for name in ("quay.example", "_dmarc.quay.example"):
         zone.fail(name, how)
-    async with world(database_url, tmp_path, zone=zone) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path, zone=zone) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         assert (await post.deliver(message(), [HELP])).startswith("250")
         row = await row_of(team)
         assert (row["spf"], row["dmarc"], row["spam_reason"]) == ("temperror", "temperror", None)
@@ -378,9 +381,9 @@ async def test_rspamd_says_what_is_spam_where_there_is_one(
         url = f"http://127.0.0.1:{far.port}"
         async with (
             world(database_url, tmp_path, zone=Zone(ZONE), rspamd_url=url) as pillarbox,
-            postman(pillarbox) as post,
+            inbound_client(pillarbox) as post,
         ):
-            team = await harbor(pillarbox)
+            team = await receiving_team(pillarbox)
             sender = "ada@bank.example"
             assert (await post.deliver(message(sender=sender), [HELP], sender)).startswith("250")
             assert (await row_of(team))["spam_reason"] == reason
@@ -398,10 +401,10 @@ async def test_a_large_message_is_a_blob_before_its_row_names_it(database_url: s
     """Architecture 2.7: beyond 256 KiB; read, listed, downloaded and removed like any other."""
     clock = ManualClock()
     async with (
-        still(database_url, tmp_path, clock, received_retention_days="30") as pillarbox,
-        postman(pillarbox) as post,
+        manual_world(database_url, tmp_path, clock, received_retention_days="30") as pillarbox,
+        inbound_client(pillarbox) as post,
     ):
-        team = await harbor(pillarbox)
+        team = await receiving_team(pillarbox)
         small, large = message(body="s" * 70), message(body=("l" * 70 + "\r\n") * 10_000)
         for raw in (small, large, large):
             assert (await post.deliver(raw, [HELP])).startswith("250")
@@ -423,8 +426,11 @@ async def test_old_mail_goes_with_all_that_belongs_to_it(database_url: str, tmp_
     """5.6: so many days after it came; what is younger stays, and by default everything does."""
     clock = ManualClock()
     settings = {"received_retention_days": "7"}
-    async with still(database_url, tmp_path, clock, **settings) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with (
+        manual_world(database_url, tmp_path, clock, **settings) as pillarbox,
+        inbound_client(pillarbox) as post,
+    ):
+        team = await receiving_team(pillarbox)
         part = "Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=a.pdf"
         await post.deliver(message(part), [HELP])
         [old] = await received(team)
@@ -445,8 +451,8 @@ async def test_old_mail_goes_with_all_that_belongs_to_it(database_url: str, tmp_
 
 async def test_without_the_setting_mail_is_kept(database_url: str, tmp_path: Path) -> None:
     clock = ManualClock()
-    async with still(database_url, tmp_path, clock) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         await post.deliver(message(), [HELP])
         clock.advance(20 * 365 * 24 * 3600)
         await purge(pillarbox)
@@ -464,8 +470,8 @@ async def test_a_busy_process_puts_mail_off(database_url: str, tmp_path: Path) -
     zone = Zone()
     async with world(database_url, tmp_path, zone=zone) as pillarbox:
         receiving = receiving_of(pillarbox, zone, rules=ReceivingRules(HOSTNAME, most_small=1000))
-        async with postman(pillarbox, receiving) as post:
-            team = await harbor(pillarbox)
+        async with inbound_client(pillarbox, receiving) as post:
+            team = await receiving_team(pillarbox)
             zone.hold = asyncio.Event()
             under_way = asyncio.create_task(post.deliver(message(body="x" * 1000), [HELP]))
             await zone.changed.wait()

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from kit.postman import postman, receiving_domain
+from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import world
 
 HELP = "help@harbor.example"
@@ -16,7 +16,7 @@ LETTER = b"From: ada@quay.example\r\nSubject: Tide\r\n\r\nIt rises.\r\n"
 async def test_it_is_cleared_when_that_is_asked_for_and_may_come_again(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with world(database_url, tmp_path, route="capture") as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, route="capture") as pillarbox, inbound_client(pillarbox) as post:
         team, operator = await pillarbox.team(), pillarbox.client("capture-token")
         await receiving_domain(team)
         sent = await team.send(to=["ada@quay.example"])
@@ -34,7 +34,7 @@ async def test_it_is_cleared_when_that_is_asked_for_and_may_come_again(
 
 
 async def test_it_is_found_waited_for_and_read_like_captured_mail(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, route="capture") as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, route="capture") as pillarbox, inbound_client(pillarbox) as post:
         team, operator = await pillarbox.team(), pillarbox.client("capture-token")
         await receiving_domain(team)
         waiting = asyncio.create_task(operator.get("/capture.json", params={"to": HELP, "wait": "20"}))
@@ -81,7 +81,7 @@ HOSTILE = {
 
 async def test_hostile_mail_is_shown_and_listed_within_moments(database_url: str, tmp_path: Path) -> None:
     """TRAP-05, TRAP-06: what took the standard library minutes."""
-    async with world(database_url, tmp_path, route="capture") as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, route="capture") as pillarbox, inbound_client(pillarbox) as post:
         team, operator = await pillarbox.team(), pillarbox.client("capture-token")
         await receiving_domain(team)
         for raw in HOSTILE.values():
@@ -101,7 +101,7 @@ async def test_hostile_mail_is_shown_and_listed_within_moments(database_url: str
 
 async def test_the_end_does_not_wait_for_pages_that_are_asked_for(database_url: str, tmp_path: Path) -> None:
     """SIGTERM: what is being made ends by its own bounds, the rest is not begun."""
-    async with world(database_url, tmp_path, route="capture") as pillarbox, postman(pillarbox) as post:
+    async with world(database_url, tmp_path, route="capture") as pillarbox, inbound_client(pillarbox) as post:
         team, operator = await pillarbox.team(), pillarbox.client("capture-token")
         await receiving_domain(team)
         for number in range(8):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kit.hooks import hook
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.reports import about, bounce, came_back, reply, token_of
-from kit.sink import Sink
+from kit.smtp_sink import Sink
+from kit.webhooks import hook
 from kit.world import Team, World, mail
 from kit.zone import Zone
 from pillarbox.kernel.ids import EPOCH
@@ -26,7 +26,7 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReturnPath, Taken
-from pillarbox.receiving.reports.vouching import is_vouched_for
+from pillarbox.receiving.reports.vouching import is_from_authorised_host
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"
@@ -49,7 +49,7 @@ async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_addres
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-04: late, once; history, last event, metric, suppression and webhooks agree."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         made = await hook(team, "email.bounced", "suppression.added")
         assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.RECORDED
@@ -75,7 +75,7 @@ async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_addres
 
 async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Path) -> None:
     """BNC-04: three times one after the other, and eight times at once."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         at_once = await asyncio.gather(*[came_back(pillarbox, token, GONE) for _ in range(8)])
@@ -93,7 +93,7 @@ async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Pa
 async def test_what_was_taken_off_the_list_is_not_put_back_by_a_repetition(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         await came_back(pillarbox, token, GONE)
@@ -116,7 +116,7 @@ async def test_only_bad_addresses_are_suppressed(
     database_url: str, tmp_path: Path, status: str, said: str, kind: str
 ) -> None:
     """BNC-03, contract decision 23."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         raw = bounce(about("ada@quay.example", status=status, said=said))
         assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
@@ -128,7 +128,7 @@ async def test_delays_and_successes_say_nothing_new_of_what_was_delivered(
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-01, BNC-04: only `failed` bounces; after a bounce nothing counts."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         others = [
@@ -152,7 +152,7 @@ async def test_what_a_server_reports_before_we_know_its_answer_counts(
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 12: an offered mail is `sent` before it bounces, whoever tells of it first."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bob@quay.example", "cid@quay.example"])
         raw = bounce(
@@ -173,7 +173,7 @@ async def test_what_a_server_reports_before_we_know_its_answer_counts(
 
 async def test_a_bounce_counts_only_for_the_group_of_its_address(database_url: str, tmp_path: Path) -> None:
     """Contract decision 30: who got the mail at one domain cannot bounce it for another."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(
             pillarbox, to=["ada@quay.example", "bob@quay.example"], cc=["cid@pier.example"]
         )
@@ -196,7 +196,7 @@ async def test_the_only_recipient_is_meant_whatever_address_the_report_names(
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-02: the signed address says whose mail it was; forwarding changes what is named."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         raw = bounce(
             about("new@dock.example", action="delivered", status="2.0.0", said="250 ok"),
@@ -217,7 +217,7 @@ async def test_a_bounce_in_words_counts(database_url: str, tmp_path: Path) -> No
     raw = reply("failure notice", "X-From: MAILER-DAEMON", text=text).replace(
         b"From: Ann <ann@quay.example>", b"From: MAILER-DAEMON@quay.example"
     )
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
         assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
@@ -248,7 +248,7 @@ FORGED = {
 async def test_one_recipient_cannot_suppress_another(database_url: str, tmp_path: Path, form: str) -> None:
     """docs/decisions/0021: all recipients of a group know its bounce address and can write what they like."""
     raw, brought, bounces_somebody = FORGED[form]
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox, to=["ada@quay.example", "bob@quay.example"])
         outcome = await came_back(pillarbox, await token_of(pillarbox, email), raw, **brought)
         assert (outcome is Taken.RECORDED) == bounces_somebody
@@ -262,13 +262,13 @@ async def test_who_may_send_for_a_domain_vouches_for_its_reports(record: str) ->
     """docs/decisions/0021: SPF decides; where it says nothing, or cannot be asked, nobody vouches."""
     zone = Zone('quay.example TXT "v=spf1 ip4:192.0.2.7 -all"')
     mail = BounceMail("b-x", "b-x@send.harbor.example", "", b"", EPOCH, "192.0.2.7", "mail.quay.example")
-    assert await is_vouched_for(mail, "quay.example", zone)
-    assert await is_vouched_for(mail._replace(sender="MAILER-DAEMON"), "quay.example", zone)
+    assert await is_from_authorised_host(mail, "quay.example", zone)
+    assert await is_from_authorised_host(mail._replace(sender="MAILER-DAEMON"), "quay.example", zone)
     zone.remove("quay.example", "TXT")
     zone.fail("broken.example")
     if record:
         zone.add("quay.example", "TXT", record)
-    assert not await is_vouched_for(mail, "quay.example", zone)
+    assert not await is_from_authorised_host(mail, "quay.example", zone)
 
 
 async def test_automatic_replies_and_answers_of_people_are_no_bounces(
@@ -285,7 +285,7 @@ async def test_automatic_replies_and_answers_of_people_are_no_bounces(
         reply("Re: Berth 12", text="550 5.1.1 is what I get when I write to you."): Taken.NOT_A_REPORT,
         b"": Taken.NOT_A_REPORT,
     }
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         for raw, outcome in replies.items():
@@ -296,7 +296,7 @@ async def test_automatic_replies_and_answers_of_people_are_no_bounces(
 
 async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str, tmp_path: Path) -> None:
     """BNC-02, BNC-06: a MAC that does not hold, mail of long ago, an email that is not the token's team's."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         app = pillarbox.app
         token = await token_of(pillarbox, email)
@@ -327,7 +327,7 @@ async def test_forged_old_and_foreign_addresses_change_nothing(database_url: str
 @pytest.mark.parametrize("forged", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 async def test_forged_reports_change_nothing(database_url: str, tmp_path: Path, forged: int) -> None:
     """BNC-06: thousands of reports that quote a real mail, under addresses that nobody signed."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         stored = await team.email(email)
         raw = bounce(about("ada@quay.example"), original=f"Message-ID: {stored['message_id']}")
@@ -346,7 +346,7 @@ async def test_one_address_is_read_for_at_most_so_many_reports_an_hour(
 ) -> None:
     """BNC-06: who got a mail has a signed address, and may not keep us busy with it."""
     vacation = reply("Automatic reply: Berth 12", "Auto-Submitted: auto-replied")
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         token = await token_of(pillarbox, email)
         for _ in range(REPORTS_PER_ADDRESS):
@@ -358,7 +358,7 @@ async def test_one_address_is_read_for_at_most_so_many_reports_an_hour(
 
 async def test_addresses_of_the_simulator_are_never_suppressed(database_url: str, tmp_path: Path) -> None:
     """suppressions.md 3."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox, to="delivered@pillarbox.test")
         raw = bounce(about("delivered@pillarbox.test"))
         assert await came_back(pillarbox, await token_of(pillarbox, email), raw) is Taken.RECORDED
@@ -370,7 +370,7 @@ async def test_a_report_that_cannot_be_recorded_leaves_nothing_behind(
     database_url: str, tmp_path: Path
 ) -> None:
     """One transaction: the sender is told to come again, and then all of it is there."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, email = await delivered(pillarbox)
         await hook(team, "email.bounced")
         token = await token_of(pillarbox, email)
@@ -388,7 +388,9 @@ async def test_a_suppressed_address_reaches_no_socket_in_any_spelling(
     """BNC-08, BNC-10: an event of its own and no session; and nobody is sent a report about it."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
-        async with still(database_url, tmp_path, route=route, require_verified_domain="never") as pillarbox:
+        async with manual_world(
+            database_url, tmp_path, route=route, require_verified_domain="never"
+        ) as pillarbox:
             team, email = await delivered(pillarbox)
             await came_back(pillarbox, await token_of(pillarbox, email), GONE)
             for spelling in ("Ada@quay.example", "ada@QUAY.example", "ADA@Quay.Example"):
@@ -413,7 +415,7 @@ async def test_every_labelled_report_is_recorded_as_it_is_read(
 ) -> None:
     """BNC-01, BNC-03, BNC-05, BNC-07: 253 real reports, each to the address of a mail of its own."""
     right = hard = 0
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         emails = await many(team, len(labels()))
         for email, row in zip(emails, labels(), strict=True):
@@ -439,7 +441,7 @@ async def test_broken_reports_never_break_us(database_url: str, tmp_path: Path) 
     """BNC-01: not one crash; whatever is left of 120 mutilated reports is recorded or passed over."""
     chance = random.Random(30)
     files = [(BOUNCES / row["file"]).read_bytes() for row in labels()]
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         for email in await many(team, 120):
             raw = bytearray(chance.choice(files))
@@ -476,7 +478,7 @@ def expected(raw: bytes) -> tuple[str, list[str]]:
         return ("complained", ["complaint"]) if feedback.is_complaint else ("delivered", [])
     if report is None:
         return "delivered", []
-    said = max((found.verdict for found in report.recipients), key=lambda v: bounces.WEIGHT[v.outcome])
+    said = max((found.verdict for found in report.recipients), key=lambda v: bounces.SEVERITY[v.outcome])
     if said.outcome is not Outcome.BOUNCED:
         return "delivered", []
     return "bounced", ["bounce"] * said.suppresses

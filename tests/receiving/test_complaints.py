@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.hooks import hook
-from kit.mailroom import still
+from kit.manual_world import manual_world
 from kit.reports import about, bounce, came_back, complaint, token_of
+from kit.webhooks import hook
 from kit.world import Team
 from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports.return_path import FEEDBACK_PER_SECOND, Taken, TooManyReports
@@ -28,7 +28,7 @@ async def test_a_complaint_at_the_feedback_address_is_found_by_the_enclosed_mail
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-05: event, metric, suppression with its origin, webhooks; a repetition changes nothing."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         await pillarbox.turn()
@@ -66,7 +66,7 @@ async def test_whom_a_complaint_is_from(
     database_url: str, tmp_path: Path, fields: str, recipients: int, complains: str | None
 ) -> None:
     """BNC-05: the recipient that it names, or the only one; `not-spam` is none. Nobody is guessed."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bob@quay.example"][:recipients])
         await pillarbox.turn()
@@ -80,7 +80,7 @@ async def test_whom_a_complaint_is_from(
 
 async def test_one_recipient_cannot_complain_another_onto_the_list(database_url: str, tmp_path: Path) -> None:
     """docs/decisions/0021: the complaint is recorded, but and suppresses nobody whom it may not be from."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send(to=["ada@quay.example", "bob@quay.example"])
         await pillarbox.turn()
@@ -95,7 +95,7 @@ async def test_one_recipient_cannot_complain_another_onto_the_list(database_url:
 
 async def test_a_complaint_may_come_to_the_return_path_itself(database_url: str, tmp_path: Path) -> None:
     """BNC-05: everything in it is blacked out; its own address says which mail it was."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         await pillarbox.turn()
@@ -106,7 +106,7 @@ async def test_a_complaint_may_come_to_the_return_path_itself(database_url: str,
 
 async def test_what_anybody_can_quote_proves_nothing(database_url: str, tmp_path: Path) -> None:
     """BNC-06: Message-ID, addresses and a made-up token; and a bounce at the feedback address."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         await pillarbox.turn()
@@ -127,7 +127,7 @@ async def test_what_anybody_can_quote_proves_nothing(database_url: str, tmp_path
 
 async def test_a_true_token_among_forged_ones_counts_and_once(database_url: str, tmp_path: Path) -> None:
     """BNC-06: hundreds of guesses in one report hide nothing and add nothing."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         await pillarbox.turn()
@@ -143,7 +143,7 @@ async def test_a_complaint_about_a_mail_that_we_still_try_to_deliver_shows_that_
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-04: `complained` is counted among the delivered, and the mail does not go out again."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = await team.send()
         raw = complaint()
@@ -157,7 +157,7 @@ async def test_after_a_bounce_there_is_no_complaint_and_after_a_complaint_no_bou
     database_url: str, tmp_path: Path
 ) -> None:
     """BNC-04: one final outcome; suppression keeps its first cause."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first, second = await team.send(to="ada@quay.example"), await team.send(to="bob@quay.example")
         await pillarbox.turn()
@@ -177,7 +177,7 @@ async def test_after_a_bounce_there_is_no_complaint_and_after_a_complaint_no_bou
 async def test_the_feedback_address_takes_only_so_many_a_second(database_url: str, tmp_path: Path) -> None:
     """BNC-06: beyond that the sender is told to come again."""
     junk = complaint(original="Subject: nothing of ours")
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         for _ in range(FEEDBACK_PER_SECOND):
             assert await came_back(pillarbox, "", junk, seconds=0) is Taken.UNSIGNED
         with pytest.raises(TooManyReports):

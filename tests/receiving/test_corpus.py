@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kit.mailroom import still
-from kit.postman import Dialogue, Post, postman, receiving_domain
+from kit.inbound_client import InboundClient, InboundSession, inbound_client, receiving_domain
+from kit.manual_world import manual_world
 from kit.world import Team
 
 HELP = "help@harbor.example"
@@ -157,14 +157,14 @@ CORPUS: dict[str, tuple[bytes, dict[str, Any]]] = {
 """A message, and what of it is shown."""
 
 
-async def stored(team: Team, post: Post, raw: bytes) -> dict[str, Any]:
+async def stored(team: Team, post: InboundClient, raw: bytes) -> dict[str, Any]:
     answer = await post.deliver(raw, [HELP])
     assert answer.startswith("250 2.0.0 Ok, stored as "), answer
     return dict((await team.get(f"/emails/receiving/{answer.split()[-1]}")).json())
 
 
 async def test_everything_is_stored_and_shown_as_far_as_it_can_be(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team, anyone = await pillarbox.team(), pillarbox.client(None)
         await receiving_domain(team)
         wrong: list[object] = []
@@ -188,7 +188,7 @@ async def test_everything_is_stored_and_shown_as_far_as_it_can_be(database_url: 
 
 async def test_what_was_not_wholly_divided_says_so(database_url: str, tmp_path: Path) -> None:
     """INB-03: a flag, and all of it in the raw message."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         for name, is_complete in (
@@ -210,7 +210,7 @@ async def test_whatever_comes_gets_one_answer_and_can_be_read(
     """Malformed by mutation: one reply each, and every stored message is listed, shown and downloaded."""
     chance = random.Random(seed)
     originals = [raw for raw, _ in CORPUS.values() if len(raw) < 20_000]
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         dialogue = await post.connect()
@@ -227,7 +227,7 @@ async def test_whatever_comes_gets_one_answer_and_can_be_read(
         assert (await team.get("/emails/receiving")).status_code == 200
 
 
-async def mutated(dialogue: Dialogue, chance: random.Random, originals: list[bytes]) -> str:
+async def mutated(dialogue: InboundSession, chance: random.Random, originals: list[bytes]) -> str:
     raw = bytearray(chance.choice(originals))
     for _ in range(chance.randint(1, 12)):
         at = chance.randrange(len(raw) + 1)

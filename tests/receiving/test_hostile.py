@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from kit.harbor import HELP, harbor, message, raw_of, received, receiving_of
-from kit.postman import postman
-from kit.smtp_door import dialog
+from kit.inbound_client import inbound_client
+from kit.receiving_team import HELP, message, raw_of, received, receiving_of, receiving_team
+from kit.smtp_listener import dialog
 from kit.world import world
 from kit.zone import Zone
 from pillarbox.mail.message.loop_marks import LoopMarks
@@ -16,8 +16,8 @@ from pillarbox.mail.message.loop_marks import LoopMarks
 
 async def test_a_mail_that_was_here_before_is_refused(database_url: str, tmp_path: Path) -> None:
     """SMTP-14: two addresses that forward to each other get one copy each; whoever is new to it gets it."""
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         first, second = "help@harbor.example", "info@harbor.example"
         assert (await post.deliver(message(), [first, "third@harbor.example"])).startswith("250")
         [found] = await received(team)
@@ -36,8 +36,8 @@ async def test_nobody_makes_up_a_mark(database_url: str, tmp_path: Path) -> None
     other = LoopMarks([b"another key"])
     hop = f"Received: from a by b {other.comment([HELP])}; Sat, 03 Oct 2026 08:00:00 +0000"
     forged = f"X-Pillarbox-Loop: {other.of(HELP)} {'a' * 24}"
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        await receiving_team(pillarbox)
         assert (await post.deliver(message(hop, forged), [HELP])).startswith("250 2.0.0 Ok, stored")
 
 
@@ -46,19 +46,20 @@ async def test_forged_results_behind_a_thousand_fields_are_taken_out(
 ) -> None:
     """AR-01: however many fields stand in front of them."""
     forged = "Authentication-Results: mx.pillar.example; dmarc=pass header.from=bank.example"
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         assert (await post.deliver(message(*["X: y"] * 1100, forged), [HELP])).startswith("250")
         [found] = await received(team)
         assert b"bank.example" not in await raw_of(team, found["id"])
 
 
 async def test_nothing_is_smuggled_past_the_end_of_a_text(database_url: str, tmp_path: Path) -> None:
-    """SMTP-01 with the real desk behind it: refused whole, and nothing of the smuggled sender is stored."""
+    """SMTP-01 with the real handler behind it: refused whole, and nothing of the smuggled sender is
+    stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
-    async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-        team = await harbor(pillarbox)
+    async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await receiving_team(pillarbox)
         for end in FALSE_ENDS.values():
             async with dialog(post.port) as client:
                 await client.ask("EHLO x", "MAIL FROM:<a@b.example>", f"RCPT TO:<{HELP}>", "DATA")
@@ -85,8 +86,8 @@ async def test_what_takes_long_to_read_keeps_nobody_waiting(database_url: str, t
     async with world(database_url, tmp_path, zone=zone) as pillarbox:
         with Counted(1) as threads:
             receiving = receiving_of(pillarbox, zone, threads=threads)
-            async with postman(pillarbox, receiving) as post:
-                await harbor(pillarbox)
+            async with inbound_client(pillarbox, receiving) as post:
+                await receiving_team(pillarbox)
                 for raw, is_aside in (
                     (message(), False),
                     (message(body="x\r\n" * 16_000), False),

@@ -11,7 +11,7 @@ from kit.clock import ManualClock
 from kit.zone import Zone
 from pillarbox.mail.message.parse import parse
 from pillarbox.receiving.arrival import Arrival, Recipient
-from pillarbox.receiving.judging import LONGEST_KEPT, MOST_KEPT, Judge, Judgement
+from pillarbox.receiving.judging import LONGEST_CACHED, MOST_CACHED, Judge, Judgement
 
 RECORDS = """
     quay.example        TXT "v=spf1 ip4:192.0.2.7 -all"
@@ -118,9 +118,9 @@ async def test_what_could_not_be_found_out_is_asked_again() -> None:
 
 async def test_what_is_kept_is_bounded() -> None:
     bench = Bench()
-    long = f"{'x' * LONGEST_KEPT} <ada@quay.example>"
+    long = f"{'x' * LONGEST_CACHED} <ada@quay.example>"
     await bench.judges(ARRIVAL, long)
-    assert not bench.judge._kept
-    for number in range(MOST_KEPT + 1):
+    assert not bench.judge._cached
+    for number in range(MOST_CACHED + 1):
         await bench.judges(ARRIVAL._replace(helo=f"mta{number}.quay.example"))
-    assert len(bench.judge._kept) == 1
+    assert len(bench.judge._cached) == 1

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from kit.harbor import HELP, harbor, message, raw_of, received
-from kit.postman import receiving_domain
+from kit.inbound_client import receiving_domain
+from kit.receiving_team import HELP, message, raw_of, received, receiving_team
 from kit.reports import about, bounce, token_of
-from kit.smtp_door import Dialog, Said, bound, dialog
+from kit.smtp_listener import Dialog, SmtpReply, bound, dialog
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.kernel.http import maintenance
@@ -41,7 +41,7 @@ class Door(NamedTuple):
 
     async def hands_in(
         self, raw: bytes, to: Sequence[str] = (HELP,), sender: str = "ada@quay.example"
-    ) -> list[Said]:
+    ) -> list[SmtpReply]:
         """The answers to the text, one for each recipient; all recipients have to be accepted."""
         said = await self.mta.send(raw.replace(b"\r\n.", b"\r\n.."), sender=sender, to=to)
         assert said.code != 354
@@ -54,7 +54,7 @@ async def lmtp(database_url: str, folder: Path, **settings: str) -> AsyncIterato
     port = at.getsockname()[1]
     zone = Zone(ZONE)
     async with world(database_url, folder, zone=zone, doors={LMTP: at.detach()}, **settings) as pillarbox:
-        team = await harbor(pillarbox)
+        team = await receiving_team(pillarbox)
         async with dialog(port) as mta:
             assert (await mta.ask("LHLO mta.quay.example")).code == 250
             yield Door(pillarbox, team, zone, port, mta)

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 
 from kit.clock import ManualClock
-from kit.postman import receiving_domain
+from kit.inbound_client import receiving_domain
 from kit.world import Team, World, world
 from pillarbox.directory import domains as directory
 from pillarbox.kernel.ids import Ids

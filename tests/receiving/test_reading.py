@@ -9,9 +9,9 @@ from uuid import UUID
 
 from kit.client import error
 from kit.clock import ManualClock
-from kit.hooks import hook
-from kit.mailroom import clock_of, still
-from kit.postman import Post, postman, receiving_domain
+from kit.inbound_client import InboundClient, inbound_client, receiving_domain
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import hook
 from kit.world import Team, World
 from pillarbox.kernel.http.files import Files
 from pillarbox.receiving.reading import Reading
@@ -71,7 +71,7 @@ async def harbor(pillarbox: World) -> Team:
     return team
 
 
-async def stored(team: Team, post: Post, raw: bytes = LETTER) -> str:
+async def stored(team: Team, post: InboundClient, raw: bytes = LETTER) -> str:
     """The id of a message that was just received."""
     answer = await post.deliver(raw, [HELP])
     assert answer.startswith("250 2.0.0 Ok, stored as "), answer
@@ -81,7 +81,7 @@ async def stored(team: Team, post: Post, raw: bytes = LETTER) -> str:
 async def test_the_list_and_the_single_email_show_the_contracts_fields_in_its_order(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         listed = (await team.get("/emails/receiving")).json()
@@ -127,7 +127,7 @@ async def test_the_list_and_the_single_email_show_the_contracts_fields_in_its_or
 async def test_what_a_mail_does_not_have_is_empty_and_never_missing(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         for raw in (b"\r\n", b"no header at all", b"Subject:\r\n\r\n", b"X-A: b"):
             email = await stored(team, post, raw)
@@ -149,7 +149,7 @@ async def test_images_stand_in_the_html_unless_references_are_asked_for(
     filler = part("application/zip", "z" * 300_000)
     large = LETTER.removesuffix(b"--b1--\r\n") + f"--b1\r\n{filler}\r\n--b1--\r\n".encode()
     data = f"data:image/png;base64,{base64.b64encode(PLAN).decode()}"
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         for raw in (LETTER, large):
             email = await stored(team, post, raw)
@@ -167,7 +167,7 @@ async def test_images_stand_in_the_html_unless_references_are_asked_for(
 
 async def test_html_that_would_be_too_long_comes_with_references(database_url: str, tmp_path: Path) -> None:
     """Section 3, the size guard, with a limit for the test."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         for longest, form in ((6000, "data_uri"), (5000, "cid"), (100, "cid")):
@@ -179,7 +179,7 @@ async def test_html_that_would_be_too_long_comes_with_references(database_url: s
 
 async def test_attachments_have_links_and_leave_out_what_they_lack(database_url: str, tmp_path: Path) -> None:
     """Section 4."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         listed = (await team.get(f"/emails/receiving/{email}/attachments")).json()
@@ -216,7 +216,7 @@ async def test_a_part_that_the_html_shows_is_inline_whatever_it_says(
         part("image/png", "x", "Content-ID: <d>"),
         part("image/png", "x", "Content-Disposition: form-data"),
     )
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post, raw)
         listed = (await team.get(f"/emails/receiving/{email}/attachments")).json()["data"]
@@ -229,7 +229,7 @@ async def test_a_link_gives_the_bytes_and_pieces_of_them_for_an_hour(
     database_url: str, tmp_path: Path
 ) -> None:
     """Conventions 14, INB-07: nothing of it is run by a browser; HEAD, ranges, an end, no forgery."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team, anyone = await harbor(pillarbox), pillarbox.client(None)
         email = await stored(team, post)
         raw = (await team.get(f"/emails/receiving/{email}")).json()["raw"]["download_url"]
@@ -273,7 +273,7 @@ async def test_a_link_gives_the_bytes_and_pieces_of_them_for_an_hour(
 
 
 async def test_links_of_another_team_lead_nowhere(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team, other = await harbor(pillarbox), await pillarbox.team("Quay")
         email = await stored(team, post)
         [image, *_] = (await team.get(f"/emails/receiving/{email}")).json()["attachments"]
@@ -287,7 +287,7 @@ async def test_a_large_message_is_downloaded_in_pieces(database_url: str, tmp_pa
     """Its trace fields are in the row and the rest in the blob: ranges cross the seam."""
     body = base64.b64encode(PLAN * 80).decode()
     raw = mixed(part("image/png", body, ENCODED, "Content-Disposition: attachment; filename=big.png"))
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team, anyone = await harbor(pillarbox), pillarbox.client(None)
         email = await stored(team, post, raw)
         link = (await team.get(f"/emails/receiving/{email}")).json()["raw"]["download_url"]
@@ -311,7 +311,7 @@ async def test_a_large_message_is_downloaded_in_pieces(database_url: str, tmp_pa
 
 async def test_what_is_not_there_is_said_in_the_contracts_words(database_url: str, tmp_path: Path) -> None:
     """Section 9; an id of a sent email is no received one, nor the other way round."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email, sent = await stored(team, post), await team.send()
         for path, expected in (
@@ -334,7 +334,7 @@ async def test_what_is_not_there_is_said_in_the_contracts_words(database_url: st
 
 
 async def test_a_sending_key_sees_no_received_mail(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         email = await stored(team, post)
         sender = team.using(await team.key(permission="sending_access"))
@@ -344,7 +344,7 @@ async def test_a_sending_key_sees_no_received_mail(database_url: str, tmp_path: 
 
 async def test_the_list_is_walked_from_the_newest(database_url: str, tmp_path: Path) -> None:
     """Section 2: whole without `limit`, newest first, in pages both ways."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         ids = []
         for number in range(25):
@@ -365,7 +365,7 @@ async def listed(team: Team, query: str) -> tuple[list[str], bool]:
 
 async def test_a_received_email_is_shared_by_a_link(database_url: str, tmp_path: Path) -> None:
     """emails.md 5.3: a received id too; its pictures stand in the page, its bcc does not."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team, anyone = await harbor(pillarbox), pillarbox.client(None)
         email = await stored(team, post)
         shared = await team.post(f"/emails/{email}/share", {"expires_in": "1h"})
@@ -384,7 +384,7 @@ async def test_a_received_email_is_shared_by_a_link(database_url: str, tmp_path:
 
 async def test_webhooks_are_told_of_every_message(database_url: str, tmp_path: Path) -> None:
     """Section 7: metadata alone, in the contract's order; spam included."""
-    async with still(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         other = await hook(team, "email.sent")
         told = await hook(team, "email.received")
@@ -408,7 +408,7 @@ async def test_webhooks_are_told_of_every_message(database_url: str, tmp_path: P
 
 async def test_received_mail_is_no_figure_of_sent_mail(database_url: str, tmp_path: Path) -> None:
     clock = ManualClock()
-    async with still(database_url, tmp_path, clock) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
         team = await harbor(pillarbox)
         await stored(team, post)
         for table in ("metric_increments", "timeline", "emails"):

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kit.clock import ManualClock
-from kit.hooks import hook
 from kit.reports import about, bounce, complaint
-from kit.sink import Sink
+from kit.smtp_sink import Sink
+from kit.webhooks import hook
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.smtp.mta_sts_policies import Policies

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kit.clock import ManualClock
-from kit.mailroom import still
-from kit.postman import postman, receiving_domain
+from kit.inbound_client import inbound_client, receiving_domain
+from kit.manual_world import manual_world
 from kit.world import Team, World
 from pillarbox.kernel.plugin import PeriodicJobs
 
@@ -37,7 +37,10 @@ async def test_a_full_team_puts_senders_off_until_there_is_room(
 ) -> None:
     clock = ManualClock()
     settings: dict[str, Any] = {"received_storage": "3000", "received_retention_days": "1"}
-    async with still(database_url, tmp_path, clock, **settings) as pillarbox, postman(pillarbox) as post:
+    async with (
+        manual_world(database_url, tmp_path, clock, **settings) as pillarbox,
+        inbound_client(pillarbox) as post,
+    ):
         team = await pillarbox.team()
         await receiving_domain(team)
         other = await pillarbox.team("Quay")
@@ -72,8 +75,8 @@ async def test_who_is_nearly_full_is_reported_before_mail_is_put_off(
     clock = ManualClock()
     size = len(MAIL % 0)
     async with (
-        still(database_url, tmp_path, clock, received_storage=str(size * 10 + 1)) as pillarbox,
-        postman(pillarbox) as post,
+        manual_world(database_url, tmp_path, clock, received_storage=str(size * 10 + 1)) as pillarbox,
+        inbound_client(pillarbox) as post,
     ):
         await receiving_domain(await pillarbox.team())
         for number in range(10):
@@ -88,7 +91,7 @@ async def test_without_a_limit_octets_are_counted_and_nobody_is_full(
     database_url: str, tmp_path: Path
 ) -> None:
     clock = ManualClock()
-    async with still(database_url, tmp_path, clock) as pillarbox, postman(pillarbox) as post:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)
         for number in range(2):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pillarbox.cli.connect import reach
+from pillarbox.cli.connect import connect
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres, processes_in
 from pillarbox.kernel.postgres.migrations import MigrationError
 from pillarbox.kernel.process.supervisor import postgres_folder
@@ -22,7 +22,7 @@ async def test_without_a_server_the_embedded_database_runs_for_the_command_alone
     first = EmbeddedPostgres(postgres_folder(settings))
     await first.start()
     await first.stop()
-    async with reach(settings) as found:
+    async with connect(settings) as found:
         assert await found.pool.fetchval(COUNT) == 0
         assert found.server is None
         assert found.settings.secret_key == (tmp_path / "secret.key").read_text().strip()
@@ -35,7 +35,7 @@ async def test_beside_a_server_the_command_uses_its_database_and_keys(tmp_path: 
     with supervisor(tmp_path, "--processes", "1") as running:
         doors = running.ready()
         processes = running.family()
-        async with reach(read_settings({"data": str(tmp_path)}, {})) as found:
+        async with connect(read_settings({"data": str(tmp_path)}, {})) as found:
             assert await found.pool.fetchval(COUNT) == 0
             assert found.server == f"http://{doors['http']}" == found.settings.public_url
             assert found.settings.secret_key == (tmp_path / "secret.key").read_text().strip()
@@ -45,7 +45,7 @@ async def test_beside_a_server_the_command_uses_its_database_and_keys(tmp_path: 
 
 async def test_a_named_database_is_used_as_it_is(tmp_path: Path, database_url: str) -> None:
     settings = read_settings({"data": str(tmp_path), "database_url": database_url}, {})
-    async with reach(settings) as found:
+    async with connect(settings) as found:
         assert await found.pool.fetchval("SELECT current_database()") in database_url
     assert not (tmp_path / "postgres").exists()
 
@@ -55,5 +55,5 @@ async def test_a_command_does_not_migrate_a_named_database(
 ) -> None:
     settings = read_settings({"data": str(tmp_path), "database_url": postgres.url("postgres")}, {})
     with pytest.raises(MigrationError, match="no schema yet"):
-        async with reach(settings):
+        async with connect(settings):
             pytest.fail("the command ran")

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from kit.smtp_door import bound, on_each_loop
+from kit.smtp_listener import bound, on_each_loop
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.process.runtime import Receive, Runtime, Scope, Send
 from pillarbox.kernel.security.certificates import self_made

@@ -18,7 +18,7 @@ from resend import exceptions
 
 from kit import dkim_verifier
 from kit.served import params, sdk_at, serving
-from kit.sink import Message, Sink
+from kit.smtp_sink import Message, Sink
 from repository.running import TIMEOUT
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.smtp_door import Notebook, door
+from kit.smtp_listener import RecordingHandler, running_listener
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.answers import Answer
 from pillarbox.mail.smtp.intake import Content
@@ -20,7 +20,10 @@ TEXT = b"Subject: Berth\r\n\r\nReady\r\n"
 
 async def test_it_is_greeted_with_lhlo_alone() -> None:
     """4.1: HELO and EHLO are 500 and begin nothing; LHLO offers what section 5 asks for."""
-    async with door(lmtp=True, offers_login=False) as found, found.dialog(greeted=False) as client:
+    async with (
+        running_listener(lmtp=True, offers_login=False) as found,
+        found.dialog(greeted=False) as client,
+    ):
         assert (await client.hear()).text == "mx.pillar.example LMTP ready"
         assert str(await client.ask("EHLO mta.quay.example")) == "500 5.5.1"
         assert str(await client.ask("HELO mta.quay.example")) == "500 5.5.1"
@@ -33,14 +36,14 @@ async def test_it_is_greeted_with_lhlo_alone() -> None:
         assert str(await client.ask("STARTTLS")) == "502 5.5.1"
         assert str(await client.ask("AUTH PLAIN AGEAYg==")) == "502 5.5.1"
         assert "LHLO" in (await client.ask("HELP")).text
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         assert str(await client.ask("LHLO mta.quay.example")) == "500 5.5.2"
 
 
 async def test_each_accepted_recipient_has_a_reply() -> None:
     """4.2: one for each yes to RCPT, also for the same address twice, and none for who was refused."""
-    handler = Notebook()
-    async with door(handler, lmtp=True) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example", "MAIL FROM:<a@b.example>")
         to = ["ann", "unknown", "ben", "ann"]
         codes = [(await client.ask(f"RCPT TO:<{name}@d.example>")).code for name in to]
@@ -48,8 +51,8 @@ async def test_each_accepted_recipient_has_a_reply() -> None:
         assert (await client.ask("DATA")).code == 354
         client.write(TEXT + b".\r\nNOOP\r\n")
         assert [said.text for said in await client.hear_all(4)] == ["2.0.0 Ok"] * 4
-        assert handler.kept[0].recipients == ["ann@d.example", "ben@d.example", "ann@d.example"]
-        assert handler.kept[0].text == TEXT
+        assert handler.messages[0].recipients == ["ann@d.example", "ben@d.example", "ann@d.example"]
+        assert handler.messages[0].text == TEXT
         assert handler.ended_count == 1
         assert str(await client.ask("NOOP")) == "250 2.0.0"
 
@@ -66,7 +69,10 @@ async def test_the_replies_may_differ(is_late: bool) -> None:
         asyncio.get_running_loop().call_later(0.01, later.set_result, said)
         return later
 
-    async with door(Notebook(verdict=verdict), lmtp=True) as found, found.dialog() as client:
+    async with (
+        running_listener(RecordingHandler(verdict=verdict), lmtp=True) as found,
+        found.dialog() as client,
+    ):
         await client.ask("LHLO quay.example")
         assert str(await client.send(TEXT, to=["a@d.example", "b@d.example", "c@d.example"])) == "250 2.0.0"
         assert [str(one) for one in await client.hear_all(2)] == ["451 4.3.0", "552 5.2.2"]
@@ -91,8 +97,8 @@ async def test_a_refusal_of_the_text_is_said_to_everybody(
     text: bytes, verdict: Callable[[Session, Content], Answer] | None, expected: str
 ) -> None:
     """4.2: also where the handler is not asked, or fails."""
-    handler = Notebook(verdict=verdict)
-    async with door(handler, lmtp=True, most_octets=1000) as found, found.dialog() as client:
+    handler = RecordingHandler(verdict=verdict)
+    async with running_listener(handler, lmtp=True, most_octets=1000) as found, found.dialog() as client:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         await client.ask("LHLO quay.example")
         assert str(await client.send(text, to=["a@d.example", "b@d.example"])) == expected
@@ -102,7 +108,7 @@ async def test_a_refusal_of_the_text_is_said_to_everybody(
 
 async def test_without_an_accepted_recipient_data_is_503() -> None:
     """4.2: where SMTP says 554."""
-    async with door(lmtp=True) as found, found.dialog() as client:
+    async with running_listener(lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example", "MAIL FROM:<a@b.example>", "RCPT TO:<unknown@d.example>")
         assert str(await client.ask("DATA")) == "503 5.5.1"
         assert str(await client.ask("RSET")) == "250 2.0.0"
@@ -110,21 +116,21 @@ async def test_without_an_accepted_recipient_data_is_503() -> None:
 
 async def test_two_transactions_in_three_packets() -> None:
     """5: PIPELINING, the answers of the first text before those of the next group."""
-    handler = Notebook()
+    handler = RecordingHandler()
     group = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nRCPT TO:<e@d.example>\r\nDATA\r\n"
-    async with door(handler, lmtp=True) as found, found.dialog() as client:
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         client.write(b"LHLO quay.example\r\n" + group)
         assert [said.code for said in await client.hear_all(5)] == [250, 250, 250, 250, 354]
         client.write(TEXT + b".\r\n" + group)
         assert [said.code for said in await client.hear_all(6)] == [250, 250, 250, 250, 250, 354]
         client.write(TEXT + b".\r\nQUIT\r\n")
         assert [said.code for said in await client.hear_all(3)] == [250, 250, 221]
-        assert [kept.recipients for kept in handler.kept] == [["c@d.example", "e@d.example"]] * 2
+        assert [kept.recipients for kept in handler.messages] == [["c@d.example", "e@d.example"]] * 2
 
 
 async def test_many_unknown_recipients_are_no_reason_to_hang_up() -> None:
     """They are the mistakes of those who write to the server that brings us its mail."""
-    async with door(lmtp=True) as found, found.dialog() as client:
+    async with running_listener(lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example", "MAIL FROM:<a@b.example>")
         for _ in range(100):
             assert str(await client.ask("RCPT TO:<unknown@d.example>")) == "550 5.1.1"
@@ -132,23 +138,23 @@ async def test_many_unknown_recipients_are_no_reason_to_hang_up() -> None:
 
 
 async def test_the_protocol_is_named_in_the_words_of_rfc_3848(tmp_path: Path) -> None:
-    handler = Notebook()
-    async with door(handler, lmtp=True) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found, found.dialog() as client:
         await client.ask("LHLO quay.example")
         assert (await client.send(TEXT)).code == 250
         await client.ask("MAIL FROM:<a@b.example> SMTPUTF8", "RCPT TO:<gr\u00fcn@d.example>", "DATA")
         client.write(TEXT + b".\r\n")
         assert (await client.hear()).code == 250
-    assert [kept.protocol for kept in handler.kept] == ["LMTP", "UTF8LMTP"]
+    assert [kept.protocol for kept in handler.messages] == ["LMTP", "UTF8LMTP"]
 
 
 async def test_the_client_of_the_standard_library_is_served() -> None:
-    handler = Notebook()
-    async with door(handler, lmtp=True) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, lmtp=True) as found:
 
         def bring() -> dict[str, tuple[int, bytes]]:
             with smtplib.LMTP("127.0.0.1", found.port, timeout=10) as client:
                 return client.sendmail("a@b.example", ["c@d.example"], TEXT)
 
         assert await asyncio.to_thread(bring) == {}
-    assert handler.kept[0].recipients == ["c@d.example"]
+    assert handler.messages[0].recipients == ["c@d.example"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kit.memory import resident
-from kit.submitting import letter, submission
+from kit.submission import message_bytes, submission
 
 TO = ("ada@quay.example",)
 
@@ -51,7 +51,7 @@ def mutations(text: bytes, count: int, chance: random.Random) -> Iterator[bytes]
 async def test_a_thousand_malformed_messages_get_one_reply_each(database_url: str, tmp_path: Path) -> None:
     """Issue 6: no crash, no trouble of our own, no reply too many."""
     chance = random.Random(6)
-    base = letter(
+    base = message_bytes(
         html='<img src="cid:a@b">', Cc="Bo <bo@quay.example>", files=[("a.pdf", b"x" * 300), ("b.txt", b"y")],
         References="<a@b.example> <c@d.example>",
     )  # fmt: skip

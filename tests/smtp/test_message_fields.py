@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.clock import START
-from kit.submitting import letter
+from kit.submission import message_bytes
 from pillarbox.emails import parse
 from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidField, MissingField
 from pillarbox.mail.message.address import parse_mailbox
@@ -27,7 +27,7 @@ def fields(text: bytes, to: tuple[str, ...] = ADA) -> dict[str, Any]:
 
 def test_the_envelope_decides_and_the_header_names_the_role() -> None:
     """Those also in To and Cc keep that role, others become bcc; header-only addresses get nothing."""
-    text = letter(
+    text = message_bytes(
         to="Ada <ADA@Quay.example>, only@header.example, bo@quay.example", Cc="bo@quay.example, cy@x.example"
     )
     body = fields(text, ("cy@x.example", "ada@quay.example", "dee@x.example", "bo@quay.example"))
@@ -38,19 +38,21 @@ def test_the_envelope_decides_and_the_header_names_the_role() -> None:
 @pytest.mark.parametrize("to", [None, "undisclosed-recipients:;", "list@header.example"])
 def test_a_mail_to_blind_copies_alone(to: str | None) -> None:
     """MSG-09."""
-    body = fields(letter(to=to))
+    body = fields(message_bytes(to=to))
     assert (body["to"], body["cc"], body["bcc"]) == ([], [], ["ada@quay.example"])
     outgoing = parse.outgoing(body, START, is_letter=True)
     assert [found.role for found in outgoing.recipients()] == ["bcc"]
 
 
 def test_the_bcc_header_is_dropped() -> None:
-    body = fields(letter(Bcc="secret@quay.example"))
+    body = fields(message_bytes(Bcc="secret@quay.example"))
     assert (body["to"], body["bcc"], body["headers"]) == (["ada@quay.example"], [], {})
 
 
 def test_who_stands_twice_gets_one() -> None:
-    body = fields(letter(to="ada@quay.example, ADA@quay.example", Cc="Ada <ada@quay.example>"), (*ADA, *ADA))
+    body = fields(
+        message_bytes(to="ada@quay.example, ADA@quay.example", Cc="Ada <ada@quay.example>"), (*ADA, *ADA)
+    )
     assert (body["to"], body["cc"], body["bcc"]) == (["ada@quay.example"], [], [])
 
 
@@ -79,21 +81,21 @@ def test_custom_headers_are_kept_and_ours_are_not() -> None:
     raw += b"Message-ID: <x@y>\r\n"
     raw += b"Date: Mon, 5 Oct 2026 10:00:00 +0000\r\nReturn-Path: <a@b.example>\r\nSender: s@x.example\r\n"
     raw += b"Resend-Idempotency-Key: k\r\nPillarbox-Idempotency-Key: k\r\nX-Empty:\r\n"
-    body = fields(raw + letter(Reply_To="desk@harbor.example"))
+    body = fields(raw + message_bytes(Reply_To="handler@harbor.example"))
     assert body["headers"] == {**kept, "X-Pillarbox-Hops": "2"}
-    assert fields(letter())["headers"] == {}
-    assert body["reply_to"] == ["desk@harbor.example"]
+    assert fields(message_bytes())["headers"] == {}
+    assert body["reply_to"] == ["handler@harbor.example"]
 
 
 def test_folded_and_encoded_headers_are_read() -> None:
     raw = b"X-Long: one\r\n two\r\n\tthree\r\nX-Name: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n"
-    assert fields(raw + letter())["headers"] == {"X-Long": "one two three", "X-Name": "Grüße"}
+    assert fields(raw + message_bytes())["headers"] == {"X-Long": "one two three", "X-Name": "Grüße"}
 
 
 def test_long_references_keep_the_first_and_the_newest() -> None:
     """A long thread is no reason to refuse a mail."""
     ids = [f"<{number:030}@thread.example>" for number in range(100)]
-    kept = fields(letter(References=" ".join(ids)))["headers"]["References"].split()
+    kept = fields(message_bytes(References=" ".join(ids)))["headers"]["References"].split()
     assert kept[0] == ids[0]
     assert kept[1:] == ids[-len(kept[1:]) :]
     assert len(" ".join(kept)) <= LONGEST_VALUE < len(" ".join([*kept, ids[0]]))

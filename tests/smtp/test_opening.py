@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit.sink import CLOSE, DROP, SILENCE, Sink, TlsAuthority
+from kit.smtp_sink import CLOSE, DROP, SILENCE, Sink, TlsAuthority
 from pillarbox.mail.smtp.client import ConnectFailed, Connection, Stage, Timeouts, TlsMode
 
 TINY = Timeouts(

@@ -17,7 +17,7 @@ import pytest
 
 from kit.peers import RECEIVING, SENDER, Peered, peered, submitted
 from kit.process import KEY, environment
-from kit.submitting import letter
+from kit.submission import message_bytes
 from repository.running import Watched
 
 
@@ -39,7 +39,7 @@ def test_smtplib_with_starttls(server: Peered) -> None:
     with smtplib.SMTP("127.0.0.1", server.doors["submission"], timeout=30) as client:
         client.starttls(context=server.trust)
         client.login("resend", KEY)
-        client.sendmail(SENDER, ["ada@quay.example"], letter(subject="by smtplib"))
+        client.sendmail(SENDER, ["ada@quay.example"], message_bytes(subject="by smtplib"))
     assert server.email("by smtplib")["to"] == ["ada@quay.example"]
 
 
@@ -47,7 +47,7 @@ def test_smtplib_with_implicit_tls(server: Peered) -> None:
     door = server.doors["submissions"]
     with smtplib.SMTP_SSL("127.0.0.1", door, timeout=30, context=server.trust) as client:
         client.login("pillarbox", KEY)
-        client.sendmail(SENDER, ["ada@quay.example", "blind@quay.example"], letter(subject="by SMTPS"))
+        client.sendmail(SENDER, ["ada@quay.example", "blind@quay.example"], message_bytes(subject="by SMTPS"))
     assert server.email("by SMTPS")["bcc"] == ["blind@quay.example"]
 
 
@@ -154,7 +154,7 @@ def test_a_submission_that_was_committed_and_not_answered_is_stored_once(
     database_url: str, tmp_path: Path
 ) -> None:
     """SMTP-18: SIGKILL between the commit and the 250; the client tries again with its idempotency key."""
-    text = letter(subject="once", Resend_Idempotency_Key="once-1")
+    text = message_bytes(subject="once", Resend_Idempotency_Key="once-1")
     fault = "accept.after_commit=kill@1"
     with peered(tmp_path / "data", database_url, fault=fault, processes="1") as server:
         with pytest.raises((smtplib.SMTPServerDisconnected, ConnectionError)):

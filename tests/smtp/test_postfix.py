@@ -13,8 +13,8 @@ import pytest
 
 from kit.peers import RECEIVING, SENDER, Peered, eventually, peered, submitted
 from kit.postfix import postfix
-from kit.sink import Sink
-from kit.submitting import letter
+from kit.smtp_sink import Sink
+from kit.submission import message_bytes
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_postfix_submits_through_us(server: Peered) -> None:
     with postfix(server.doors["submission"], login=True) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             for number in range(5):
-                client.sendmail(SENDER, ["ada@quay.example"], letter(subject=f"postfix {number}"))
+                client.sendmail(SENDER, ["ada@quay.example"], message_bytes(subject=f"postfix {number}"))
         eventually(lambda: peer.log.count("status=sent") == 5, "five in the log")
         said = re.findall(r"status=sent \(250 2\.0\.0 Ok: queued as ([0-9a-f-]{36})\)", peer.log)
         assert sorted(said) == sorted(server.email(f"postfix {number}")["id"] for number in range(5))
@@ -48,7 +48,7 @@ def test_postfix_delivers_to_us(server: Peered) -> None:
     with postfix(server.doors["smtp"], login=False) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             for number in range(4):
-                text = letter(sender="ada@quay.example", to=there[0], subject=f"inbound {number}")
+                text = message_bytes(sender="ada@quay.example", to=there[0], subject=f"inbound {number}")
                 client.sendmail("ada@quay.example", there[:1], text)
             raw = "\r\n".join(
                 ["From: ada@quay.example", f"To: {there[0]}", "Subject: eight", "", "..Gr\u00fc\u00dfe", "."]
@@ -83,7 +83,9 @@ def test_postfix_gets_an_immediate_refusal_for_unknown_recipients(server: Peered
     to = [f"help@{RECEIVING}", "eve@elsewhere.example"]
     with postfix(server.doors["smtp"], login=False) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
-            client.sendmail("ada@quay.example", to, letter(sender="ada@quay.example", subject="for two"))
+            client.sendmail(
+                "ada@quay.example", to, message_bytes(sender="ada@quay.example", subject="for two")
+            )
         eventually(lambda: "status=bounced" in peer.log, "the refusal in the log")
         assert "550 5.7.1 We do not relay for this domain (in reply to RCPT TO command)" in peer.log
         eventually(lambda: "status=sent" in peer.log, "the mail in the log")
@@ -96,7 +98,9 @@ def test_postfix_hands_in_by_lmtp(server: Peered) -> None:
     there = [f"help@{RECEIVING}", "eve@elsewhere.example", f"info@{RECEIVING}"]
     with postfix(server.doors["lmtp"], login=False, lmtp=True) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
-            client.sendmail("ada@quay.example", there, letter(sender="ada@quay.example", subject="by lmtp"))
+            client.sendmail(
+                "ada@quay.example", there, message_bytes(sender="ada@quay.example", subject="by lmtp")
+            )
         eventually(lambda: peer.log.count("status=sent") == 2, "both recipients in the log")
         eventually(lambda: "status=bounced" in peer.log, "the refusal in the log")
         said = re.findall(r"status=sent \(250 2\.0\.0 Ok, stored as ([0-9a-f-]{36})\)", peer.log)
@@ -119,7 +123,7 @@ async def test_postfix_receives_from_us(database_url: str, tmp_path: Path) -> No
             with postfix(sink.port, login=False) as peer:
                 route = f"relay:smtp://127.0.0.1:{peer.port}"
                 with peered(tmp_path / "data", database_url, processes="1", route=route) as server:
-                    submitted(server, letter(subject="onwards", html="<p>Gr\u00fc\u00dfe</p>"))
+                    submitted(server, message_bytes(subject="onwards", html="<p>Gr\u00fc\u00dfe</p>"))
                     assert server.email("onwards")["last_event"] == "delivered"
                     eventually(lambda: sink.received, "the mail behind Postfix")
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kit.smtp_door import HURRIED, Notebook, Said, dialog, door, on_each_loop
+from kit.smtp_listener import HURRIED, RecordingHandler, SmtpReply, dialog, on_each_loop, running_listener
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.conversation import SessionTimeouts
 
 NEEDS_ENHANCED = re.compile(r"([245])\.\d{1,3}\.\d{1,3} [\x20-\x7e]+")
 
 
-def told_well(said: Said) -> bool:
+def told_well(said: SmtpReply) -> bool:
     """SMTP-19: a reply to MAIL, RCPT, DATA or AUTH has an enhanced code of its own class, in plain ASCII."""
     found = NEEDS_ENHANCED.fullmatch(said.text)
     return said.code in (354, 334) or (found is not None and found[1] == str(said.code)[0])
@@ -24,8 +24,8 @@ def told_well(said: Said) -> bool:
 
 @on_each_loop
 async def test_a_whole_conversation() -> None:
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         assert str(await client.ask("EHLO quay.example")) == "250"
         assert str(await client.ask("MAIL FROM:<ann@quay.example> SIZE=20 BODY=8BITMIME")) == "250 2.1.0"
         assert str(await client.ask("RCPT TO:<ben@harbor.example>")) == "250 2.1.5"
@@ -33,7 +33,7 @@ async def test_a_whole_conversation() -> None:
         assert str(await client.ask("Subject: x\r\n\r\nhello\r\n.")) == "250 2.0.0"
         assert str(await client.ask("QUIT")) == "221 2.0.0"
         await client.over()
-    [kept] = handler.kept
+    [kept] = handler.messages
     assert (kept.sender, kept.recipients) == ("ann@quay.example", ["ben@harbor.example"])
     assert kept.text == b"Subject: x\r\n\r\nhello\r\n"
     assert kept.protocol == "ESMTP"
@@ -43,8 +43,8 @@ async def test_a_whole_conversation() -> None:
 @on_each_loop
 async def test_everything_in_one_packet_but_the_text() -> None:
     """SMTP-07, RFC 2920: the answers come in order, and a MAIL behind the final dot is heard."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             b"EHLO a.example\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<unknown@d.example>\r\n"
             b"RCPT TO:<c@d.example>\r\nDATA\r\n"
@@ -54,7 +54,7 @@ async def test_everything_in_one_packet_but_the_text() -> None:
         assert [said.code for said in await client.hear_all(4)] == [250, 250, 250, 354]
         client.write(b"two\r\n.\r\nQUIT\r\n")
         assert [said.code for said in await client.hear_all(2)] == [250, 221]
-    assert [kept.text for kept in handler.kept] == [b"one\r\n", b"two\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"one\r\n", b"two\r\n"]
 
 
 @pytest.mark.parametrize(
@@ -114,18 +114,18 @@ async def test_everything_in_one_packet_but_the_text() -> None:
 )
 async def test_one_command_one_answer(lines: list[str], answer: str) -> None:
     """SMTP-06."""
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         assert str(await client.ask(*lines)) == answer
 
 
 async def test_who_says_helo_hears_no_extension() -> None:
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         assert (await client.ask("HELO x")).lines == ("mx.pillar.example",)
 
 
 async def test_what_is_announced_without_tls_and_login() -> None:
     """SMTP-07. The other states are in `test_server_tls`."""
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         assert (await client.ask("EHLO x")).lines == (
             "mx.pillar.example",
             "PIPELINING",
@@ -139,9 +139,9 @@ async def test_what_is_announced_without_tls_and_login() -> None:
 @on_each_loop
 async def test_who_talks_before_the_greeting_hears_nothing_else() -> None:
     """SMTP-03."""
-    handler = Notebook()
+    handler = RecordingHandler()
     timeouts = SessionTimeouts(greeting=0.2)
-    async with door(handler, timeouts=timeouts) as found, found.dialog(greeted=False) as client:
+    async with running_listener(handler, timeouts=timeouts) as found, found.dialog(greeted=False) as client:
         client.write(b"EHLO x\r\nMAIL FROM:<a@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["554 5.5.0"]
 
@@ -149,14 +149,14 @@ async def test_who_talks_before_the_greeting_hears_nothing_else() -> None:
 @on_each_loop
 async def test_text_before_the_go_ahead_ends_the_session() -> None:
     """SMTP-03, CVE-2023-51764: a text in the packet of DATA is no text, and no commands either."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             b"EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n"
             b"Subject: x\r\n\r\nx\r\n.\r\nMAIL FROM:<evil@b.example>\r\n"
         )
         assert [str(said) for said in await client.over()] == ["250", "250 2.1.0", "250 2.1.5", "554 5.5.0"]
-    assert handler.kept == []
+    assert handler.messages == []
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ async def test_text_before_the_go_ahead_ends_the_session() -> None:
 )
 async def test_a_text_behind_a_data_that_is_refused_is_no_command(before: bytes) -> None:
     """SMTP-03: nobody smuggles commands in a text by having no recipient accepted."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         client.write(
             before + b"DATA\r\nSubject: x\r\n\r\nEHLO x\r\nMAIL FROM:<evil@b.example>\r\n"
             b"RCPT TO:<c@d.example>\r\nDATA\r\n"
@@ -177,7 +177,7 @@ async def test_a_text_behind_a_data_that_is_refused_is_no_command(before: bytes)
 @on_each_loop
 async def test_a_line_of_ten_megabytes_is_refused_and_takes_no_memory() -> None:
     """SMTP-05."""
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         piece = b"NOOP " + b"x" * 65_531
         for _ in range(160):
             client.write(piece)
@@ -189,7 +189,7 @@ async def test_a_line_of_ten_megabytes_is_refused_and_takes_no_memory() -> None:
 
 async def test_lines_have_their_length_and_the_third_that_is_longer_ends_it() -> None:
     """SMTP-05: 512 octets, 2,048 once extensions are in play."""
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         assert str(await client.ask("NOOP " + "x" * 505)) == "250 2.0.0"
         assert str(await client.ask("NOOP " + "x" * 508)) == "500 5.5.2"
         assert (await client.ask("EHLO x")).code == 250
@@ -203,7 +203,7 @@ async def test_lines_have_their_length_and_the_third_that_is_longer_ends_it() ->
 async def test_mistakes_are_answered_slowly_and_then_not_at_all() -> None:
     """SMTP-06."""
     timeouts = SessionTimeouts(greeting=0.0, slow=0.01)
-    async with door(timeouts=timeouts) as found, found.dialog() as client:
+    async with running_listener(timeouts=timeouts) as found, found.dialog() as client:
         loop = asyncio.get_running_loop()
         began = loop.time()
         assert {str(await client.ask("WHAT")) for _ in range(9)} == {"500 5.5.2"}
@@ -215,7 +215,7 @@ async def test_mistakes_are_answered_slowly_and_then_not_at_all() -> None:
 
 
 async def test_a_stored_message_forgives_the_mistakes_before_it() -> None:
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         await client.ask("EHLO x")
         for _ in range(4):
             for _ in range(8):
@@ -225,7 +225,7 @@ async def test_a_stored_message_forgives_the_mistakes_before_it() -> None:
 
 async def test_talk_without_a_message_has_an_end() -> None:
     """SMTP-21: a session that brings nothing is ended, however right its commands are."""
-    async with door() as found, found.dialog() as client:
+    async with running_listener() as found, found.dialog() as client:
         await client.ask("EHLO x")
         client.write(b"NOOP\r\n" * 1500)
         assert {str(said) for said in await client.hear_all(1500)} == {"250 2.0.0"}
@@ -238,14 +238,14 @@ async def test_talk_without_a_message_has_an_end() -> None:
 
 async def test_refusals_for_now_are_no_mistakes() -> None:
     """A list with too many recipients is sent in parts; it may not be cut off in the middle."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
         codes = [(await client.ask(f"RCPT TO:<r{n}@d.example>")).code for n in range(150)]
         assert codes == [250] * 100 + [452] * 50
         assert (await client.ask("DATA")).code == 354
         assert (await client.ask("x\r\n.")).code == 250
-    assert len(handler.kept[0].recipients) == 100
+    assert len(handler.messages[0].recipients) == 100
 
 
 async def test_an_exception_of_a_handler_is_451_and_the_session_goes_on() -> None:
@@ -259,11 +259,11 @@ async def test_an_exception_of_a_handler_is_451_and_the_session_goes_on() -> Non
         raise RuntimeError("at once")
 
     verdicts = [later, at_once]
-    handler = Notebook(verdict=lambda session, content: verdicts.pop()())
+    handler = RecordingHandler(verdict=lambda session, content: verdicts.pop()())
     asyncio.get_running_loop().set_exception_handler(
         lambda loop, context: troubles.append(str(context["exception"]))
     )
-    async with door(handler) as found, found.dialog() as client:
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert str(await client.send(b"x\r\n")) == "451 4.3.0"
         assert str(await client.send(b"x\r\n")) == "451 4.3.0"
@@ -279,7 +279,10 @@ async def test_who_says_all_and_closes_its_side_still_hears_the_answers() -> Non
         await gate.wait()
         return say.OK
 
-    async with door(Notebook(verdict=lambda session, content: stored())) as found, found.dialog() as client:
+    async with (
+        running_listener(RecordingHandler(verdict=lambda session, content: stored())) as found,
+        found.dialog() as client,
+    ):
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"x\r\n.\r\nQUIT\r\n")
         client.transport.write_eof()
@@ -291,7 +294,7 @@ async def test_who_says_all_and_closes_its_side_still_hears_the_answers() -> Non
 @on_each_loop
 async def test_a_client_that_does_not_read_is_not_written_to_without_end() -> None:
     """Architecture 6.5: a stream of small questions makes large answers."""
-    async with door(most_commands=10_000_000) as found, found.dialog() as client:
+    async with running_listener(most_commands=10_000_000) as found, found.dialog() as client:
         client.transport.pause_reading()
         question = b"EHLO x\r\n" * 8192
         for _ in range(64):
@@ -330,9 +333,9 @@ def test_random_commands_get_one_answer_each(lines: list[bytes], at_once: bool) 
     async def story() -> None:
         troubles: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
-        handler = Notebook(users={"ann": "secret"})
+        handler = RecordingHandler(users={"ann": "secret"})
         async with (
-            door(handler, offers_login=True, login_needs_tls=False) as found,
+            running_listener(handler, offers_login=True, login_needs_tls=False) as found,
             found.dialog() as client,
         ):
             sent = b""
@@ -362,8 +365,8 @@ def test_random_commands_get_one_answer_each(lines: list[bytes], at_once: bool) 
 
 
 async def test_dialogs_end_with_the_client() -> None:
-    handler = Notebook()
-    async with door(handler) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found:
         async with dialog(found.port) as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
             assert found.listener.sessions == 1

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.memory import resident
-from kit.smtp_door import Notebook, door, on_each_loop
+from kit.smtp_listener import RecordingHandler, on_each_loop, running_listener
 from pillarbox.mail.smtp.answers import OK, Answer
 from pillarbox.mail.smtp.client import Connection, TlsMode
 from pillarbox.mail.smtp.content import dot_stuffed
@@ -53,18 +53,18 @@ def taken(*pieces: bytes, most: int = 10_000, normalize: bool = False) -> tuple[
 @pytest.mark.parametrize("end", FALSE_ENDS.values(), ids=FALSE_ENDS.keys())
 async def test_nothing_but_the_true_end_ends_a_text(end: bytes, normalize: bool) -> None:
     """SMTP-01: at most one message, and never from the smuggled sender."""
-    handler = Notebook()
-    async with door(handler, normalize=normalize) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, normalize=normalize) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"Subject: x\r\n\r\nfirst" + end + SMUGGLED)
         client.write(b"\r\n.\r\nNOOP\r\n")
         said = await client.hear_all(2)
         assert said[1].code == 250
-    senders = [kept.sender for kept in handler.kept]
+    senders = [kept.sender for kept in handler.messages]
     if normalize and b"\r" not in end.replace(b"\r\n", b"") and b"\0" not in end:
         # A bare LF was taken for a line end, and no more: it is one text with all of it inside.
         assert (senders, said[0].code) == (["a@b.example"], 250)
-        assert b"Subject: smuggled" in handler.kept[0].text
+        assert b"Subject: smuggled" in handler.messages[0].text
     else:
         assert (senders, str(said[0])) == ([], "550 5.5.2")
 
@@ -72,23 +72,23 @@ async def test_nothing_but_the_true_end_ends_a_text(end: bytes, normalize: bool)
 @pytest.mark.parametrize("bad", [b"a\rb", b"a\nb", b"\0", b"\n", b"\r", b"a\r\r\n", b"a\n\r\n"])
 async def test_bare_line_ends_and_nul_are_refused_after_the_real_end(bad: bytes) -> None:
     """SMTP-04, TRAP-07."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x")
         text = b"Subject: x\r\n\r\n" + bad + b"\r\nmore\r\n"
         assert str(await client.send(text)) == "550 5.5.2"
         assert str(await client.send(b"Subject: x\r\n\r\nclean\r\n")) == "250 2.0.0"
-    assert [kept.text for kept in handler.kept] == [b"Subject: x\r\n\r\nclean\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"Subject: x\r\n\r\nclean\r\n"]
 
 
 async def test_a_bare_line_feed_is_a_line_end_where_the_listener_normalizes() -> None:
     """SMTP-04: the setting `normalize`."""
-    handler = Notebook()
-    async with door(handler, normalize=True) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, normalize=True) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert (await client.send(b"Subject: x\n\none\n.two\n..three\r\n")).code == 250
         assert str(await client.send(b"a\rb\r\n")) == "550 5.5.2"
-    assert [kept.text for kept in handler.kept] == [b"Subject: x\r\n\r\none\r\n.two\r\n..three\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"Subject: x\r\n\r\none\r\n.two\r\n..three\r\n"]
 
 
 TEXTS = st.lists(
@@ -160,8 +160,8 @@ async def test_our_own_client_is_understood_octet_by_octet() -> None:
         b"..\r\n.\r\n\r\n.\r\n",
         b"Subject: plain\r\n\r\n" + b"line.\r\n.line\r\n" * 20,
     ]
-    handler = Notebook()
-    async with door(handler) as found, dripping(found.port) as port:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, dripping(found.port) as port:
         connection = await Connection.open(
             ("127.0.0.1", port), server_name="mx", hello="out.example", tls=TlsMode.NONE
         )
@@ -170,7 +170,7 @@ async def test_our_own_client_is_understood_octet_by_octet() -> None:
             done = await connection.send("a@b.example", ["c@d.example", "unknown@d.example"], text)
             assert [answer.reply.code for answer in done.answers] == [250, 550]
         await connection.quit()
-    assert [kept.text for kept in handler.kept] == texts
+    assert [kept.text for kept in handler.messages] == texts
 
 
 @on_each_loop
@@ -184,12 +184,15 @@ async def test_a_large_text_waits_in_a_file_of_the_folder(tmp_path: Path) -> Non
         assert b"".join(content.blocks()) == text
         return OK
 
-    handler = Notebook(verdict=look)
-    async with door(handler, most_octets=2_000_000, folder=str(tmp_path)) as found, found.dialog() as client:
+    handler = RecordingHandler(verdict=look)
+    async with (
+        running_listener(handler, most_octets=2_000_000, folder=str(tmp_path)) as found,
+        found.dialog() as client,
+    ):
         await client.ask("EHLO x")
         assert (await client.send(text)).code == 250
         assert held_in(tmp_path) == 0
-    assert [(kept.text == text, kept.in_memory) for kept in handler.kept] == [(True, False)]
+    assert [(kept.text == text, kept.in_memory) for kept in handler.messages] == [(True, False)]
 
 
 def held_in(folder: Path) -> int:
@@ -201,8 +204,11 @@ def held_in(folder: Path) -> int:
 
 async def test_a_stream_beyond_the_limit_is_read_to_its_end_and_kept_nowhere(tmp_path: Path) -> None:
     """SMTP-05: 200 MB, and neither memory nor disk holds them."""
-    handler = Notebook()
-    async with door(handler, folder=str(tmp_path), most_octets=20_000_000) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with (
+        running_listener(handler, folder=str(tmp_path), most_octets=20_000_000) as found,
+        found.dialog() as client,
+    ):
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         block = (b"y" * 998 + b"\r\n") * 256
         before = resident()
@@ -216,13 +222,13 @@ async def test_a_stream_beyond_the_limit_is_read_to_its_end_and_kept_nowhere(tmp
         assert str(await client.hear(60)) == "552 5.3.4"
         assert most < 30_000_000
         assert str(await client.send(b"small\r\n")) == "250 2.0.0"
-    assert [kept.text for kept in handler.kept] == [b"small\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"small\r\n"]
 
 
 async def test_the_largest_text_is_taken_and_one_octet_more_is_not() -> None:
     """SMTP-05."""
-    handler = Notebook()
-    async with door(handler, most_octets=5000) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, most_octets=5000) as found, found.dialog() as client:
         await client.ask("EHLO x")
         line = b"." + b"x" * 97 + b"\r\n"
         stuffed = (b"." + line) * 50
@@ -230,15 +236,15 @@ async def test_the_largest_text_is_taken_and_one_octet_more_is_not() -> None:
         assert str(await client.send(stuffed + b"\r\n")) == "552 5.3.4"
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=5001")) == "552 5.3.4"
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=5000")) == "250 2.1.0"
-    assert [len(kept.text) for kept in handler.kept] == [5000]
+    assert [len(kept.text) for kept in handler.messages] == [5000]
 
 
 async def test_a_text_that_never_ends_is_stored_nowhere() -> None:
-    handler = Notebook()
-    async with door(handler) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found:
         async with found.dialog() as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
             client.write(b"Subject: x\r\n\r\nhalf a mes")
         await found.empty()
-    assert handler.kept == []
+    assert handler.messages == []
     assert handler.ended_count == 1

@@ -16,12 +16,27 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.memory import resident
-from kit.smtp_door import Dialog, Door, Notebook, dialog, door, on_each_loop, trusting
+from kit.smtp_listener import (
+    Dialog,
+    RecordingHandler,
+    RunningListener,
+    dialog,
+    on_each_loop,
+    running_listener,
+    trusting,
+)
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.mail.smtp.answers import OK, Answer
 from pillarbox.mail.smtp.conversation import SessionTimeouts
-from pillarbox.smtp.clients import MINUTE, SHOW_EVERY, SHOWN_SECONDS, Allowance, Clients, client_of
+from pillarbox.smtp.clients import (
+    MINUTE,
+    SHARE_EVERY,
+    SHARED_SECONDS,
+    Allowance,
+    Clients,
+    client_of,
+)
 
 SHORT = SessionTimeouts(greeting=0.0, command=0.15, text=0.15, look_every=0.01)
 TESTS = Path(__file__).parents[1]
@@ -51,14 +66,14 @@ def windows() -> Iterator[tuple[Windows, ManualClock]]:
 )
 async def test_an_idle_session_times_out_in_every_state(before: tuple[str, ...]) -> None:
     """RFC 5321 4.5.3.2.7."""
-    handler = Notebook()
-    async with door(handler, timeouts=SHORT, offers_login=True, login_needs_tls=False) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, timeouts=SHORT, offers_login=True, login_needs_tls=False) as found:
         async with found.dialog() as client:
             for line in before:
                 await client.ask(line)
             assert [str(said) for said in await client.over()] == ["421 4.4.2"]
         await found.empty()
-    assert handler.kept == []
+    assert handler.messages == []
 
 
 async def test_a_text_that_trickles_is_cut_off() -> None:
@@ -66,7 +81,7 @@ async def test_a_text_that_trickles_is_cut_off() -> None:
     slow = SessionTimeouts(greeting=0.0, text=5, free=0.05, octets_per_second=5000, look_every=0.01)
     long = SessionTimeouts(greeting=0.0, text=5, message=0.2, look_every=0.01)
     for timeouts in (slow, long):
-        async with door(timeouts=timeouts) as found, found.dialog() as client:
+        async with running_listener(timeouts=timeouts) as found, found.dialog() as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
             while not client.is_over:
                 client.write(b"x\r\n")
@@ -80,7 +95,7 @@ async def test_who_works_is_not_idle() -> None:
         return OK
 
     async with (
-        door(Notebook(verdict=lambda s, c: later()), timeouts=SHORT) as found,
+        running_listener(RecordingHandler(verdict=lambda s, c: later()), timeouts=SHORT) as found,
         found.dialog() as client,
     ):
         await client.ask("EHLO x")
@@ -89,7 +104,7 @@ async def test_who_works_is_not_idle() -> None:
 
 async def test_a_client_that_takes_no_last_word_is_cut_off() -> None:
     timeouts = SessionTimeouts(greeting=0.0, command=0.1, last_word=0.1, look_every=0.01)
-    async with door(timeouts=timeouts) as found, found.dialog() as client:
+    async with running_listener(timeouts=timeouts) as found, found.dialog() as client:
         client.transport.pause_reading()
         for _ in range(40):
             client.write(b"EHLO x\r\n" * 8192)
@@ -143,7 +158,7 @@ def test_the_processes_of_a_host_count_together(windows: tuple[Windows, ManualCl
     first.left("192.0.2.1")
     assert second.admit("192.0.2.1")
     assert not first.admit("192.0.2.1")
-    clock.advance(SHOWN_SECONDS + 1)
+    clock.advance(SHARED_SECONDS + 1)
     assert first.admit("192.0.2.1")
 
 
@@ -152,10 +167,10 @@ async def test_open_sessions_are_shown_as_long_as_they_last(windows: tuple[Windo
     first = clients(memory, clock, index=0, count=2, per_client=1)
     second = clients(memory, clock, index=1, count=2, per_client=1)
     assert first.admit("192.0.2.1")
-    showing = asyncio.create_task(first.keep_showing())
+    showing = asyncio.create_task(first.keep_sharing())
     for _ in range(10):
         await asyncio.sleep(0)
-        clock.advance(SHOW_EVERY)
+        clock.advance(SHARE_EVERY)
         for _ in range(3):
             await asyncio.sleep(0)
         assert not second.admit("192.0.2.1")
@@ -199,7 +214,7 @@ def test_five_failed_logins_of_a_client_close_auth_for_ten_minutes(
 @on_each_loop
 async def test_who_is_one_too_many_hears_so(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-21."""
-    async with door(limits=clients(*windows, per_client=2)) as found:
+    async with running_listener(limits=clients(*windows, per_client=2)) as found:
         async with found.dialog() as first, found.dialog(), found.dialog(greeted=False) as third:
             assert [str(said) for said in await third.over()] == ["421 4.7.0"]
             assert (await first.ask("EHLO x")).code == 250
@@ -215,7 +230,7 @@ async def test_who_is_one_too_many_gets_no_handshake(
 ) -> None:
     """SMTP-21, with implicit TLS, where the client can read nothing before the handshake."""
     limits = clients(*windows, per_client=1)
-    async with door(limits=limits, tls=tmp_path, implicit_tls=True) as found:
+    async with running_listener(limits=limits, tls=tmp_path, implicit_tls=True) as found:
         async with found.dialog(tls=trusting(tmp_path)) as first:
             with pytest.raises((ConnectionError, ssl.SSLError)):
                 async with found.dialog(tls=trusting(tmp_path)):
@@ -228,9 +243,11 @@ async def test_who_is_one_too_many_gets_no_handshake(
 
 async def test_failed_logins_close_the_sessions_of_that_client(windows: tuple[Windows, ManualClock]) -> None:
     """SMTP-10, emails.md section 10."""
-    handler = Notebook(users={"ann": "secret"})
+    handler = RecordingHandler(users={"ann": "secret"})
     wrong = "AUTH PLAIN AGFubgBub25zZW5zZQ=="
-    async with door(handler, limits=clients(*windows), offers_login=True, login_needs_tls=False) as found:
+    async with running_listener(
+        handler, limits=clients(*windows), offers_login=True, login_needs_tls=False
+    ) as found:
         async with found.dialog() as client:
             assert [str(await client.ask("EHLO x", wrong)) for _ in range(3)] == ["535 5.7.8"] * 3
             assert await client.over() == []
@@ -241,7 +258,7 @@ async def test_failed_logins_close_the_sessions_of_that_client(windows: tuple[Wi
 
 
 @asynccontextmanager
-async def slow_clients(found: Door, count: int) -> AsyncIterator[list[Dialog]]:
+async def slow_clients(found: RunningListener, count: int) -> AsyncIterator[list[Dialog]]:
     """Clients that are stuck in every place where one can be stuck."""
     stages = (
         (),
@@ -263,8 +280,8 @@ async def slow_clients(found: Door, count: int) -> AsyncIterator[list[Dialog]]:
 @on_each_loop
 async def test_hundreds_of_slow_clients_hold_up_nobody() -> None:
     """SMTP-21: normal mail flows while 300 trickle an octet now and then."""
-    handler = Notebook()
-    async with door(handler) as found, slow_clients(found, 300) as slow:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, slow_clients(found, 300) as slow:
         trickling = asyncio.create_task(trickle(slow))
         loop = asyncio.get_running_loop()
         worst = 0.0
@@ -277,7 +294,7 @@ async def test_hundreds_of_slow_clients_hold_up_nobody() -> None:
         trickling.cancel()
         assert found.listener.sessions >= 300
         assert not any(client.is_over for client in slow)
-    assert len(handler.kept) == 50
+    assert len(handler.messages) == 50
     assert worst < 1.0
 
 
@@ -300,9 +317,9 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         await gate.wait()
         return OK
 
-    handler = Notebook(verdict=lambda session, content: stored())
+    handler = RecordingHandler(verdict=lambda session, content: stored())
     async with (
-        door(handler) as found,
+        running_listener(handler) as found,
         found.dialog() as idle,
         found.dialog() as begun,
         found.dialog() as storing,
@@ -314,7 +331,7 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         storing.write(b"one\r\n.\r\n")
         reading.write(b"two")
         async with asyncio.timeout(5):
-            while len(handler.kept) < 1:
+            while len(handler.messages) < 1:
                 await asyncio.sleep(0.005)
         stopping = asyncio.create_task(found.listener.stop(10))
         for client in (idle, begun):
@@ -326,19 +343,19 @@ async def test_a_stop_ends_idle_sessions_and_waits_for_what_is_under_way() -> No
         assert [str(said) for said in await storing.over()] == ["250 2.0.0", "421 4.3.2"]
         assert [str(said) for said in await reading.over()] == ["250 2.0.0", "421 4.3.2"]
         await stopping
-    assert [kept.text for kept in handler.kept] == [b"one\r\n", b"two\r\n"]
+    assert [kept.text for kept in handler.messages] == [b"one\r\n", b"two\r\n"]
 
 
 async def test_a_text_that_does_not_end_in_time_is_not_stored() -> None:
     """SMTP-22: it was never acknowledged, and the client is told to come again."""
-    handler = Notebook()
-    async with door(handler) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "DATA")
         client.write(b"half")
         await asyncio.sleep(0.01)
         await found.listener.stop(0.05)
         assert [str(said) for said in await client.over()] == ["421 4.3.2"]
-    assert handler.kept == []
+    assert handler.messages == []
 
 
 # Memory --------------------------------------------------------------------------------------------------
@@ -347,10 +364,10 @@ IDLE = """
 import asyncio, sys
 sys.path[:0] = sys.argv[1:3]
 import uvloop
-from kit.smtp_door import Notebook, door
+from kit.smtp_listener import Notebook, door
 
 async def main():
-    async with door(Notebook()) as found:
+    async with door(RecordingHandler()) as found:
         print(found.port, flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 

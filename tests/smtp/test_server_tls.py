@@ -16,13 +16,20 @@ import pytest
 from cryptography import x509
 
 from kit.clock import ManualClock
-from kit.smtp_door import Anyone, Dialog, Notebook, door, on_each_loop, trusting
+from kit.smtp_listener import (
+    CountingLimits,
+    Dialog,
+    RecordingHandler,
+    on_each_loop,
+    running_listener,
+    trusting,
+)
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.mail.smtp.conversation import SessionTimeouts
 
 LOGIN = {"offers_login": True, "needs_login": True}
-ANN = Notebook(users={"ann": "secret"})
+ANN = RecordingHandler(users={"ann": "secret"})
 
 
 def plain(user: str = "ann", password: str = "secret") -> str:
@@ -44,7 +51,7 @@ async def test_what_is_announced_in_each_state(tmp_path: Path) -> None:
         "SMTPUTF8",
         "ENHANCEDSTATUSCODES",
     )
-    async with door(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
         assert (await client.ask("EHLO x")).lines == (*common, "STARTTLS")
         assert str(await client.ask("STARTTLS")) == "220 2.0.0"
         await client.start_tls(trusting(tmp_path))
@@ -55,29 +62,29 @@ async def test_what_is_announced_in_each_state(tmp_path: Path) -> None:
         assert (await client.send(b"x\r\n")).code == 250
         assert (await client.ask("QUIT")).code == 221
         await client.over()
-    assert ANN.kept[-1].protocol == "ESMTPSA"
+    assert ANN.messages[-1].protocol == "ESMTPSA"
 
 
 @on_each_loop
 async def test_implicit_tls(tmp_path: Path) -> None:
     """SMTP-09, RFC 8314."""
-    handler = Notebook()
+    handler = RecordingHandler()
     async with (
-        door(handler, tls=tmp_path, implicit_tls=True) as found,
+        running_listener(handler, tls=tmp_path, implicit_tls=True) as found,
         found.dialog(tls=trusting(tmp_path)) as client,
     ):
         assert "STARTTLS" not in (await client.ask("EHLO x")).lines
         assert (await client.send(b"x\r\n" * 50_000)).code == 250
         assert (await client.ask("QUIT")).code == 221
         await client.over()
-    assert handler.kept[0].protocol == "ESMTPS"
+    assert handler.messages[0].protocol == "ESMTPS"
 
 
 @on_each_loop
 async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_path: Path) -> None:
     """SMTP-08, CVE-2021-38371."""
-    handler = Notebook()
-    async with door(handler, tls=tmp_path) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found, found.dialog() as client:
         client.write(b"EHLO x\r\nSTARTTLS\r\nMAIL FROM:<evil@b.example>\r\n")
         assert [str(said) for said in await client.over()] == ["250", "554 5.5.0"]
 
@@ -85,22 +92,22 @@ async def test_commands_behind_starttls_in_the_same_packet_end_the_session(tmp_p
 @on_each_loop
 async def test_clear_text_behind_the_go_ahead_is_no_command(tmp_path: Path) -> None:
     """SMTP-08: whatever comes next is the handshake, and a bad one ends the session."""
-    handler = Notebook()
-    async with door(handler, tls=tmp_path) as found:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found:
         async with found.dialog() as client:
             await client.ask("EHLO x", "STARTTLS")
             client.write(b"MAIL FROM:<evil@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\nx\r\n.\r\n")
             await client.over()
             assert all(said.code in (220, 250) for said in client.heard)
         await found.empty()
-    assert handler.kept == []
+    assert handler.messages == []
 
 
 @on_each_loop
 async def test_what_was_said_in_the_clear_is_forgotten(tmp_path: Path) -> None:
     """SMTP-08, RFC 3207 4.2."""
-    handler = Notebook()
-    async with door(handler, tls=tmp_path) as found, found.dialog() as client:
+    handler = RecordingHandler()
+    async with running_listener(handler, tls=tmp_path) as found, found.dialog() as client:
         await client.ask("EHLO x", "MAIL FROM:<a@b.example>", "RCPT TO:<c@d.example>", "STARTTLS")
         await client.start_tls(trusting(tmp_path))
         assert str(await client.ask("MAIL FROM:<a@b.example>")) == "503 5.5.1"
@@ -111,11 +118,13 @@ async def test_what_was_said_in_the_clear_is_forgotten(tmp_path: Path) -> None:
 @on_each_loop
 @pytest.mark.parametrize("implicit", [False, True])
 async def test_broken_handshakes_leave_nothing_behind(tmp_path: Path, implicit: bool) -> None:
-    limits = Anyone()
+    limits = CountingLimits()
     troubles: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: troubles.append(context))
     timeouts = SessionTimeouts(greeting=0.0, look_every=0.01, handshake=0.3)
-    async with door(tls=tmp_path, implicit_tls=implicit, limits=limits, timeouts=timeouts) as found:
+    async with running_listener(
+        tls=tmp_path, implicit_tls=implicit, limits=limits, timeouts=timeouts
+    ) as found:
         for junk in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x00\x05hello", None):
             async with found.dialog(greeted=not implicit) as client:
                 if not implicit:
@@ -155,7 +164,7 @@ def old(version: ssl.TLSVersion) -> ssl.SSLContext:
 )
 async def test_only_tls_1_2_and_newer(tmp_path: Path, version: ssl.TLSVersion, works: bool) -> None:
     """TLS-06, SMTP-09."""
-    async with door(tls=tmp_path, implicit_tls=True) as found:
+    async with running_listener(tls=tmp_path, implicit_tls=True) as found:
         try:
             async with found.dialog(tls=old(version)) as client:
                 assert (await client.ask("EHLO x")).code == 250
@@ -171,8 +180,8 @@ async def test_only_tls_1_2_and_newer(tmp_path: Path, version: ssl.TLSVersion, w
 async def test_a_certificate_that_changes_is_used_without_a_restart(tmp_path: Path) -> None:
     """TLS-07: the next handshake sees it, and sessions that run go on."""
     async with (
-        door(tls=tmp_path) as starttls_listener,
-        door(tls=tmp_path, implicit_tls=True) as tls_listener,
+        running_listener(tls=tmp_path) as starttls_listener,
+        running_listener(tls=tmp_path, implicit_tls=True) as tls_listener,
         tls_listener.dialog(tls=trusting(tmp_path)) as before,
     ):
         first = serial(before)
@@ -275,14 +284,14 @@ def test_an_expiring_certificate_is_logged_in_time(tmp_path: Path, capfd: pytest
 )
 async def test_auth(lines: list[str], answers: list[str]) -> None:
     """SMTP-09, SMTP-10."""
-    async with door(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert [str(await client.ask(line)) for line in lines] == answers
 
 
 async def test_no_auth_and_no_mail_without_tls(tmp_path: Path) -> None:
     """SMTP-09; emails.md section 10: 530 before TLS."""
-    async with door(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, tls=tmp_path, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         assert str(await client.ask(f"AUTH PLAIN {plain()}")) == "530 5.7.0"
         assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
@@ -291,7 +300,7 @@ async def test_no_auth_and_no_mail_without_tls(tmp_path: Path) -> None:
 
 async def test_three_failed_logins_end_the_session() -> None:
     """SMTP-10; a canceled or broken exchange is no failed login."""
-    async with door(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
+    async with running_listener(ANN, login_needs_tls=False, **LOGIN) as found, found.dialog() as client:
         await client.ask("EHLO x")
         await client.ask("AUTH PLAIN", "*")
         answers = [str(await client.ask(f"AUTH PLAIN {plain(password='wrong')}")) for _ in range(3)]

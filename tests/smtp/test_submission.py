@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from kit.clock import ManualClock
-from kit.postman import receiving_domain
-from kit.sink import Sink
-from kit.smtp_door import Said, dialog, trusting
-from kit.submitting import Doors, Team, letter, plain, queued_id, submission
+from kit.inbound_client import receiving_domain
+from kit.smtp_listener import SmtpReply, dialog, trusting
+from kit.smtp_sink import Sink
+from kit.submission import SubmissionPorts, Team, message_bytes, plain, queued_id, submission
 from kit.world import mail
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage.disk_space import DiskFull
@@ -29,7 +29,7 @@ from pillarbox.smtp.submission import SubmissionHandler
 TO = ("ada@quay.example",)
 
 
-def told(said: Said) -> str:
+def told(said: SmtpReply) -> str:
     """What a reply says behind its codes."""
     return said.text.partition(" ")[2]
 
@@ -38,10 +38,10 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
     """SMTP-12: the id of the answer, in the list, with its events, delivered."""
     async with submission(database_url, tmp_path) as (team, doors):
         async with doors.program(team.token) as client:
-            text = letter(
+            text = message_bytes(
                 to="Ada <ada@quay.example>, bo@quay.example",
                 Cc="cy@pier.example",
-                Reply_To="desk@harbor.example",
+                Reply_To="handler@harbor.example",
                 html="<p>Ready</p>",
                 X_Berth="12",
                 files=[("map.pdf", b"%PDF-1.7")],
@@ -52,7 +52,7 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
         assert found["from"] == "Harbor <notes@harbor.example>"
         assert found["to"] == ["Ada <ada@quay.example>", "bo@quay.example"]
         assert (found["cc"], found["bcc"]) == (["cy@pier.example"], ["dee@pier.example"])
-        assert found["reply_to"] == ["desk@harbor.example"]
+        assert found["reply_to"] == ["handler@harbor.example"]
         assert (found["subject"], found["text"], found["html"]) == ("Berth 12", "Ready\n", "<p>Ready</p>\n")
         assert found["last_event"] == "delivered"
         assert (await team.kinds(email_id))[0] == "queued"
@@ -67,10 +67,10 @@ async def test_every_listener_takes_submissions(database_url: str, tmp_path: Pat
     async with submission(database_url, tmp_path) as (team, doors):
         for port in (doors.smtp, doors.submission):
             async with doors.program(team.token, port=port) as client:
-                queued_id(await client.send(letter(), to=TO))
+                queued_id(await client.send(message_bytes(), to=TO))
         async with dialog(doors.submissions, tls=trusting(tmp_path)) as client:
             await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token)}")
-            queued_id(await client.send(letter(), to=TO))
+            queued_id(await client.send(message_bytes(), to=TO))
 
 
 async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Pa
             await client.ask("EHLO x")
             assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
             assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "235 2.7.0"
-            queued_id(await client.send(letter(), to=TO))
+            queued_id(await client.send(message_bytes(), to=TO))
         async with dialog(doors.smtp) as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
             assert (await client.ask("RCPT TO:<ada@quay.example>")).code == 550
@@ -125,11 +125,11 @@ async def test_keys_that_may_not_be_used(database_url: str, tmp_path: Path) -> N
         ):
             token = await team.key(permission="sending_access")
             async with doors.program(token) as client:
-                queued_id(await client.send(letter(), to=TO))
+                queued_id(await client.send(message_bytes(), to=TO))
                 made = "WHERE permission = 'sending_access'"
                 await team.world.pool.execute(f"{statement} {made}")
                 clock.advance(1)  # contract decision 33
-                said = await client.send(letter(), to=TO)
+                said = await client.send(message_bytes(), to=TO)
                 assert (str(said), told(said)) == ("550 5.7.1", text)
                 async with dialog(doors.submission) as late:
                     await late.ask("EHLO x")
@@ -162,7 +162,7 @@ async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url:
             answer = await team.post("/emails", mail(**fields))
             assert answer.status_code >= 400, case
             async with doors.program(team.token) as client:
-                said = await client.send(letter(**parts), to=TO)
+                said = await client.send(message_bytes(**parts), to=TO)
                 assert str(said) == code, case
                 # A reply has one line of ASCII, so a long text is cut.
                 expected = re.sub(r"[^\x20-\x7e]", "?", answer.json()["message"])
@@ -179,8 +179,8 @@ async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_pa
         await team.domain("quay.example")
         token = await team.key(permission="sending_access", domain_id=domain_id)
         async with doors.program(token) as client:
-            queued_id(await client.send(letter(), to=TO))
-            said = await client.send(letter(sender="a@quay.example"), to=TO)
+            queued_id(await client.send(message_bytes(), to=TO))
+            said = await client.send(message_bytes(sender="a@quay.example"), to=TO)
         api = await team.using(token).post("/emails", mail(**{"from": "a@quay.example"}))
         assert (str(said), told(said)) == ("550 5.7.1", api.json()["message"])
 
@@ -220,9 +220,9 @@ async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> 
         assert codes == ["250 2.1.5"] * 150 + ["452 4.5.3"]
         await client.ask("RSET")
         some = [f"r{n}@quay.example" for n in range(51)]
-        assert str(await client.send(letter(to=None), to=some)) == "452 4.5.3"
-        assert str(await client.send(letter(to=", ".join(some)), to=some)) == "452 4.5.3"
-        fifty = letter(to=", ".join(some[:50]))
+        assert str(await client.send(message_bytes(to=None), to=some)) == "452 4.5.3"
+        assert str(await client.send(message_bytes(to=", ".join(some)), to=some)) == "452 4.5.3"
+        fifty = message_bytes(to=", ".join(some[:50]))
         queued_id(await client.send(fifty, to=some))
         email = (await team.get("/emails")).json()["data"][0]
         assert (len(email["to"]), email["bcc"]) == (50, [some[50]])
@@ -231,15 +231,15 @@ async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> 
 async def test_idempotency(database_url: str, tmp_path: Path) -> None:
     """The same key and content: the same id, one email. Other content 554. The header is not sent on."""
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
-        text = letter(Resend_Idempotency_Key="berth-12")
+        text = message_bytes(Resend_Idempotency_Key="berth-12")
         first = queued_id(await client.send(text, to=TO))
         assert queued_id(await client.send(text, to=TO)) == first
-        again = letter(Pillarbox_Idempotency_Key="berth-12")
+        again = message_bytes(Pillarbox_Idempotency_Key="berth-12")
         assert queued_id(await client.send(again, to=TO)) == first
-        other = await client.send(letter(subject="Other", Resend_Idempotency_Key="berth-12"), to=TO)
+        other = await client.send(message_bytes(subject="Other", Resend_Idempotency_Key="berth-12"), to=TO)
         assert str(other) == "554 5.7.0"
         assert str(await client.send(text, to=[*TO, "bcc@quay.example"])) == "554 5.7.0"
-        assert str(await client.send(letter(Resend_Idempotency_Key="x" * 257), to=TO)) == "550 5.6.0"
+        assert str(await client.send(message_bytes(Resend_Idempotency_Key="x" * 257), to=TO)) == "550 5.6.0"
         assert len((await team.get("/emails")).json()["data"]) == 1
         answer = await team.post("/emails", mail(), idempotency_key="berth-12")
         assert answer.json()["id"] != first
@@ -254,13 +254,13 @@ async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp
         doors.program(team.token) as first,
         doors.program(team.token) as second,
     ):
-        text = letter(Resend_Idempotency_Key="berth-12")
+        text = message_bytes(Resend_Idempotency_Key="berth-12")
         with faults.armed("accept.before_commit=delay:0.5"):
             sending = asyncio.create_task(first.send(text, to=TO))
             await asyncio.sleep(0.25)
             assert str(await second.send(text, to=TO)) == "451 4.3.0"
             assert (
-                str(await second.send(letter(Resend_Idempotency_Key="berth-12", subject="y"), to=TO))
+                str(await second.send(message_bytes(Resend_Idempotency_Key="berth-12", subject="y"), to=TO))
                 == "554 5.7.0"
             )
             email_id = queued_id(await sending)
@@ -275,21 +275,21 @@ async def test_the_rate_limit_is_the_one_of_the_api(database_url: str, tmp_path:
     ):
         for _ in range(2):
             assert (await team.post("/emails", mail())).status_code == 200
-            queued_id(await client.send(letter(), to=TO))
+            queued_id(await client.send(message_bytes(), to=TO))
         said = await client.ask("MAIL FROM:<a@b.example>")
         answer = await team.post("/emails", mail())
         assert (str(said), answer.status_code) == ("451 4.7.1", 429)
         assert told(said) == answer.json()["message"]
         clock.advance(1)
-        queued_id(await client.send(letter(), to=TO))
+        queued_id(await client.send(message_bytes(), to=TO))
 
 
 async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path) -> None:
     """451 4.3.0, nothing stored, the session goes on."""
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         with faults.armed("accept.before_commit=raise"):
-            assert str(await client.send(letter(), to=TO)) == "451 4.3.0"
-            queued_id(await client.send(letter(), to=TO))
+            assert str(await client.send(message_bytes(), to=TO)) == "451 4.3.0"
+            queued_id(await client.send(message_bytes(), to=TO))
         assert len((await team.get("/emails")).json()["data"]) == 1
 
 
@@ -300,8 +300,8 @@ async def test_a_spent_quota(database_url: str, tmp_path: Path) -> None:
         await team.world.pool.execute("UPDATE teams SET daily_quota = 1")
         clock.advance(1)
         async with doors.program(team.token) as client:
-            queued_id(await client.send(letter(), to=TO))
-            said = await client.send(letter(), to=TO)
+            queued_id(await client.send(message_bytes(), to=TO))
+            said = await client.send(message_bytes(), to=TO)
         answer = await team.post("/emails", mail())
         assert (str(said), answer.status_code) == ("452 4.7.1", 429)
         assert told(said) == answer.json()["message"]
@@ -319,9 +319,9 @@ async def test_a_message_in_a_mail_loop_is_refused(database_url: str, tmp_path: 
     """SMTP-14, contract decision 35."""
     hop = b"Received: from a.example by b.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
-        queued_id(await client.send(hop * 50 + letter(), to=TO))
-        assert str(await client.send(hop * 51 + letter(), to=TO)) == "554 5.4.6"
-        assert str(await client.send(hop + letter(X_Pillarbox_Hops="50"), to=TO)) == "554 5.4.6"
+        queued_id(await client.send(hop * 50 + message_bytes(), to=TO))
+        assert str(await client.send(hop * 51 + message_bytes(), to=TO)) == "554 5.4.6"
+        assert str(await client.send(hop + message_bytes(X_Pillarbox_Hops="50"), to=TO)) == "554 5.4.6"
 
 
 async def test_a_loop_through_us_has_an_end(database_url: str, tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ async def test_a_loop_through_us_has_an_end(database_url: str, tmp_path: Path) -
     async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
         async with doors.program(team.token) as client:
             rounds = 0
-            said = await client.send(letter(), to=TO)
+            said = await client.send(message_bytes(), to=TO)
             while said.code == 250:
                 rounds += 1
                 await team.settled(queued_id(said))
@@ -345,7 +345,7 @@ async def test_inboxes_whose_programs_submit_to_each_other_get_one_copy_each(
     inboxes = ["help@berth.example", "info@berth.example"]
     async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
         await receiving_domain(team, "berth.example")
-        at, said, text = 0, None, letter(sender="ada@quay.example", to=inboxes[0])
+        at, said, text = 0, None, message_bytes(sender="ada@quay.example", to=inboxes[0])
         async with doors.program(team.token) as program, dialog(doors.smtp) as server:
             await server.ask("EHLO relay.example")
             while (said := await server.send(text, to=[inboxes[at % 2]])).code == 250:
@@ -359,7 +359,9 @@ async def test_inboxes_whose_programs_submit_to_each_other_get_one_copy_each(
 
 
 @asynccontextmanager
-async def relayed_submission(database_url: str, folder: Path) -> AsyncIterator[tuple[Team, Doors, Sink]]:
+async def relayed_submission(
+    database_url: str, folder: Path
+) -> AsyncIterator[tuple[Team, SubmissionPorts, Sink]]:
     """Doors of a Pillarbox that hands its mail to a server of the test."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
@@ -371,7 +373,7 @@ async def relayed_submission(database_url: str, folder: Path) -> AsyncIterator[t
 async def test_bodies_beyond_ten_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:
     lines = (b"x" * 900 + b"\r\n") * 12_000
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
-        said = await client.send(letter(text=None) + lines, to=TO)
+        said = await client.send(message_bytes(text=None) + lines, to=TO)
         assert said.text == "5.3.4 Invalid `text` field. The bodies may have 10 MB together."
         assert said.code == 552
 
@@ -379,7 +381,7 @@ async def test_bodies_beyond_ten_megabytes_are_too_big(database_url: str, tmp_pa
 async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:
     """The total of 1.4 is counted in base64 whatever the message used."""
     lines = (b"x" * 998 + b"\r\n") * 31_500
-    head = letter(text=None)[:-2] + b"Content-Type: application/pdf\r\n\r\n"
+    head = message_bytes(text=None)[:-2] + b"Content-Type: application/pdf\r\n\r\n"
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         assert str(await client.send(head + lines, to=TO)) == "552 5.3.4"
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=52428801")) == "552 5.3.4"
@@ -393,7 +395,7 @@ async def test_smuggling_through_a_real_listener(database_url: str, tmp_path: Pa
         for end, port in itertools.product(FALSE_ENDS.values(), (doors.smtp, doors.submission)):
             async with doors.program(team.token, port=port) as client:
                 await client.ask("MAIL FROM:<a@b.example>", "RCPT TO:<ada@quay.example>", "DATA")
-                client.write(letter() + b"text" + end + SMUGGLED + b"\r\n.\r\n")
+                client.write(message_bytes() + b"text" + end + SMUGGLED + b"\r\n.\r\n")
                 assert str(await client.hear()) == "550 5.5.2"
         assert (await team.get("/emails")).json()["data"] == []
 
@@ -420,7 +422,7 @@ async def test_keys_are_in_no_log(
     """SMTP-10."""
     async with submission(database_url, tmp_path) as (team, doors):
         async with doors.program(team.token) as client:
-            queued_id(await client.send(letter(), to=TO))
+            queued_id(await client.send(message_bytes(), to=TO))
         async with dialog(doors.submission) as client:
             await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token + 'x')}")
         said = capfd.readouterr()
@@ -438,8 +440,8 @@ async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
     ]
     async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
         before = [tally.value(labels) for tally, labels in tallies]
-        await client.send(letter(), to=TO)
-        await client.send(letter(sender=None), to=TO)
+        await client.send(message_bytes(), to=TO)
+        await client.send(message_bytes(sender=None), to=TO)
         async with doors.program(team.token):
             assert prometheus.SESSIONS.read() == {(): 2}
         after = [tally.value(labels) for tally, labels in tallies]

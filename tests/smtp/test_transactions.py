@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.sink import CLOSE, DEFAULT_EXTENSIONS, DROP, SILENCE, USUAL, Sink
+from kit.smtp_sink import CLOSE, DEFAULT_EXTENSIONS, DROP, SILENCE, USUAL, Sink
 from pillarbox.mail.smtp.client import Connection, Stage, Timeouts, TlsMode, Transaction
 from pillarbox.mail.smtp.content import dot_stuffed
 

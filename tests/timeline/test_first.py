@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.timeline.record import Crossed, Timeline
@@ -73,7 +73,7 @@ async def counted(pillarbox: World, team: Team) -> dict[str, int]:
 async def test_first_events_leave_what_a_read_would_have_left(
     database_url: str, tmp_path: Path, story: str
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         read_first, assumed = [UUID(await team.send()) for _ in range(2)]
         before = await counted(pillarbox, team)
@@ -87,7 +87,7 @@ async def test_first_events_leave_what_a_read_would_have_left(
 
 async def test_a_wrong_assumption_costs_a_read_and_nothing_else(database_url: str, tmp_path: Path) -> None:
     """An email that was delivered to its first recipient already, and its second one's first events."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         to = ["delivered@simulator.example", "ann@quay.example"]
         read_first, assumed = [UUID(await team.send(to=to)) for _ in range(2)]
@@ -104,7 +104,7 @@ async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
     database_url: str, tmp_path: Path
 ) -> None:
     """Such rows are not written by Pillarbox; the assumption must not cover them up."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = UUID(await team.send())
         await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
@@ -116,7 +116,7 @@ async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
 
 async def test_a_batch_settles_emails_that_were_met_and_others(database_url: str, tmp_path: Path) -> None:
     """One call with emails of both kinds; each ends as its own story says."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         answer = await team.post("/emails/batch", [mail()] * 6)
         emails = [UUID(one["id"]) for one in answer.json()["data"]]

@@ -15,9 +15,9 @@ from uuid import uuid4
 import pytest
 import trustme
 
-from kit.hooks import hook, publish
 from kit.http_outside import LOOPBACK, Zone, serving
 from kit.receiver import Arrival, hangs, receiver, resets, status
+from kit.webhooks import hook, publish
 from kit.world import world
 from kit.zone import Zone as WholeZone
 from pillarbox.kernel.network.address_policy import AddressPolicy

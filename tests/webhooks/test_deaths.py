@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.process import connected, first_team, nursery
+from kit.process import connected, first_team, worker_processes
 from kit.receiver import WEBHOOKS, receiver, subscribed
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -50,7 +50,7 @@ async def test_a_death_there_costs_a_repetition_at_most(
 ) -> None:
     await first_team(database_url)
     async with receiver() as at:
-        with nursery(database_url, tmp_path, **WEBHOOKS) as workers:
+        with worker_processes(database_url, tmp_path, **WEBHOOKS) as workers:
             await asyncio.to_thread(workers.start, f"{point}=kill")
             await subscribed(workers.at, at.url, "domain.updated")
             await publish(database_url)
@@ -66,7 +66,7 @@ async def test_a_failure_of_ours_there_costs_no_event(database_url: str, tmp_pat
     """It counts as an attempt, or is made again, and the next one succeeds."""
     await first_team(database_url)
     async with receiver() as at:
-        with nursery(database_url, tmp_path, webhooks_retries="100ms", **WEBHOOKS) as workers:
+        with worker_processes(database_url, tmp_path, webhooks_retries="100ms", **WEBHOOKS) as workers:
             await asyncio.to_thread(workers.start, f"{point}=raise")
             await subscribed(workers.at, at.url, "domain.updated")
             await publish(database_url)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kit.hooks import hook
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import hook
 from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, transaction
@@ -53,7 +53,7 @@ async def held(team: Team, **fields: Any) -> str:
 
 
 async def test_the_common_part_and_its_order(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         email = await team.send(from_="Harbor <news@harbor.example>", subject="Tide ⚓", **CONTENT)
@@ -77,7 +77,7 @@ async def test_the_common_part_and_its_order(database_url: str, tmp_path: Path) 
 
 
 async def test_what_is_not_there_is_left_out(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.delivered")
         await team.send()
@@ -90,7 +90,7 @@ async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
     database_url: str, tmp_path: Path
 ) -> None:
     """Contract decision 13: an email to three addresses is sent once and delivered three times."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         everybody = ["ada@quay.example", "bo@quay.example", "cy@pier.example", "di@pier.example"]
@@ -114,7 +114,7 @@ async def test_sent_and_scheduled_name_everybody_and_the_rest_is_per_recipient(
 
 
 async def test_a_bounce_tells_what_the_server_said(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced", "suppression.added")
         email = await team.send(to=["gone@pillarbox.test"])
@@ -132,7 +132,7 @@ async def test_a_bounce_tells_what_the_server_said(database_url: str, tmp_path: 
 
 
 async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         clicked_at = clock_of(pillarbox).now()
@@ -167,7 +167,7 @@ async def test_every_other_kind_has_its_own_detail(database_url: str, tmp_path: 
 
 
 async def test_failures_and_suppressions_give_their_reason(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.failed", "email.suppressed", "email.bounced")
         email = await held(team, to=["a@quay.example", "b@quay.example", "c@quay.example", "d@quay.example"])
@@ -201,7 +201,7 @@ async def test_failures_and_suppressions_give_their_reason(database_url: str, tm
 
 
 async def test_a_suppressed_address_is_published_once(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "suppression.added")
         email = await held(team, to=["gone@quay.example"])
@@ -224,7 +224,7 @@ async def test_a_suppressed_address_is_published_once(database_url: str, tmp_pat
 
 async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -> None:
     """WH-02: byte for byte the same, whatever becomes of the email, for every webhook of the team."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made, other = await hook(team, "email.delivered"), await hook(team, "email.delivered")
         email = await team.send(**CONTENT)
@@ -245,7 +245,7 @@ async def test_a_body_is_made_once_and_kept(database_url: str, tmp_path: Path) -
 
 
 async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.failed")
         email = await held(team)
@@ -258,7 +258,7 @@ async def test_an_event_whose_email_is_gone_says_what_it_knows(database_url: str
 async def test_what_disabling_ended_unseen_can_still_be_read_in_full(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced")
         await team.send(to=["gone@pillarbox.test"])
@@ -289,7 +289,7 @@ async def test_an_event_without_a_body_blocks_no_other_and_fails_after_a_day(
             raise ValueError("of our own making")
         return [b'{"good":1}'] * len(subjects)
 
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "email.bounced")
         await team.send(to=["one@pillarbox.test", "two@pillarbox.test"])

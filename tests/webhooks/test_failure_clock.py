@@ -11,9 +11,9 @@ from pathlib import Path
 from uuid import UUID
 
 from kit.clock import START
-from kit.hooks import Hook, hook, publish
-from kit.mailroom import clock_of, fetched, relayed, still
-from kit.sink import Sink
+from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
+from kit.smtp_sink import Sink
+from kit.webhooks import Hook, hook, publish
 from kit.world import World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -119,7 +119,7 @@ async def failing(pillarbox: World) -> Failing:
 
 
 async def test_results_that_change_nothing_write_nothing(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         case = await failing(pillarbox)
         versions = [await case.version()]
         for result in (
@@ -143,7 +143,7 @@ async def test_results_that_change_nothing_write_nothing(database_url: str, tmp_
 async def test_a_hopeless_endpoint_is_disabled_and_what_is_open_has_failed(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         case = await failing(pillarbox)
         assert await case.results(failed(0), failed(1, SECOND)) == set()
         assert await case.results(failed(119)) == set()
@@ -159,7 +159,7 @@ async def test_a_hopeless_endpoint_is_disabled_and_what_is_open_has_failed(
 
 
 async def test_enabling_starts_the_clock_anew(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         case = await failing(pillarbox)
         await case.results(failed(0), failed(1, SECOND))
         await case.hook.change(status="enabled")
@@ -180,16 +180,16 @@ async def test_the_team_gets_one_mail_when_it_begins_and_one_when_it_ends(
     database_url: str, tmp_path: Path
 ) -> None:
     """MSG-13."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         case = await failing(pillarbox)
         clock_of(pillarbox).set(START + timedelta(hours=300))
         await case.results(failed(0), failed(27, exhausted=True, code=503))
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         await case.results(failed(28, SECOND, exhausted=True, code=0))
         await pillarbox.turn()
-        assert await fetched(pillarbox) == 0
+        assert await run_jobs(pillarbox) == 0
         await case.results(failed(120, SECOND, code=0))
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         await pillarbox.turn()
         assert len(sink.received) == 2
         begins, ends = text_of(sink, 0), text_of(sink, 1)
@@ -203,15 +203,15 @@ async def test_the_team_gets_one_mail_when_it_begins_and_one_when_it_ends(
 
 
 async def test_a_notice_is_mailed_once_though_its_job_is_run_again(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         case = await failing(pillarbox)
         await case.results(failed(0), failed(27, exhausted=True))
         jobs = await pillarbox.pool.fetch("SELECT * FROM jobs WHERE kind = 'webhook.failing'")
         clock_of(pillarbox).advance(1)
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         columns = ", ".join(jobs[0].keys())
         marks = ", ".join(f"${at}" for at in range(1, len(jobs[0]) + 1))
         await pillarbox.pool.execute(f"INSERT INTO jobs ({columns}) VALUES ({marks})", *jobs[0].values())
-        assert await fetched(pillarbox) == 1
+        assert await run_jobs(pillarbox) == 1
         await pillarbox.turn()
         assert len(sink.received) == 1

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, hangs, receiver
+from kit.webhooks import hook, publish
 from kit.world import world
 from pillarbox.webhooks.dispatch.deliveries import Answer, Delivery, Endpoint
 from pillarbox.webhooks.dispatch.engine import Dispatcher

@@ -12,9 +12,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from kit.hooks import hook
-from kit.mailroom import relayed, still
-from kit.sink import Sink
+from kit.manual_world import manual_world, relayed_world
+from kit.smtp_sink import Sink
+from kit.webhooks import hook
 from kit.world import Team, World, mail, world
 from pillarbox.delivery import settle
 from pillarbox.emails import accept
@@ -64,7 +64,7 @@ async def test_every_event_is_owed_once_to_each_and_no_portion_is_large(
 ) -> None:
     """A process that has never met the team, then one that has."""
     monkeypatch.setattr(settle, "MOST_ROWS", 240)
-    async with relayed(database_url, tmp_path, **ANY_SENDER) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path, **ANY_SENDER) as (pillarbox, _):
         team = await subscribed(pillarbox)
         for _ in range(2):
             await batch(team)
@@ -84,7 +84,7 @@ async def test_scheduled_batches_are_portions_of_their_own(
 ) -> None:
     """One request is one commit; two of them are two where together they are too much."""
     monkeypatch.setattr(accept, "MOST_ROWS", MAILS * HOOKS)
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await subscribed(pillarbox)
         await asyncio.gather(*[batch(team, scheduled_at="in 1 hour") for _ in range(5)])
         portions = await team.db.source.fetch(PORTIONS, team.id)
@@ -142,7 +142,7 @@ async def test_team_queues_take_turns_portion_by_portion() -> None:
 
 
 async def test_webhooks_that_come_and_go_are_noticed(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path, **ANY_SENDER) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path, **ANY_SENDER) as (pillarbox, _):
         team = await pillarbox.team()
         await bootstrap.set_limits(pillarbox.pool, team.id, {"most_webhooks": 100})
         for expected in (0, HOOKS, 0):

@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.clock import ManualClock
-from kit.hooks import Hook, hook, publish
 from kit.receiver import WEBHOOKS, Arrival, Receiver, hangs, receiver, status
+from kit.webhooks import Hook, hook, publish
 from kit.world import World, world
 from pillarbox.kernel.process import process_table
 from pillarbox.webhooks import wire

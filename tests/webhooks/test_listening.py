@@ -13,9 +13,9 @@ from pathlib import Path
 import svix
 
 from kit.clock import ManualClock
-from kit.hooks import hook, publish
 from kit.process import environment
 from kit.receiver import WEBHOOKS, receiver, status
+from kit.webhooks import hook, publish
 from kit.world import Team, World, world
 from pillarbox.app import SLICES
 from pillarbox.kernel.ids import Ids

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kit.clock import ManualClock
-from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, receiver, status
+from kit.webhooks import hook, publish
 from kit.world import world
 from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.engine import Dispatcher

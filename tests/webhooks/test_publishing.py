@@ -11,8 +11,8 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from kit.hooks import hook, publish
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
+from kit.webhooks import hook, publish
 from kit.world import World
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, after_commit, transaction
@@ -32,7 +32,7 @@ async def rows(pillarbox: World) -> dict[str, int]:
 
 
 async def test_without_webhooks_nothing_is_written(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
         await hook(other, *KINDS)
         unwanted = await hook(team, "domain.deleted", "email.received")
@@ -52,7 +52,7 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
     database_url: str, tmp_path: Path
 ) -> None:
     """The statement that appends the history returns that nobody subscribes: no statement more."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         email = UUID(await team.send())
         app = pillarbox.app
@@ -84,7 +84,7 @@ async def test_the_hook_is_not_even_called_for_a_team_that_wants_nothing(
 async def test_every_mail_is_published_however_its_end_is_written(database_url: str, tmp_path: Path) -> None:
     """The first end after a change meets a webhook that nobody knew of; later ones are written with what they
     tell."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team, other = await pillarbox.team(), await pillarbox.team("Quay")
 
         async def sent(count: int) -> None:
@@ -115,7 +115,7 @@ async def test_every_mail_is_published_however_its_end_is_written(database_url: 
 
 
 async def test_one_event_has_one_id_for_all_webhooks_of_a_team(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         first, second = await hook(team, "domain.updated"), await hook(team, "domain.updated", "email.sent")
         await publish(team, name="harbor.example")
@@ -129,7 +129,7 @@ async def test_one_event_has_one_id_for_all_webhooks_of_a_team(database_url: str
 
 
 async def test_what_happened_before_is_not_delivered(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         early = await hook(team)
         await publish(team)
@@ -140,7 +140,7 @@ async def test_what_happened_before_is_not_delivered(database_url: str, tmp_path
 
 
 async def test_a_transaction_that_is_rolled_back_leaves_no_event(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "domain.updated", "email.delivered")
         email = UUID(await team.send())
@@ -171,7 +171,7 @@ async def test_a_transaction_that_is_rolled_back_leaves_no_event(database_url: s
 async def test_the_dispatcher_is_woken_after_the_commit_and_only_for_work(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         app = pillarbox.app
         woken: list[str] = []
@@ -191,7 +191,7 @@ async def test_the_dispatcher_is_woken_after_the_commit_and_only_for_work(
 async def test_an_accept_that_fails_at_the_rows_leaves_neither_email_nor_event(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, *EMAIL_KINDS)
         with faults.armed("webhooks.rows=raise"):
@@ -211,7 +211,7 @@ async def test_an_accept_that_fails_at_the_rows_leaves_neither_email_nor_event(
 
 
 async def test_listeners_get_rows_that_are_never_due(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team, "domain.updated", "email.delivered")
         await pillarbox.pool.execute("UPDATE webhooks SET kind = 'listener' WHERE id = $1", UUID(made.id))
@@ -226,7 +226,7 @@ async def test_listeners_get_rows_that_are_never_due(database_url: str, tmp_path
 
 
 async def test_thousands_of_events_are_one_statement(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         seen: list[str] = []
@@ -241,7 +241,7 @@ async def test_thousands_of_events_are_one_statement(database_url: str, tmp_path
 
 async def test_a_move_of_time_is_the_only_order_there_is(database_url: str, tmp_path: Path) -> None:
     """Events of one webhook are due in the order in which they happened."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         for at in range(5):
@@ -254,7 +254,7 @@ async def test_a_move_of_time_is_the_only_order_there_is(database_url: str, tmp_
 
 async def test_only_the_tables_of_webhooks_are_written(database_url: str, tmp_path: Path) -> None:
     """Publishing for one team locks nothing that an accept of another needs."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         made = await hook(team)
         watching = await asyncpg.connect(database_url)

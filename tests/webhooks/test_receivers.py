@@ -12,8 +12,8 @@ import asyncpg
 import pytest
 
 from kit.ledger import Journal
-from kit.load import Courier
-from kit.process import KEY, connected, first_team, nursery
+from kit.load import LoadClient
+from kit.process import KEY, connected, first_team, worker_processes
 from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, resets, status, subscribed
 
 KINDS = ("email.sent", "email.delivered")
@@ -78,7 +78,7 @@ async def test_events_at_the_receiver_are_the_events_in_the_database(
     await first_team(database_url)
     async with receiver() as at:
         at.answers(moody)
-        with nursery(database_url, tmp_path, webhooks_retries=RETRIES, **WEBHOOKS) as workers:
+        with worker_processes(database_url, tmp_path, webhooks_retries=RETRIES, **WEBHOOKS) as workers:
             for place in (0, 1):
                 await asyncio.to_thread(workers.start, place=place)
             await subscribed(workers.at, at.url, *KINDS)
@@ -90,7 +90,7 @@ async def test_events_at_the_receiver_are_the_events_in_the_database(
                     await asyncio.to_thread(workers.kill, place=place)
                     await asyncio.to_thread(workers.start, place=place)
 
-            async with Courier(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
+            async with LoadClient(workers.at, KEY, Journal(tmp_path / "ledger")) as courier:
                 sending = courier.post_many(emails, 300, lambda _: ["ada@quay.example"])
                 await asyncio.gather(sending, kill_some())
             async with connected(database_url) as conn:

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 
 from conftest import Databases
 from kit.clock import ManualClock
-from kit.hooks import Hook, hook, publish
-from kit.mailroom import clock_of
+from kit.manual_world import clock_of
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
+from kit.webhooks import Hook, hook, publish
 from kit.world import Team, World, world
 from pillarbox.cli import program
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile

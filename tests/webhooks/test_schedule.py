@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kit import hooks
+from kit import webhooks
 from kit.clock import ManualClock
-from kit.hooks import Hook, hook
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
+from kit.webhooks import Hook, hook
 from kit.world import Team, World, world
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks.dispatch.engine import Dispatcher
@@ -39,7 +39,7 @@ def dispatcher(pillarbox: World) -> Dispatcher:
 
 async def publish(team: Team, *kinds: str, **data: Any) -> None:
     """Events, and the millisecond in which they become due: ids of one instant are microseconds apart."""
-    await hooks.publish(team, *kinds, **data)
+    await webhooks.publish(team, *kinds, **data)
     clock = team.world.clock
     assert isinstance(clock, ManualClock)
     clock.advance(0.001)

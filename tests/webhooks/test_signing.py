@@ -13,8 +13,8 @@ import resend
 import standardwebhooks
 import svix
 
-from kit.hooks import hook, publish
 from kit.receiver import WEBHOOKS, Arrival, receiver
+from kit.webhooks import hook, publish
 from kit.world import world
 from pillarbox.webhooks.dispatch.signing import headers, signature
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from kit.hooks import hook, publish
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.receiver import WEBHOOKS, receiver, status
+from kit.webhooks import hook, publish
 from kit.world import World, mail
 from pillarbox.delivery.queue.claims import LEASE, Claims
 from pillarbox.doctor import clocks
@@ -35,7 +35,7 @@ DUE = "SELECT due_at FROM jobs WHERE team_id = $1 AND kind = 'test.round'"
 @asynccontextmanager
 async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World, ClockWatch]]:
     """A Pillarbox whose clock stands still, and the watch that notices when it is set."""
-    async with still(database_url, folder, **WEBHOOKS) as pillarbox:
+    async with manual_world(database_url, folder, **WEBHOOKS) as pillarbox:
         app = pillarbox.app
         yield pillarbox, ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), mends_of(app.kit))
 

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from kit.clock import START, ManualClock
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from pillarbox.kernel.work.jobs import LEASE, RENEW_EVERY, Finished, Job, Jobs
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 
@@ -39,7 +39,7 @@ async def test_a_job_stays_with_the_living_and_leaves_the_dead(
     database_url: str, tmp_path: Path, ahead: timedelta
 ) -> None:
     """The other process's clock is an hour behind, right, or an hour ahead of the holder's."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
         await pool.execute(ADD, KIND, clock.now())
         taken = asyncio.Event()
@@ -68,7 +68,7 @@ async def test_a_job_stays_with_the_living_and_leaves_the_dead(
 
 async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: str, tmp_path: Path) -> None:
     """A lease that stands still is taken for that of a dead process."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         pool, clock = pillarbox.pool, clock_of(pillarbox)
         await pool.execute(ADD, KIND, clock.now())
         taken = asyncio.Event()
@@ -95,7 +95,7 @@ async def test_a_renewal_after_a_step_back_of_the_clock_is_seen(database_url: st
 
 async def test_who_stood_still_while_it_claimed_begins_nothing(database_url: str, tmp_path: Path) -> None:
     """The claim is committed, and the lease over when its answer is read."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
         frozen, later = jobs(pool, clock, HOLDER, done), jobs(pool, clock, OTHER, done)
         assert await frozen.look() == 0

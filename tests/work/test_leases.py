@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kit.clock import ManualClock
 from kit.process import connected
-from kit.sink import USUAL, Sink
+from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS

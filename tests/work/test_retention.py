@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from kit.clock import ManualClock
-from kit.mailroom import clock_of, relayed, still
+from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
@@ -54,7 +54,7 @@ def files(folder: Path) -> int:
 
 
 async def test_an_old_email_goes_with_all_that_belongs_to_it(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         await team.send(to=["a@quay.example", "b@pier.example"], attachments=[LARGE, SMALL])
         await pillarbox.turn()
@@ -80,7 +80,7 @@ async def test_an_old_email_goes_with_all_that_belongs_to_it(database_url: str, 
 
 async def test_what_was_purged_is_no_gap(database_url: str, tmp_path: Path) -> None:
     """DUR-14: the metrics still count the emails; the reconciliation knows why their history is gone."""
-    async with relayed(database_url, tmp_path) as (pillarbox, sink):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         sink.script("RCPT", "550 5.7.1 no")
         team = await prepared(pillarbox)
         await team.send()
@@ -98,7 +98,7 @@ async def test_what_was_purged_is_no_gap(database_url: str, tmp_path: Path) -> N
 
 
 async def test_an_email_with_live_work_is_never_touched(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         waiting = await team.send(scheduled_at="in 20 days")
         fetching = await team.send(attachments=[{"path": "http://127.0.0.1:9/x", "filename": "x"}])
@@ -114,7 +114,7 @@ async def test_an_email_with_live_work_is_never_touched(database_url: str, tmp_p
 
 
 async def test_an_email_that_is_locked_is_not_waited_for(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         locked, free = await team.send(), await team.send()
         await pillarbox.turn()
@@ -128,7 +128,7 @@ async def test_an_email_that_is_locked_is_not_waited_for(database_url: str, tmp_
 
 
 async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -> None:
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         email = await team.send(html="<p>Ready</p>", attachments=[LARGE, SMALL])
         await pillarbox.turn()
@@ -147,7 +147,7 @@ async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -
 
 async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tmp_path: Path) -> None:
     """A run begins where the last one of this process got to, but not behind what it left."""
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         late = await team.send(scheduled_at="in 5 days")
         await team.send()
@@ -163,7 +163,7 @@ async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tm
 
 
 async def test_answers_are_kept_for_a_day(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         team = await prepared(pillarbox)
         for number in range(3):
             await team.post("/emails", mail(), idempotency_key=f"key {number}")
@@ -176,7 +176,7 @@ async def test_answers_are_kept_for_a_day(database_url: str, tmp_path: Path) -> 
 
 
 async def test_processes_that_went_silent_long_ago_are_forgotten(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         now = pillarbox.clock.now()
         for owner, age in ((ANOTHER, 2 * DAY), (UUID(int=8), timedelta(minutes=1))):
             await pillarbox.pool.execute(
@@ -195,7 +195,7 @@ async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: 
     """Files have the machine's time, so the clock of the test begins there."""
     clock = ManualClock()
     clock.set(clock.now() + timedelta(seconds=max(0.0, time.time() - clock.now().timestamp()) + 5))
-    async with still(database_url, tmp_path, clock) as pillarbox:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox:
         team = await prepared(pillarbox)
         await team.send(attachments=[LARGE])
         blobs = pillarbox.app.need(BlobStore)
@@ -216,7 +216,7 @@ async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_
     """Two installations on one bucket: the blobs that this one does not know are the other's."""
     clock = ManualClock()
     clock.set(clock.now() + timedelta(seconds=max(0.0, time.time() - clock.now().timestamp()) + 5))
-    async with still(database_url, tmp_path, clock) as pillarbox:
+    async with manual_world(database_url, tmp_path, clock) as pillarbox:
         blobs = pillarbox.app.need(BlobStore)
         await blobs.put("attachments/theirs", b"x")
         clock.advance(2 * DAY)
@@ -226,7 +226,7 @@ async def test_a_store_that_may_be_shared_is_not_emptied(database_url: str, tmp_
 
 
 async def test_a_periodic_job_is_run_by_one_process_and_runs_again(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         done: list[int] = []
 
         async def work() -> str:
@@ -251,7 +251,7 @@ async def test_a_periodic_job_is_run_by_one_process_and_runs_again(database_url:
 
 async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_path: Path) -> None:
     """DUR-13: three deaths; being stopped in order is none."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         begun = asyncio.Event()
 
         async def work() -> str:
@@ -321,7 +321,7 @@ async def soak(pillarbox: World, folder: Path, emails: int, count_of_runs: int) 
 
 
 async def grows_not(database_url: str, folder: Path, emails: int, count_of_runs: int) -> None:
-    async with relayed(database_url, folder) as (pillarbox, sink):
+    async with relayed_world(database_url, folder) as (pillarbox, sink):
         found = await soak(pillarbox, folder, emails, count_of_runs)
         assert len(sink.received) == (2 * emails + 1) * count_of_runs
         # Pages that an index gave up are used again only after a while, so the first runs still grow.
@@ -342,7 +342,7 @@ async def test_a_large_soak_leaves_nothing_behind(database_url: str, tmp_path: P
 async def test_settling_writes_no_index(database_url: str, tmp_path: Path) -> None:
     """The fate columns have no index and the pages keep free space, so new versions stay on their page
     (HOT)."""
-    async with relayed(database_url, tmp_path) as (pillarbox, _):
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         for _ in range(5):
             assert (await team.post("/emails/batch", [mail()] * 100)).status_code == 200

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kit.clock import ManualClock
-from kit.mailroom import clock_of, still
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.emails.retention import Retention
@@ -26,7 +26,7 @@ async def rows(team: Team, table: str) -> int:
 
 async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: Path) -> None:
     """With their history. None: as the installation says; 0: never."""
-    async with still(database_url, tmp_path) as pillarbox:
+    async with manual_world(database_url, tmp_path) as pillarbox:
         teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60, 36500)}
         for days, team in teams.items():
             await set_limits(pillarbox.pool, team.id, {"email_retention_days": days})
@@ -51,7 +51,7 @@ async def test_metrics_are_removed_by_the_retention_of_their_team(
     database_url: str, tmp_path: Path, installation: int
 ) -> None:
     """But a month is kept in any case: quotas count it."""
-    async with still(database_url, tmp_path, metrics_retention_days=str(installation)) as pillarbox:
+    async with manual_world(database_url, tmp_path, metrics_retention_days=str(installation)) as pillarbox:
         teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 3, 60)}
         for days, team in teams.items():
             await set_limits(pillarbox.pool, team.id, {"metrics_retention_days": days})
@@ -66,7 +66,9 @@ async def test_metrics_are_removed_by_the_retention_of_their_team(
 
 
 async def test_metrics_are_shown_for_the_retention_of_the_team(database_url: str, tmp_path: Path) -> None:
-    async with still(database_url, tmp_path, ManualClock(NOW), metrics_retention_days="3") as pillarbox:
+    async with manual_world(
+        database_url, tmp_path, ManualClock(NOW), metrics_retention_days="3"
+    ) as pillarbox:
         teams = {days: await pillarbox.team(f"Team {days}") for days in (None, 0, 5)}
         starts = {}
         for days, team in teams.items():

@@ -1,4 +1,4 @@
-"""HTTP door of the API keys."""
+"""HTTP routes of the API keys."""
 
 from __future__ import annotations
 

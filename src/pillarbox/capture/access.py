@@ -1,7 +1,7 @@
-"""Who may look at captured mail (docs/guide/settings.md).
+"""Who may read captured mail (docs/guide/settings.md).
 
-Three walls: the connection comes from this machine; the Host header is a name of this machine, so no
-page of the web can reach in through a name that it made point here (DNS rebinding); and the caller has
+Three checks: the connection comes from this machine; the Host header is a name of this machine, so no
+web page can get in through a name of its own that points here (DNS rebinding); and the caller has
 the token of this start, from the printed link, from the cookie that the link leaves, or as a bearer
 token. What changes something must come from our own pages (UI-06).
 """
@@ -27,7 +27,7 @@ WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
 LONGEST_TOKEN = 512
 
 
-class Pass(Enum):
+class TokenSource(Enum):
     """How a caller showed the token."""
 
     BEARER = "authorization header"
@@ -35,7 +35,7 @@ class Pass(Enum):
 
 
 class Refused(Forbidden):
-    """The caller may not look at captured mail."""
+    """The caller may not read captured mail."""
 
 
 class NotLocal(Refused):
@@ -70,32 +70,32 @@ class CaptureAccess:
 
     @classmethod
     def named(cls, token: str, hosts: Iterable[str], public_url: str) -> CaptureAccess:
-        """A door that answers to `hosts` and to the host of `public_url` besides the loopback names."""
+        """Access under `hosts` and the host of `public_url` besides the loopback names."""
         names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
         return cls(token, ALWAYS_KNOWN | (names - WILDCARDS))
 
-    def admit(self, request: Request) -> Pass:
+    def admit(self, request: Request) -> TokenSource:
         """How the caller showed the token; raises Refused."""
-        self.check_place(request)
+        self.check_peer_and_host(request)
         authorization = request.header("authorization")
         if authorization is not None:
             scheme, _, token = authorization.strip().partition(" ")
             if scheme.lower() == "bearer" and self.is_token(token.strip()):
-                return Pass.BEARER
+                return TokenSource.BEARER
             raise NoToken
         shown = cookie(request)
         if shown is not None and _same(shown, self.derived("cookie")):
-            return Pass.COOKIE
+            return TokenSource.COOKIE
         raise NoToken
 
-    def admit_change(self, request: Request) -> Pass:
+    def admit_change(self, request: Request) -> TokenSource:
         """The same for what changes something: with a cookie it must come from our own pages."""
         shown = self.admit(request)
-        if shown is Pass.COOKIE and not is_same_origin(request):
+        if shown is TokenSource.COOKIE and not is_same_origin(request):
             raise ForeignPage
         return shown
 
-    def check_place(self, request: Request) -> None:
+    def check_peer_and_host(self, request: Request) -> None:
         """Raises where the peer is not this machine or the Host header is not a name of it."""
         if not is_loopback(request):
             raise NotLocal
@@ -112,7 +112,7 @@ class CaptureAccess:
         return urlsafe_b64encode(mac[:18]).decode("ascii")
 
     def picture_key(self, captured_id: UUID, number: int) -> str:
-        """What opens one part for the frame of its mail, which has no origin and so sends no cookie."""
+        """The key of one part for the frame of its mail, which has no origin and so sends no cookie."""
         return self.derived(f"part {captured_id} {number}")
 
     def is_picture_key(self, text: str | None, captured_id: UUID, number: int) -> bool:
@@ -129,7 +129,7 @@ class CaptureAccess:
 
 
 def origin(request: Request) -> str:
-    """Scheme and host under which the caller reached us; only after `check_place`."""
+    """Scheme and host under which the caller reached us; only after `check_peer_and_host`."""
     return f"{request.scope['scheme']}://{request.header('host') or 'localhost'}"
 
 

@@ -1,7 +1,7 @@
 """Finding captured mail, and waiting for it, in whichever process it arrives.
 
-A process that keeps mail tells the others after its commit (NOTIFY on `CHANNEL`); whoever waits also
-looks twice a second, so a lost notification costs half a second.
+A process that stores mail notifies the others after its commit (NOTIFY on `CHANNEL`); who waits also queries
+twice a second, so a lost notification costs half a second.
 """
 
 from __future__ import annotations
@@ -60,28 +60,28 @@ class Filters:
 
 
 class Arrivals:
-    """Looks for mails, and wakes who waits for one."""
+    """Finds mails, and wakes requests that wait for one."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
         self._clock = clock
-        self._bell = Notifier(pool, CHANNEL)
+        self._notifier = Notifier(pool, CHANNEL)
         self._arrival = asyncio.Event()
         self._waiting = 0
         self._closed = False
 
     def announce(self) -> None:
-        """Say in every process that a mail was committed."""
+        """Notify every process that a mail was committed."""
         self.heard()
-        self._bell.notify()
+        self._notifier.notify()
 
     def heard(self) -> None:
-        """Wake who waits here; called for every notification on `CHANNEL`."""
+        """Wake the requests that wait in this process; called for every notification on `CHANNEL`."""
         arrival, self._arrival = self._arrival, asyncio.Event()
         arrival.set()
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waiting."""
         self._closed = True
         self.heard()
 
@@ -114,11 +114,11 @@ class Arrivals:
             found = await self.find(filters, page, lowest)
             if found:
                 return found
-            await _either(arrival, min(left, LOOK_EVERY))
+            await _wait_at_most(arrival, min(left, LOOK_EVERY))
         return await self.find(filters, page)
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
+async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

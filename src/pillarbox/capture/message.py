@@ -1,4 +1,4 @@
-"""A kept message as it is shown: its headers, its bodies, its other parts.
+"""A captured message as it is shown: its headers, its bodies, its other parts.
 
 Any octets can be read, in time linear in their number: mail that was received stands among the captured mail,
 and what is attached to captured mail may be anything. An attached message stays closed.

@@ -163,7 +163,7 @@ CLEAR = """
 
 
 class CapturedRow(NamedTuple):
-    """A kept mail without its bytes. `recipients` is the envelope, `sender` the From of the header;
+    """A captured mail without its bytes. `recipients` is the envelope, `sender` the From of the header;
     `inbound` is mail that was received."""
 
     team_id: UUID
@@ -194,13 +194,13 @@ class Kept(NamedTuple):
 
 
 async def add_recipients(conn: Connection, rows: Sequence[tuple[UUID, UUID, str]]) -> set[tuple[UUID, UUID]]:
-    """Add recipients (JSON text) to mails that are kept already; which ones those are."""
+    """Add recipients (JSON text) to mails that are stored already; returns which ones those are."""
     found = await conn.fetch(ADD_RECIPIENTS, *zip(*rows, strict=True))
     return {(row["team_id"], row["email_id"]) for row in found}
 
 
 async def insert(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> set[UUID]:
-    """Keep mails, or add their recipients to the row that has the email; the ids of the rows that count."""
+    """Store mails, or add their recipients to the row that has the email; the ids of the rows that count."""
     return {row["id"] for row in await conn.fetch(INSERT, *zip(*rows, strict=True))}
 
 

@@ -1,4 +1,4 @@
-"""From a row to the message that people and test suites read."""
+"""Reading and parsing the message of a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 2
 
 
 class Reader:
-    """Reads kept messages, a few at a time, in the thread of the pages."""
+    """Reads captured messages, a few at a time, in the thread of the pages."""
 
     def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, work: PageWork) -> None:
         self.work = work

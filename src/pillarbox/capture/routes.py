@@ -92,18 +92,18 @@ def for_people(show: Shows[Shown]) -> Shows[Shown]:
 
 def enter(request: Request) -> Reply[Html] | None:
     """A redirect that takes the token out of the address, when it is there; raises Refused."""
-    guard = request.use(CaptureAccess)
+    capture_access = request.use(CaptureAccess)
     token = request.query.last("token")
     if token is None or request.method == "POST":
-        guard.admit(request)
+        capture_access.admit(request)
         return None
-    guard.check_place(request)
-    if not guard.is_token(token):
+    capture_access.check_peer_and_host(request)
+    if not capture_access.is_token(token):
         raise NoToken
     rest = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
     query = urlencode([pair for pair in rest if pair[0] != "token"])
     target = quote(request.path) + (f"?{query}" if query else "")
-    headers = {"location": target, "set-cookie": guard.cookie_header(request), **LOCKED}
+    headers = {"location": target, "set-cookie": capture_access.cookie_header(request), **LOCKED}
     return Reply.html("", 303, headers)
 
 
@@ -136,7 +136,7 @@ def problem_page(problem: Problem) -> Reply[Html]:
 )
 @for_people
 async def show_list(request: Request) -> Reply[Html]:
-    """The kept mails, newest first."""
+    """The captured mails, newest first."""
     page = Page.read(request.query, ON_A_PAGE)
     search = (request.query.text("q") or "").strip()
     capture = request.use(Capture)
@@ -252,13 +252,13 @@ async def show_part(request: Request) -> Reply[Octets]:
 async def clear(request: Request) -> Reply[Html]:
     """Remove every captured mail, and with `received` every received one; the page's own form alone may ask
     for it (UI-06)."""
-    guard = request.use(CaptureAccess)
-    guard.admit_change(request)
+    capture_access = request.use(CaptureAccess)
+    capture_access.admit_change(request)
     try:
         fields = parse_qs(bytes(request.raw).decode("latin-1"), max_num_fields=MOST_FIELDS)
     except ValueError:
         raise ForeignPage from None
-    if not guard.is_form_key(fields.get("form", [""])[-1]):
+    if not capture_access.is_form_key(fields.get("form", [""])[-1]):
         raise ForeignPage
     await request.use(Capture).clear()
     if fields.get("received", [""])[-1]:
@@ -329,10 +329,10 @@ def _drawn(
 
 def _addresses(row: CapturedRow, request: Request) -> Callable[[int], str]:
     """The address of a picture of the mail by the number of its part."""
-    guard, origin = request.use(CaptureAccess), access.origin(request)
+    capture_access, origin = request.use(CaptureAccess), access.origin(request)
 
     def address(number: int) -> str:
-        return f"{origin}/capture/{row.id}/parts/{number}?key={guard.picture_key(row.id, number)}"
+        return f"{origin}/capture/{row.id}/parts/{number}?key={capture_access.picture_key(row.id, number)}"
 
     return address
 
@@ -354,17 +354,17 @@ async def _events(request: Request, row: CapturedRow) -> list[email_wire.Event]:
 
 
 async def _part_reply(request: Request) -> Reply[Octets]:
-    guard = request.use(CaptureAccess)
+    capture_access = request.use(CaptureAccess)
     text, number = request.param("mail"), request.param("number")
     if not well_formed(text) or not number.isascii() or not number.isdigit() or len(number) > 4:
-        guard.admit(request)
+        capture_access.admit(request)
         raise NotFound("Attachment")
     captured_id = UUID(text)
-    framed = guard.is_picture_key(request.query.last("key"), captured_id, int(number))
+    framed = capture_access.is_picture_key(request.query.last("key"), captured_id, int(number))
     if framed:
-        guard.check_place(request)
+        capture_access.check_peer_and_host(request)
     else:
-        guard.admit(request)
+        capture_access.admit(request)
     reader = request.use(Reader)
     row = await reader.row(captured_id)
     part, content = await reader.part(row, int(number), request.is_client_gone)

@@ -1,6 +1,6 @@
-"""Keeping mail: in the transaction that settles its delivery, so nothing is `delivered` and not here.
+"""Storing captured mail in the transaction that settles its delivery, so every `delivered` mail can be read.
 
-Removing happens off that path, in the background: what is beyond the limit, and blobs without a row.
+A background task removes what is beyond the limit, and blobs without a row.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Mail:
 
 
 class Capture:
-    """Everything that is kept on this machine instead of being sent."""
+    """Stores mail on this machine that is not sent."""
 
     def __init__(
         self, pool: asyncpg.Pool, clock: Clock, ids: Ids, blobs: BlobStore, limit_bytes: int
@@ -61,22 +61,22 @@ class Capture:
         self._ids = ids
         self._blobs = blobs
         self._limit = limit_bytes
-        self._unwanted: list[str] = []
-        self._untidy = asyncio.Event()
-        self._tidying: asyncio.Task[None] | None = None
+        self._unreferenced_blobs: list[str] = []
+        self._needs_cleaning = asyncio.Event()
+        self._cleaning_task: asyncio.Task[None] | None = None
         self.arrivals = Arrivals(pool, clock)
 
     async def start(self) -> None:
-        """Tidy up in the background from now on."""
-        self._untidy.set()
-        self._tidying = asyncio.create_task(self._tidy())
+        """Remove old mail in the background from now on."""
+        self._needs_cleaning.set()
+        self._cleaning_task = asyncio.create_task(self._clean_up())
 
     async def stop(self) -> None:
         """Answer whoever waits for a mail and end the background work."""
         self.arrivals.close()
-        if self._tidying is not None:
-            self._tidying.cancel()
-            await asyncio.gather(self._tidying, return_exceptions=True)
+        if self._cleaning_task is not None:
+            self._cleaning_task.cancel()
+            await asyncio.gather(self._cleaning_task, return_exceptions=True)
 
     async def keep(self, conn: Connection, settlements: Sequence[Settlement]) -> None:
         """Store the messages of these settlements in their transaction, one row per email.
@@ -143,7 +143,7 @@ class Capture:
             for mail, stamp, blob in zip(mails, stamps, blobs, strict=True)
         ]
         counted = await queries.insert(conn, rows)
-        self._unwanted += [
+        self._unreferenced_blobs += [
             blob for stamp, blob in zip(stamps, blobs, strict=True) if blob and stamp.id not in counted
         ]
 
@@ -167,16 +167,16 @@ class Capture:
             if before is not None:
                 before()
             self.arrivals.announce()
-            self._untidy.set()
+            self._needs_cleaning.set()
 
         return after
 
-    async def _tidy(self) -> None:
+    async def _clean_up(self) -> None:
         while True:
-            await self._untidy.wait()
-            self._untidy.clear()
+            await self._needs_cleaning.wait()
+            self._needs_cleaning.clear()
             try:
-                unwanted, self._unwanted = self._unwanted, []
+                unwanted, self._unreferenced_blobs = self._unreferenced_blobs, []
                 await self._forget(unwanted)
                 await self.trim()
             except GONE as trouble:

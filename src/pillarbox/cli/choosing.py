@@ -21,9 +21,9 @@ TeamOption = Annotated[
 ]
 
 
-async def one_team(reach: Connected, wanted: str | None) -> Team:
+async def one_team(connected: Connected, wanted: str | None) -> Team:
     """The team of that name or id; without one, the only team there is."""
-    teams = await bootstrap.list_teams(reach.pool)
+    teams = await bootstrap.list_teams(connected.pool)
     if wanted is None:
         if len(teams) != 1:
             raise Refused(
@@ -39,11 +39,11 @@ async def one_team(reach: Connected, wanted: str | None) -> Team:
     return found[0]
 
 
-async def chosen_teams(reach: Connected, wanted: str | None) -> list[Team]:
+async def chosen_teams(connected: Connected, wanted: str | None) -> list[Team]:
     """The team that was named, or all of them."""
     if wanted is not None:
-        return [await one_team(reach, wanted)]
-    return list(await bootstrap.list_teams(reach.pool))
+        return [await one_team(connected, wanted)]
+    return list(await bootstrap.list_teams(connected.pool))
 
 
 async def one_domain(db: TeamDb, wanted: str) -> UUID:

@@ -6,7 +6,7 @@ A command group uses it so:
     def list_teams(data: Data = None, database_url: DatabaseUrl = None) -> None:
         run(show_teams, data=data, database_url=database_url)
 
-    async def show_teams(reach: Reach) -> int:
+    async def show_teams(connected: Connected) -> int:
         ...
         return 0
 """
@@ -79,29 +79,29 @@ class NoDatabaseError(FolderError):
 class Connected:
     """What a command works with. `settings` are those of the running server, else the command's own, with the
     database's URL and the key ring filled in; `server` is the base URL of the running server on this machine,
-    None when none runs, and `doors` are the names of the doors that it has opened."""
+    None when none runs, and `listeners` are the names of those that it has opened."""
 
     settings: Settings
     pool: asyncpg.Pool
     server: str | None
-    doors: Sequence[str] | None = None
+    listeners: Sequence[str] | None = None
 
 
 def run(work: Callable[[Connected], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
-    """Do the work with a reach and exit with its status."""
+    """Do the work with a connection to the database and exit with its status."""
     os.umask(0o077)
     settings = read_settings({"data": data, "database_url": database_url})
     log.configure(settings.log)
 
     async def reached() -> int:
-        async with reach(settings) as found:
+        async with connect(settings) as found:
             return await work(found)
 
     raise typer.Exit(asyncio.run(reached()))
 
 
 @asynccontextmanager
-async def reach(settings: Settings) -> AsyncIterator[Connected]:
+async def connect(settings: Settings) -> AsyncIterator[Connected]:
     """A pool on the right database for as long as the block runs."""
     async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")

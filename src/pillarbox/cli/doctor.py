@@ -49,19 +49,19 @@ def command(
     2: it could not be examined.
     """
     perform(
-        lambda reach: examine(reach, domain, team, json=json),
+        lambda connected: examine(connected, domain, team, json=json),
         data=data,
         database_url=database_url,
         failed=NOT_EXAMINED,
     )
 
 
-async def examine(reach: Connected, name: str | None, team: str | None, *, json: bool) -> int:
-    outside = outside_of(reach.settings)
+async def examine(connected: Connected, name: str | None, team: str | None, *, json: bool) -> int:
+    outside = outside_of(connected.settings)
     if name is not None:
         name = domain_name(name)
-    records = [] if name is None else await of_domain(reach, outside, name, team)
-    checks = [*await examined(patient_of(reach), outside), *records]
+    records = [] if name is None else await of_domain(connected, outside, name, team)
+    checks = [*await examined(installation_to_check(connected), outside), *records]
     if json:
         show_json(document(name, checks))
     else:
@@ -76,19 +76,19 @@ def outside_of(settings: Settings) -> Outside:
     return Outside(UncachedResolver(servers, clock, allowed=settings.allow_private), clock, Tcp(), ours)
 
 
-def patient_of(reach: Connected) -> CheckedInstallation:
-    settings = reach.settings
+def installation_to_check(connected: Connected) -> CheckedInstallation:
+    settings = connected.settings
     return CheckedInstallation(
         settings,
-        reach.pool,
-        running=reach.doors is not None,
-        doors=doors_of(settings, reach.doors or ()),
+        connected.pool,
+        running=connected.listeners is not None,
+        listeners=listeners_of(settings, connected.listeners or ()),
         connections=settings.processes * CONNECTIONS_PER_PROCESS,
     )
 
 
-def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
-    """Where the doors are that the running server opened."""
+def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
+    """The addresses of the listeners that the running server opened."""
     submission = [door.at for door in settings.submission]
     places: dict[str, HostPort | None] = {
         HTTP: settings.http,
@@ -99,12 +99,12 @@ def doors_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]
     return {name: at for name in names if (at := places.get(name)) is not None}
 
 
-async def of_domain(reach: Connected, outside: Outside, name: str, team: str | None) -> list[Check]:
+async def of_domain(connected: Connected, outside: Outside, name: str, team: str | None) -> list[Check]:
     """The checks of the domain, for each team that has it."""
-    here = installation_of(reach)
+    here = installation_of(connected)
     checks: list[Check] = []
-    for owner in await chosen_teams(reach, team):
-        db = TeamDb(reach.pool, owner.id)
+    for owner in await chosen_teams(connected, team):
+        db = TeamDb(connected.pool, owner.id)
         for row in await overview.listed(db):
             domain = await queries.get(db, row.id) if row.name == name else None
             if domain is not None:

@@ -9,9 +9,9 @@ from pillarbox.domains import keys
 from pillarbox.domains.names import relative
 
 
-async def rotate_dkim(reach: Connected, name: str, team: str | None) -> int:
-    found = await held(reach, name, team)
-    rotation = await keys.rotate(found.db, found.domain.id, domain_context(reach))
+async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
+    found = await held(connected, name, team)
+    rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
     key = rotation.key
     owner = relative(f"{key.selector}._domainkey", found.domain.name)
     if not rotation.new:

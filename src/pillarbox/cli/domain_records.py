@@ -35,12 +35,12 @@ class Held(NamedTuple):
     db: TeamDb
 
 
-async def held(reach: Connected, text: str, team: str | None) -> Held:
+async def held(connected: Connected, text: str, team: str | None) -> Held:
     """The domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
-    for owner in await chosen_teams(reach, team):
-        db = TeamDb(reach.pool, owner.id)
+    for owner in await chosen_teams(connected, team):
+        db = TeamDb(connected.pool, owner.id)
         for row in await overview.listed(db):
             domain = await queries.get(db, row.id) if row.name == name else None
             if domain is not None:
@@ -53,8 +53,8 @@ async def held(reach: Connected, text: str, team: str | None) -> Held:
     return found[0]
 
 
-async def show_dns(reach: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
-    lines = await lines_of(reach, await held(reach, name, team))
+async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
+    lines = await lines_of(connected, await held(connected, name, team))
     if json:
         show_json({"object": "list", "data": [shape(line) for line in lines]})
     elif zone:
@@ -69,8 +69,8 @@ async def show_dns(reach: Connected, name: str, team: str | None, *, json: bool,
     return 0
 
 
-async def lines_of(reach: Connected, found: Held) -> list[ZoneLine]:
-    here = installation_of(reach)
+async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
+    here = installation_of(connected)
     claim_id = found.domain.claim_id
     return zone_lines(
         found.domain,
@@ -81,30 +81,30 @@ async def lines_of(reach: Connected, found: Held) -> list[ZoneLine]:
     )
 
 
-async def look_again(reach: Connected, name: str, team: str | None) -> int:
-    found = await held(reach, name, team)
+async def check_again(connected: Connected, name: str, team: str | None) -> int:
+    found = await held(connected, name, team)
     async with found.db.transaction() as inner:
-        await start.begin(inner, found.domain.id, domain_context(reach))
+        await start.begin(inner, found.domain.id, domain_context(connected))
     say(f"The records of {found.domain.name} are looked for now.")
-    if reach.doors is None:
+    if connected.listeners is None:
         say("No server runs here: it happens as soon as one does.")
     say(f"`pillarbox doctor {found.domain.name}` shows what DNS has, and the next step.")
     return 0
 
 
-def domain_context(reach: Connected) -> DomainContext:
+def domain_context(connected: Connected) -> DomainContext:
     """What changing a domain takes."""
     ids = Ids(SystemClock())
     return DomainContext(
-        installation_of(reach), KeyRing.parse(reach.settings.secret_key or ""), ids, Publisher(ids)
+        installation_of(connected), KeyRing.parse(connected.settings.secret_key or ""), ids, Publisher(ids)
     )
 
 
-def installation_of(reach: Connected) -> Installation:
+def installation_of(connected: Connected) -> Installation:
     """What this installation says of itself in records and keeps for itself."""
     from pillarbox.domains.plugin import installation
 
-    return installation(reach.settings)
+    return installation(connected.settings)
 
 
 def say_lines(text: str) -> None:

@@ -10,7 +10,7 @@ from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_t
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name, one_team
 from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.domain_keys import rotate_dkim
-from pillarbox.cli.domain_records import Zone, domain_context, installation_of, look_again, show_dns
+from pillarbox.cli.domain_records import Zone, check_again, domain_context, installation_of, show_dns
 from pillarbox.domains import overview
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
@@ -32,7 +32,9 @@ def trust_one(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Vouch for a domain: the team may use it at once, whatever DNS says."""
-    perform(lambda reach: vouch(reach, name, team, create=create), data=data, database_url=database_url)
+    perform(
+        lambda connected: vouch(connected, name, team, create=create), data=data, database_url=database_url
+    )
 
 
 @group.command("list")
@@ -40,7 +42,7 @@ def list_all(
     team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """List the domains of one team or of all."""
-    perform(lambda reach: show_all(reach, team, json=json), data=data, database_url=database_url)
+    perform(lambda connected: show_all(connected, team, json=json), data=data, database_url=database_url)
 
 
 @group.command("dns")
@@ -54,40 +56,42 @@ def dns(
 ) -> None:
     """Show what a domain needs in DNS, as a table and as lines of a zone file."""
     perform(
-        lambda reach: show_dns(reach, name, team, json=json, zone=zone), data=data, database_url=database_url
+        lambda connected: show_dns(connected, name, team, json=json, zone=zone),
+        data=data,
+        database_url=database_url,
     )
 
 
 @group.command("verify")
 def verify(name: Name, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Look for a domain's records now, and on the usual schedule from now on."""
-    perform(lambda reach: look_again(reach, name, team), data=data, database_url=database_url)
+    perform(lambda connected: check_again(connected, name, team), data=data, database_url=database_url)
 
 
 @group.command("rotate-dkim")
 def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Give a domain a new DKIM key, which signs once its record has been seen in DNS."""
-    perform(lambda reach: rotate_dkim(reach, name, team), data=data, database_url=database_url)
+    perform(lambda connected: rotate_dkim(connected, name, team), data=data, database_url=database_url)
 
 
-async def vouch(reach: Connected, name: str, team: str | None, *, create: bool) -> int:
-    owner = await one_team(reach, team)
+async def vouch(connected: Connected, name: str, team: str | None, *, create: bool) -> int:
+    owner = await one_team(connected, team)
     wanted = domain_name(name)
-    known = [domain.name for domain in await overview.listed(TeamDb(reach.pool, owner.id))]
+    known = [domain.name for domain in await overview.listed(TeamDb(connected.pool, owner.id))]
     if wanted not in known and not create:
         raise Refused(
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
-    domain = await trust(reach.pool, wanted, owner.id, domain_context(reach))
+    domain = await trust(connected.pool, wanted, owner.id, domain_context(connected))
     say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
     return 0
 
 
-async def show_all(reach: Connected, team: str | None, *, json: bool) -> int:
-    here = installation_of(reach)
+async def show_all(connected: Connected, team: str | None, *, json: bool) -> int:
+    here = installation_of(connected)
     found: list[tuple[Team, OverviewRow, str]] = []
-    for owner in await chosen_teams(reach, team):
-        db = TeamDb(reach.pool, owner.id)
+    for owner in await chosen_teams(connected, team):
+        db = TeamDb(connected.pool, owner.id)
         domains = await overview.listed(db)
         statuses = await overview.statuses(db, domains, here)
         found += [(owner, domain, status) for domain, status in zip(domains, statuses, strict=True)]

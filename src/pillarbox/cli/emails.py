@@ -47,7 +47,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many."
 @group.command("show")
 def show(email: EmailId, json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Show an email: each recipient's state, every step, what waits and why; or one that was received."""
-    perform(lambda reach: show_one(reach, email, json=json), data=data, database_url=database_url)
+    perform(lambda connected: show_one(connected, email, json=json), data=data, database_url=database_url)
 
 
 @group.command("list")
@@ -59,27 +59,29 @@ def list_newest(
     database_url: DatabaseUrl = None,
 ) -> None:
     """List the newest emails, of one team or of all."""
-    perform(lambda reach: show_newest(reach, team, limit, json=json), data=data, database_url=database_url)
+    perform(
+        lambda connected: show_newest(connected, team, limit, json=json), data=data, database_url=database_url
+    )
 
 
-async def show_one(reach: Connected, wanted: str, *, json: bool) -> int:
+async def show_one(connected: Connected, wanted: str, *, json: bool) -> int:
     email_id = as_id(wanted, "an email")
-    team_id = await overview.owner_of(reach.pool, email_id)
+    team_id = await overview.owner_of(connected.pool, email_id)
     if team_id is None:
-        if await show_received(reach, email_id, json=json):
+        if await show_received(connected, email_id, json=json):
             return 0
         raise Refused(f"There is no email {email_id}.")
-    db = TeamDb(reach.pool, team_id)
+    db = TeamDb(connected.pool, team_id)
     email = await overview.get(db, email_id)
     if email is None:
         raise Refused(f"There is no email {email_id}.")
     recipients = await overview.recipients(db, email_id)
-    work = await queue.items_of(reach.pool, team_id, email_id, SystemClock().now())
+    work = await queue.items_of(connected.pool, team_id, email_id, SystemClock().now())
     lines = await history.events(db, email_id, MOST_EVENTS)
     if json:
         show_json(email_shape(email, recipients, work, lines))
         return 0
-    names = await team_names(reach)
+    names = await team_names(connected)
     show_head(email, names.get(team_id, str(team_id)))
     show_recipients(recipients)
     show_lines(lines)
@@ -159,13 +161,13 @@ def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOvervie
         say("Nothing waits: every recipient has a final state.")
 
 
-async def show_newest(reach: Connected, team: str | None, limit: int, *, json: bool) -> int:
-    team_id = None if team is None else (await one_team(reach, team)).id
-    emails = await overview.newest(reach.pool, team_id, limit)
+async def show_newest(connected: Connected, team: str | None, limit: int, *, json: bool) -> int:
+    team_id = None if team is None else (await one_team(connected, team)).id
+    emails = await overview.newest(connected.pool, team_id, limit)
     if json:
         show_json({"object": "list", "data": [newest_shape(email) for email in emails]})
         return 0
-    names = await team_names(reach)
+    names = await team_names(connected)
     show_table(
         ("Id", "Accepted", "Team", "From", "To", "Subject", "State"),
         [

@@ -1,4 +1,5 @@
-"""`pillarbox inbound`: a message from a file or another mail server, through the pipeline of the SMTP door.
+"""`pillarbox inbound`: a message from a file or another mail server, through the pipeline of the SMTP
+listener.
 
     pillarbox inbound --rcpt help@harbor.example < message.eml
 
@@ -76,29 +77,31 @@ def command(
         raise stopped("The message holds a bare CR, a bare LF or a NUL.", UNAVAILABLE)
     arrival = Arrival(client, helo, PROTOCOL, None, sender, ())
     perform(
-        lambda reach: receive(reach, rcpt, arrival, raw, json=json),
+        lambda connected: receive(connected, rcpt, arrival, raw, json=json),
         data=data,
         database_url=database_url,
         failed=TRY_AGAIN,
     )
 
 
-async def receive(reach: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def receive(
+    connected: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
+) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
     from pillarbox.app import SLICES
 
-    settings = replace(reach.settings, roles=(Role.API,))
+    settings = replace(connected.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:
         runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "")
-        pools = Pools(reach.pool, reach.pool)
+        pools = Pools(connected.pool, connected.pool)
         kit = Kit(SLICES, settings, runtime, pools, Externals.real(settings))
-        return await handed_in(kit, rcpt, arrival, raw, json=json)
+        return await receive_message(kit, rcpt, arrival, raw, json=json)
     finally:
         os.close(memory)
 
 
-async def handed_in(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
+async def receive_message(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool) -> int:
     teams: list[Recipient] = []
     reports: list[ForBounces] = []
     for address in rcpt:
@@ -115,10 +118,12 @@ async def handed_in(kit: Kit, rcpt: Sequence[str], arrival: Arrival, raw: bytes,
     if not teams:
         return 0
     content = Content(raw, None, len(raw))
-    return told(await kit.need(Receiving).take(arrival._replace(recipients=tuple(teams)), content), json=json)
+    return show_outcome(
+        await kit.need(Receiving).take(arrival._replace(recipients=tuple(teams)), content), json=json
+    )
 
 
-def told(outcome: Outcome, *, json: bool) -> int:
+def show_outcome(outcome: Outcome, *, json: bool) -> int:
     status = STATUSES[outcome.fate]
     if status:
         raise stopped(f"The message was not stored: {outcome.fate.value}.", status)
@@ -147,7 +152,7 @@ def with_crlf(raw: bytes) -> bytes:
     """The message with the line ends of the wire, without the line that mailbox files put in front.
 
     Files of this system end their lines in LF alone. Where there is a CR, the line ends are meant to be those
-    of the wire, and what is not stays for the door to refuse (SMTP-04).
+    of the wire, and the listener refuses others (SMTP-04).
     """
     found = _MBOX_LINE.match(raw)
     raw = raw[found.end() :] if found else raw

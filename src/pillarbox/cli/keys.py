@@ -57,7 +57,9 @@ def create(
     """Make a key and print its token, which is shown only now."""
     wanted = Permission(permission.value)
     perform(
-        lambda reach: make(reach, name, team, wanted, domain, json=json), data=data, database_url=database_url
+        lambda connected: make(connected, name, team, wanted, domain, json=json),
+        data=data,
+        database_url=database_url,
     )
 
 
@@ -66,14 +68,14 @@ def list_all(
     team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """List keys, newest first, of one team or of all."""
-    perform(lambda reach: show_all(reach, team, json=json), data=data, database_url=database_url)
+    perform(lambda connected: show_all(connected, team, json=json), data=data, database_url=database_url)
 
 
 @group.command("suspend")
 def suspend(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Refuse a key from the next second on, until it is resumed."""
     perform(
-        lambda reach: change(reach, key, keys.suspend, "suspended", "active"),
+        lambda connected: change(connected, key, keys.suspend, "suspended", "active"),
         data=data,
         database_url=database_url,
     )
@@ -83,7 +85,7 @@ def suspend(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> 
 def resume(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Accept a suspended key again."""
     perform(
-        lambda reach: change(reach, key, keys.resume, "active", "suspended"),
+        lambda connected: change(connected, key, keys.resume, "active", "suspended"),
         data=data,
         database_url=database_url,
     )
@@ -92,18 +94,24 @@ def resume(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
 @group.command("delete")
 def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Delete a key for good."""
-    perform(lambda reach: remove(reach, key), data=data, database_url=database_url)
+    perform(lambda connected: remove(connected, key), data=data, database_url=database_url)
 
 
 async def make(
-    reach: Connected, name: str, team: str | None, permission: Permission, domain: str | None, *, json: bool
+    connected: Connected,
+    name: str,
+    team: str | None,
+    permission: Permission,
+    domain: str | None,
+    *,
+    json: bool,
 ) -> int:
     if not 1 <= len(name.strip()) <= LONGEST_NAME:
         raise Refused(f"A key's name has 1 to {LONGEST_NAME} characters.")
     if domain is not None and permission is not Permission.SENDING:
         raise Refused("--domain needs --permission sending_access.")
-    owner = await one_team(reach, team)
-    async with TeamDb(reach.pool, owner.id).transaction() as db:
+    owner = await one_team(connected, team)
+    async with TeamDb(connected.pool, owner.id).transaction() as db:
         domain_id = None if domain is None else await one_domain(db, domain)
         made = await keys.create(
             db, Ids(SystemClock()), name=name, permission=permission, domain_id=domain_id
@@ -116,11 +124,11 @@ async def make(
     return 0
 
 
-async def show_all(reach: Connected, team: str | None, *, json: bool) -> int:
+async def show_all(connected: Connected, team: str | None, *, json: bool) -> int:
     found = [
         (owner, key)
-        for owner in await chosen_teams(reach, team)
-        for key in await keys.listed(TeamDb(reach.pool, owner.id))
+        for owner in await chosen_teams(connected, team)
+        for key in await keys.listed(TeamDb(connected.pool, owner.id))
     ]
     if json:
         show_json({"object": "list", "data": [shape(owner, key) for owner, key in found]})
@@ -145,10 +153,10 @@ async def show_all(reach: Connected, team: str | None, *, json: bool) -> int:
 
 
 async def change(
-    reach: Connected, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
+    connected: Connected, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
 ) -> int:
     """Move a key to another status; one that is there already is no error."""
-    db, key_id = await owned(reach, key)
+    db, key_id = await owned(connected, key)
     if not await move(db, key_id):
         (status,) = [found.status for found in await keys.listed(db) if found.id == key_id]
         if status != after:
@@ -157,21 +165,21 @@ async def change(
     return 0
 
 
-async def remove(reach: Connected, key: str) -> int:
-    db, key_id = await owned(reach, key)
+async def remove(connected: Connected, key: str) -> int:
+    db, key_id = await owned(connected, key)
     async with db.transaction() as inner:
         await keys.delete(inner, key_id)
     say(f"The key {key_id} is deleted.")
     return 0
 
 
-async def owned(reach: Connected, key: str) -> tuple[TeamDb, UUID]:
+async def owned(connected: Connected, key: str) -> tuple[TeamDb, UUID]:
     """The key's id and the view of its team."""
     key_id = as_id(key, "a key")
-    team_id = await overview.owner_of(reach.pool, key_id)
+    team_id = await overview.owner_of(connected.pool, key_id)
     if team_id is None:
         raise Refused(f"There is no key {key_id}.")
-    return TeamDb(reach.pool, team_id), key_id
+    return TeamDb(connected.pool, team_id), key_id
 
 
 def shape(owner: Team, key: ListedKey) -> dict[str, object]:

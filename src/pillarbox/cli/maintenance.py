@@ -1,4 +1,5 @@
-"""`pillarbox maintenance`: put everybody off while the queue is worked off, and open the doors again."""
+"""`pillarbox maintenance`: refuse new requests and mail while the queue is delivered, and accept them
+again."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def on(
     retry_after: RetryAfter = maintenance.RETRY_AFTER, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """Answer API requests with 503 and SMTP with 451 from the next second on; the queue goes on."""
-    perform(lambda reach: begin(reach, retry_after), data=data, database_url=database_url)
+    perform(lambda connected: begin(connected, retry_after), data=data, database_url=database_url)
 
 
 @group.command("off")
@@ -40,22 +41,22 @@ def off(data: Data = None, database_url: DatabaseUrl = None) -> None:
 @group.command("status")
 def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Say whether maintenance is on; the exit status is 1 when it is."""
-    perform(tell, data=data, database_url=database_url)
+    perform(show_state, data=data, database_url=database_url)
 
 
-async def begin(reach: Connected, retry_after: int) -> int:
-    await maintenance.begin(reach.pool, retry_after)
+async def begin(connected: Connected, retry_after: int) -> int:
+    await maintenance.begin(connected.pool, retry_after)
     say(f"Maintenance is on; clients are told to come again after {retry_after} s.")
     return 0
 
 
-async def end(reach: Connected) -> int:
-    await maintenance.end(reach.pool)
+async def end(connected: Connected) -> int:
+    await maintenance.end(connected.pool)
     say("Maintenance is off.")
     return 0
 
 
-async def tell(reach: Connected) -> int:
-    retry_after = await maintenance.current(reach.pool)
+async def show_state(connected: Connected) -> int:
+    retry_after = await maintenance.current(connected.pool)
     say("Maintenance is off." if retry_after is None else f"Maintenance is on ({retry_after} s).")
     return int(retry_after is not None)

@@ -63,7 +63,11 @@ def show(
 ) -> None:
     """Show what became of a team's mail in the last seven days."""
     if context.invoked_subcommand is None:
-        perform(lambda reach: _show(reach, team, timezone, json=json), data=data, database_url=database_url)
+        perform(
+            lambda connected: _show(connected, team, timezone, json=json),
+            data=data,
+            database_url=database_url,
+        )
 
 
 @group.command()
@@ -80,22 +84,22 @@ def rebuild(
     May run beside a live server. What retention has removed is left as it was counted.
     """
     perform(
-        lambda reach: _rebuild(reach, team, limit, mend=not dry_run, json=json),
+        lambda connected: _rebuild(connected, team, limit, mend=not dry_run, json=json),
         data=data,
         database_url=database_url,
     )
 
 
-async def _show(reach: Connected, wanted: str | None, zone: str, *, json: bool) -> int:
-    team = await one_team(reach, wanted)
+async def _show(connected: Connected, wanted: str | None, zone: str, *, json: bool) -> int:
+    team = await one_team(connected, wanted)
     now = SystemClock().now()
     place = ZoneInfo(question.zone_name(zone))
     first = midnight(now.astimezone(place).date() - timedelta(days=DAYS - 1), place)
     params = {"start_date": iso_style(first), "timezone": place.key, "dimensions": "period"}
-    asked = question.read(Query(urlencode(params).encode()), now, _days(reach, team))
+    asked = question.read(Query(urlencode(params).encode()), now, _days(connected, team))
     found = read.cut(asked)
     answer = msgspec.json.decode(
-        wire.answer(asked, found, await read.rows(reach.pool, team.id, asked, found)), type=wire.Metrics
+        wire.answer(asked, found, await read.rows(connected.pool, team.id, asked, found)), type=wire.Metrics
     )
     if json:
         show_json({"team": team.name, **msgspec.to_builtins(answer)})
@@ -106,46 +110,46 @@ async def _show(reach: Connected, wanted: str | None, zone: str, *, json: bool) 
     return 0
 
 
-def _days(reach: Connected, team: Team) -> int:
+def _days(connected: Connected, team: Team) -> int:
     """For how many days the team's rollups are kept."""
     own = team.metrics_retention_days
-    return reach.settings.metrics_retention_days if own is None else own
+    return connected.settings.metrics_retention_days if own is None else own
 
 
-async def _rebuild(reach: Connected, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
+async def _rebuild(connected: Connected, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
     clock = SystemClock()
     found: list[tuple[str, Difference]] = []
     total = 0
-    for team in await chosen_teams(reach, wanted):
-        since = kept_since(clock.now(), _days(reach, team))
-        async for lack in rebuilding.rebuild(
-            reach.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
+    for team in await chosen_teams(connected, wanted):
+        since = kept_since(clock.now(), _days(connected, team))
+        async for difference in rebuilding.rebuild(
+            connected.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
         ):
             total += 1
             if len(found) < limit:
-                found.append((team.name, lack))
+                found.append((team.name, difference))
     if json:
         listed = [_document(*one) for one in found]
         show_json({"object": "metrics_rebuild", "mended": mend, "total": total, "differences": listed})
     else:
-        _tell(found, total, mend=mend)
+        _show_differences(found, total, mend=mend)
     return DIFFERENT if found and not mend else 0
 
 
-def _document(team: str, lack: Difference) -> dict[str, Any]:
+def _document(team: str, difference: Difference) -> dict[str, Any]:
     return {
         "team": team,
-        "start": iso_style(lack.start),
-        "rollup": levels.NAMES[lack.level],
-        "domain": lack.domain_name,
-        "broadcast_id": None if lack.broadcast_id == NOBODY else lack.broadcast_id,
-        "metric": lack.metric,
-        "was": lack.written,
-        "is": lack.counted,
+        "start": iso_style(difference.start),
+        "rollup": levels.NAMES[difference.level],
+        "domain": difference.domain_name,
+        "broadcast_id": None if difference.broadcast_id == NOBODY else difference.broadcast_id,
+        "metric": difference.metric,
+        "was": difference.written,
+        "is": difference.counted,
     }
 
 
-def _tell(found: Sequence[tuple[str, Difference]], total: int, *, mend: bool) -> None:
+def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, mend: bool) -> None:
     if not found:
         say("The rollups say what the history says.")
         return
@@ -154,14 +158,14 @@ def _tell(found: Sequence[tuple[str, Difference]], total: int, *, mend: bool) ->
         [
             (
                 team,
-                _minute(lack.start),
-                levels.NAMES[lack.level],
-                lack.domain_name,
-                lack.metric,
-                lack.written,
-                lack.counted,
+                _minute(difference.start),
+                levels.NAMES[difference.level],
+                difference.domain_name,
+                difference.metric,
+                difference.written,
+                difference.counted,
             )
-            for team, lack in found
+            for team, difference in found
         ],
     )
     listed = f"; the first {counted(len(found), 'is', 'are')} listed" if len(found) < total else ""

@@ -76,9 +76,9 @@ def show(
             raise stopped(f"Put the options behind `queue {context.invoked_subcommand}`.", 2)
         return
 
-    async def work(reach: Connected) -> int:
-        part = await part_of(reach, team, domain, email)
-        return await (show_as_json if json else show_to_people)(reach, part, everything)
+    async def work(connected: Connected) -> int:
+        part = await part_of(connected, team, domain, email)
+        return await (show_as_json if json else show_to_people)(connected, part, everything)
 
     perform(work, data=data, database_url=database_url)
 
@@ -96,11 +96,11 @@ def retry(
     Paused mail stays paused, mail that a process works on is left alone, and scheduled mail is not sent
     before its time.
     """
-    perform(lambda reach: try_now(reach, team, domain, email), data=data, database_url=database_url)
+    perform(lambda connected: try_now(connected, team, domain, email), data=data, database_url=database_url)
 
 
-async def part_of(reach: Connected, team: str | None, domain: str | None, email: str | None) -> Part:
-    team_id = None if team is None else (await one_team(reach, team)).id
+async def part_of(connected: Connected, team: str | None, domain: str | None, email: str | None) -> Part:
+    team_id = None if team is None else (await one_team(connected, team)).id
     return Part(
         team_id,
         None if domain is None else domain_name(domain),
@@ -108,28 +108,28 @@ async def part_of(reach: Connected, team: str | None, domain: str | None, email:
     )
 
 
-async def show_to_people(reach: Connected, part: Part, everything: bool) -> int:
+async def show_to_people(connected: Connected, part: Part, everything: bool) -> int:
     now = SystemClock().now()
-    found = await overview.totals(reach.pool, part, now)
-    for line in await queue_control.pauses_in_words(reach, part):
+    found = await overview.totals(connected.pool, part, now)
+    for line in await queue_control.pauses_in_words(connected, part):
         say(line)
     if not found.items:
         say("Nothing waits.")
         return 0
-    names = await team_names(reach)
+    names = await team_names(connected)
     if everything:
-        await show_items(reach, part, names, now)
+        await show_items(connected, part, names, now)
     else:
-        await show_heaps(reach, part, names, now)
+        await show_heaps(connected, part, names, now)
     say()
     say(summary(found, now))
-    if found.due and not await overview.alive(reach.pool, now):
+    if found.due and not await overview.alive(connected.pool, now):
         say("No delivery process runs: start `pillarbox serve` with the role delivery.")
     return 0
 
 
-async def show_heaps(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
-    found = await overview.queue_groups(reach.pool, part, now, MOST_GROUPS + 1)
+async def show_heaps(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+    found = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
         [
@@ -149,9 +149,9 @@ async def show_heaps(reach: Connected, part: Part, names: dict[UUID, str], now: 
         say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_GROUPS} shown).")
 
 
-async def show_items(reach: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_items(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
     rows: list[Sequence[object]] = []
-    async with transaction(reach.pool) as conn:
+    async with transaction(connected.pool) as conn:
         async for item in overview.items(conn, part, now):
             rows.append(item_row(item, names, now))
             if len(rows) == ROWS_AT_A_TIME:
@@ -179,16 +179,16 @@ def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequen
     )
 
 
-async def show_as_json(reach: Connected, part: Part, everything: bool) -> int:
+async def show_as_json(connected: Connected, part: Part, everything: bool) -> int:
     """One document; with all items it is written as the rows come, so its size does not matter."""
     now = SystemClock().now()
-    found = await overview.totals(reach.pool, part, now)
-    queue_groups = await overview.queue_groups(reach.pool, part, now, MOST_GROUPS + 1)
+    found = await overview.totals(connected.pool, part, now)
+    queue_groups = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     document: dict[str, object] = {
         "object": "queue",
         "totals": found._asdict(),
-        "delivery_processes": await overview.alive(reach.pool, now),
-        "paused": await queue_control.pause_shapes(reach, part),
+        "delivery_processes": await overview.alive(connected.pool, now),
+        "paused": await queue_control.pause_shapes(connected, part),
         "destinations": [heap._asdict() for heap in queue_groups[:MOST_GROUPS]],
         "has_more_destinations": len(queue_groups) > MOST_GROUPS,
     }
@@ -196,7 +196,7 @@ async def show_as_json(reach: Connected, part: Part, everything: bool) -> int:
         show_json(document)
         return 0
     sys.stdout.write(as_json(document).removesuffix("\n}") + ',\n  "items": [')
-    async with transaction(reach.pool) as conn:
+    async with transaction(connected.pool) as conn:
         separator = "\n"
         async for item in overview.items(conn, part, now):
             sys.stdout.write(separator + as_json(item_shape(item, now)))
@@ -225,18 +225,18 @@ def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
     }
 
 
-async def try_now(reach: Connected, team: str | None, domain: str | None, email: str | None) -> int:
+async def try_now(connected: Connected, team: str | None, domain: str | None, email: str | None) -> int:
     from pillarbox.delivery.plugin import CHANNEL
 
-    part = await part_of(reach, team, domain, email)
+    part = await part_of(connected, team, domain, email)
     now = SystemClock().now()
-    before = await overview.totals(reach.pool, part, now)
+    before = await overview.totals(connected.pool, part, now)
     if not before.items and part != Part():
         raise Refused("Nothing waits there.")
-    moved = await overview.retry_now(reach.pool, part, now)
-    await overview.wake(reach.pool, CHANNEL)
+    moved = await overview.retry_now(connected.pool, part, now)
+    await overview.wake(connected.pool, CHANNEL)
     say(f"{counted(moved, 'item is', 'items are')} tried now.")
-    if left := in_conditions(await overview.totals(reach.pool, part, now), NOT_RETRIED):
+    if left := in_conditions(await overview.totals(connected.pool, part, now), NOT_RETRIED):
         say(f"Left as they are: {left}.")
     return 0
 
@@ -261,5 +261,5 @@ def when(at: datetime | None, now: datetime) -> str:
     return "now" if at <= now else f"in {span(at - now)}"
 
 
-async def team_names(reach: Connected) -> dict[UUID, str]:
-    return {team.id: team.name for team in await bootstrap.list_teams(reach.pool)}
+async def team_names(connected: Connected) -> dict[UUID, str]:
+    return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}

@@ -47,7 +47,7 @@ def pause(
     Mail is still accepted. What is on the wire is finished; nothing else begins after about a second.
     """
     perform(
-        lambda reach: pause_scope(reach, team, domain, reason, everything=everything),
+        lambda connected: pause_scope(connected, team, domain, reason, everything=everything),
         data=data,
         database_url=database_url,
     )
@@ -62,7 +62,7 @@ def resume(
 ) -> None:
     """Let go what a pause with the same options holds back; with --all, lift every pause."""
     perform(
-        lambda reach: resume_scope(reach, team, domain, everything=everything),
+        lambda connected: resume_scope(connected, team, domain, everything=everything),
         data=data,
         database_url=database_url,
     )
@@ -81,45 +81,47 @@ def drop(
     What a delivery process holds is left alone; pause first, so that nothing leaves meanwhile.
     """
     perform(
-        lambda reach: drop_scope(reach, team, domain, everything=everything, yes=yes),
+        lambda connected: drop_scope(connected, team, domain, everything=everything, yes=yes),
         data=data,
         database_url=database_url,
     )
 
 
-async def scope_of(reach: Connected, team: str | None, domain: str | None, *, everything: bool) -> Scope:
+async def scope_of(connected: Connected, team: str | None, domain: str | None, *, everything: bool) -> Scope:
     """What is meant; everything only where that is said."""
     if everything == bool(team or domain):
         raise Refused("Name a --team, a --domain or both; or --all for all mail of all teams.")
     return Scope(
-        EVERY_TEAM if team is None else (await one_team(reach, team)).id,
+        EVERY_TEAM if team is None else (await one_team(connected, team)).id,
         EVERYWHERE if domain is None else domain_name(domain),
     )
 
 
 async def pause_scope(
-    reach: Connected, team: str | None, domain: str | None, reason: str | None, *, everything: bool
+    connected: Connected, team: str | None, domain: str | None, reason: str | None, *, everything: bool
 ) -> int:
-    scope = await scope_of(reach, team, domain, everything=everything)
-    is_new = await pausing.pause(reach.pool, scope, reason, SystemClock().now())
-    await ring(reach.pool)
-    say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(reach))}.")
+    scope = await scope_of(connected, team, domain, everything=everything)
+    is_new = await pausing.pause(connected.pool, scope, reason, SystemClock().now())
+    await ring(connected.pool)
+    say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(connected))}.")
     return 0
 
 
-async def resume_scope(reach: Connected, team: str | None, domain: str | None, *, everything: bool) -> int:
-    scope = await scope_of(reach, team, domain, everything=everything)
-    names = await names_of(reach)
+async def resume_scope(
+    connected: Connected, team: str | None, domain: str | None, *, everything: bool
+) -> int:
+    scope = await scope_of(connected, team, domain, everything=everything)
+    names = await names_of(connected)
     if everything:
-        lifted = await pausing.resume_all(reach.pool)
-        await ring(reach.pool)
+        lifted = await pausing.resume_all(connected.pool)
+        await ring(connected.pool)
         say(f"{counted(lifted, 'pause is', 'pauses are')} lifted.")
         return 0
-    lifted_one = await pausing.resume(reach.pool, scope)
-    around = pausing.around(await pausing.listed(reach.pool), scope)
+    lifted_one = await pausing.resume(connected.pool, scope)
+    around = pausing.around(await pausing.listed(connected.pool), scope)
     if not lifted_one and around is None:
         raise Refused("Nothing is paused there.")
-    await ring(reach.pool)
+    await ring(connected.pool)
     if lifted_one:
         say(f"Resumed: {scope_words(scope, names)}.")
     if around is not None:
@@ -128,22 +130,22 @@ async def resume_scope(reach: Connected, team: str | None, domain: str | None, *
 
 
 async def drop_scope(
-    reach: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
+    connected: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
 ) -> int:
     from pillarbox.timeline.plugin import timeline_of
 
-    scope = await scope_of(reach, team, domain, everything=everything)
+    scope = await scope_of(connected, team, domain, everything=everything)
     part = part_in(scope)
     clock = SystemClock()
-    before = await overview.totals(reach.pool, part, clock.now())
+    before = await overview.totals(connected.pool, part, clock.now())
     if not before.items:
         raise Refused("Nothing waits there.")
     waiting = in_conditions(before, DROPPED)
     if waiting and not yes:
         typer.confirm(f"Drop {waiting}? The recipients end `failed`.", abort=True)
-    dropped = await dropping.drop(reach.pool, timeline_of(clock), part, clock.now)
+    dropped = await dropping.drop(connected.pool, timeline_of(clock), part, clock.now)
     say(f"{counted(dropped, 'item is', 'items are')} dropped.")
-    if left := (await overview.totals(reach.pool, part, clock.now())).items:
+    if left := (await overview.totals(connected.pool, part, clock.now())).items:
         say(f"{counted(left, 'item is', 'items are')} left: delivery processes held them.")
     return 0
 
@@ -156,18 +158,18 @@ def part_in(scope: Scope) -> Part:
     )
 
 
-async def pauses_in_words(reach: Connected, part: Part) -> list[str]:
+async def pauses_in_words(connected: Connected, part: Part) -> list[str]:
     """One line for each pause that concerns this part of the queue."""
-    names = await names_of(reach)
+    names = await names_of(connected)
     return [
         f"Paused since {instant(found.since)}: {scope_words(found.scope, names)}."
         + (f" Reason: {found.reason.rstrip('.')}." if found.reason else "")
-        for found in await pausing.listed(reach.pool)
+        for found in await pausing.listed(connected.pool)
         if concerns(found, part)
     ]
 
 
-async def pause_shapes(reach: Connected, part: Part) -> list[dict[str, object]]:
+async def pause_shapes(connected: Connected, part: Part) -> list[dict[str, object]]:
     """The same for machines; what is None does not narrow the pause."""
     return [
         {
@@ -176,7 +178,7 @@ async def pause_shapes(reach: Connected, part: Part) -> list[dict[str, object]]:
             "reason": found.reason,
             "paused_at": found.since,
         }
-        for found in await pausing.listed(reach.pool)
+        for found in await pausing.listed(connected.pool)
         if concerns(found, part)
     ]
 
@@ -198,10 +200,10 @@ def scope_words(scope: Scope, names: Mapping[UUID, str]) -> str:
     return f"{words} of {names.get(part.team_id, part.team_id)}"
 
 
-async def names_of(reach: Connected) -> dict[UUID, str]:
+async def names_of(connected: Connected) -> dict[UUID, str]:
     from pillarbox.teams import bootstrap
 
-    return {team.id: team.name for team in await bootstrap.list_teams(reach.pool)}
+    return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}
 
 
 async def ring(source: Source) -> None:

@@ -16,17 +16,17 @@ from pillarbox.receiving import overview
 from pillarbox.receiving.queries import Part, StoredEmail
 
 
-async def show_received(reach: Connected, email_id: UUID, *, json: bool) -> bool:
+async def show_received(connected: Connected, email_id: UUID, *, json: bool) -> bool:
     """Show the received email of this id; False when there is none."""
-    team_id = await overview.owner_of(reach.pool, email_id)
-    found = None if team_id is None else await overview.get(TeamDb(reach.pool, team_id), email_id)
+    team_id = await overview.owner_of(connected.pool, email_id)
+    found = None if team_id is None else await overview.get(TeamDb(connected.pool, team_id), email_id)
     if team_id is None or found is None:
         return False
     email, parts = found
     if json:
         show_json(shape(team_id, email, parts))
         return True
-    names = await team_names(reach)
+    names = await team_names(connected)
     show_head(email, names.get(team_id, str(team_id)))
     if parts:
         say()

@@ -1,4 +1,4 @@
-"""`pillarbox send`: a test mail through the same door as everybody's, followed until its fate is known."""
+"""`pillarbox send`: a test mail through the API, followed until its outcome is known."""
 
 from __future__ import annotations
 

@@ -52,26 +52,26 @@ LIMITS: Final = (
 )
 
 
-async def set_limits(reach: Connected, wanted: str, texts: Mapping[str, str | None]) -> int:
+async def set_limits(connected: Connected, wanted: str, texts: Mapping[str, str | None]) -> int:
     """Set those that were given."""
     given = {
         limit.column: limit.read(text) for limit in LIMITS if (text := texts.get(limit.column)) is not None
     }
     if not given:
         raise Refused("Nothing to set; `pillarbox teams set --help` shows what there is.")
-    team = await one_team(reach, wanted)
-    await bootstrap.set_limits(reach.pool, team.id, given)
-    changed = await one_team(reach, str(team.id))
+    team = await one_team(connected, wanted)
+    await bootstrap.set_limits(connected.pool, team.id, given)
+    changed = await one_team(connected, str(team.id))
     for limit in LIMITS:
         if limit.column in given:
-            say(f"{team.name}: {limit.title.lower()} {shown(reach, changed, limit)}")
+            say(f"{team.name}: {limit.title.lower()} {shown(connected, changed, limit)}")
     return 0
 
 
-async def show_team(reach: Connected, wanted: str, *, json: bool) -> int:
+async def show_team(connected: Connected, wanted: str, *, json: bool) -> int:
     """Everything about one team, with what it has used."""
-    team = await one_team(reach, wanted)
-    used = await UsageMeter(reach.pool, SystemClock()).read(reach.pool, team.id)
+    team = await one_team(connected, wanted)
+    used = await UsageMeter(connected.pool, SystemClock()).read(connected.pool, team.id)
     today, month = used.day_sent + used.day_received, used.month_sent + used.month_received
     if json:
         limits = {limit.column: getattr(team, limit.column) for limit in LIMITS}
@@ -85,7 +85,7 @@ async def show_team(reach: Connected, wanted: str, *, json: bool) -> int:
         ("Email", team.email),
         ("Status", team.status),
         ("Created", team.created_at),
-        *((limit.title, shown(reach, team, limit)) for limit in LIMITS),
+        *((limit.title, shown(connected, team, limit)) for limit in LIMITS),
         ("Emails used today", today),
         ("Emails used this month", month),
     ]
@@ -93,14 +93,14 @@ async def show_team(reach: Connected, wanted: str, *, json: bool) -> int:
     return 0
 
 
-def shown(reach: Connected, team: Team, limit: Limit) -> str:
+def shown(connected: Connected, team: Team, limit: Limit) -> str:
     """The number that holds, and where it comes from when it is not the team's own."""
     own = getattr(team, limit.column)
     if own is not None:
         return str(own)
     if limit.setting is None:
         return limit.absent
-    usual = getattr(reach.settings, limit.setting)
+    usual = getattr(connected.settings, limit.setting)
     return f"{NONE if usual is None else usual} ({DEFAULT})"
 
 

@@ -59,20 +59,20 @@ def create(
     name: Name, email: Email, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """Make a team with one member and a full-access API key, which is printed once."""
-    perform(lambda reach: make(reach, name, email, json=json), data=data, database_url=database_url)
+    perform(lambda connected: make(connected, name, email, json=json), data=data, database_url=database_url)
 
 
 @group.command("list")
 def list_all(json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """List the teams, oldest first."""
-    perform(lambda reach: show_all(reach, json=json), data=data, database_url=database_url)
+    perform(lambda connected: show_all(connected, json=json), data=data, database_url=database_url)
 
 
 @group.command("block")
 def block(team: NameOrId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Block a team: its keys are answered with 451 from the next second on; its queue goes on."""
     perform(
-        lambda reach: change(reach, team, TeamStatus.ACTIVE, TeamStatus.BLOCKED),
+        lambda connected: change(connected, team, TeamStatus.ACTIVE, TeamStatus.BLOCKED),
         data=data,
         database_url=database_url,
     )
@@ -82,7 +82,7 @@ def block(team: NameOrId, data: Data = None, database_url: DatabaseUrl = None) -
 def unblock(team: NameOrId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Let a blocked team work again."""
     perform(
-        lambda reach: change(reach, team, TeamStatus.BLOCKED, TeamStatus.ACTIVE),
+        lambda connected: change(connected, team, TeamStatus.BLOCKED, TeamStatus.ACTIVE),
         data=data,
         database_url=database_url,
     )
@@ -91,7 +91,7 @@ def unblock(team: NameOrId, data: Data = None, database_url: DatabaseUrl = None)
 @group.command("show")
 def show(team: NameOrId, json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Show a team with its limits and what it has used."""
-    perform(lambda reach: show_team(reach, team, json=json), data=data, database_url=database_url)
+    perform(lambda connected: show_team(connected, team, json=json), data=data, database_url=database_url)
 
 
 @group.command("set")
@@ -121,12 +121,12 @@ def set_(
         "most_webhooks": most_webhooks,
         "most_api_keys": most_api_keys,
     }
-    perform(lambda reach: set_limits(reach, team, texts), data=data, database_url=database_url)
+    perform(lambda connected: set_limits(connected, team, texts), data=data, database_url=database_url)
 
 
-async def make(reach: Connected, name: str, email: str, *, json: bool) -> int:
+async def make(connected: Connected, name: str, email: str, *, json: bool) -> int:
     try:
-        made = await bootstrap.create_team(reach.pool, name=name, email=email, ids=Ids(SystemClock()))
+        made = await bootstrap.create_team(connected.pool, name=name, email=email, ids=Ids(SystemClock()))
     except ValueError as wrong:
         raise Refused(str(wrong)) from None
     if json:
@@ -137,8 +137,8 @@ async def make(reach: Connected, name: str, email: str, *, json: bool) -> int:
     return 0
 
 
-async def show_all(reach: Connected, *, json: bool) -> int:
-    teams = await bootstrap.list_teams(reach.pool)
+async def show_all(connected: Connected, *, json: bool) -> int:
+    teams = await bootstrap.list_teams(connected.pool)
     if json:
         show_json({"object": "list", "data": [shape(team) for team in teams]})
         return 0
@@ -161,12 +161,12 @@ async def show_all(reach: Connected, *, json: bool) -> int:
     return 0
 
 
-async def change(reach: Connected, wanted: str, before: TeamStatus, after: TeamStatus) -> int:
+async def change(connected: Connected, wanted: str, before: TeamStatus, after: TeamStatus) -> int:
     """Take a team from one status to another; a team that is there already stays there."""
-    team = await one_team(reach, wanted)
+    team = await one_team(connected, wanted)
     if team.status not in (before.value, after.value):
         raise Refused(f"The team {team.name!r} is {team.status}; that cannot be changed this way.")
-    await bootstrap.set_status(reach.pool, team.id, after)
+    await bootstrap.set_status(connected.pool, team.id, after)
     say(f"{team.name} is {after.value}.")
     return 0
 

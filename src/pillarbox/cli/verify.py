@@ -51,7 +51,7 @@ def command(
     May run beside a live server. Status 0: no gap; 1: gaps; 2: it could not be verified.
     """
     perform(
-        lambda reach: verify(reach, blob_url, limit, collect, json=json),
+        lambda connected: verify(connected, blob_url, limit, collect, json=json),
         data=data,
         database_url=database_url,
         failed=NOT_VERIFIED,
@@ -59,23 +59,25 @@ def command(
 
 
 async def verify(
-    reach: Connected, blob_url: str | None, limit: int, collect: bool | None, *, json: bool
+    connected: Connected, blob_url: str | None, limit: int, collect: bool | None, *, json: bool
 ) -> int:
-    settings = reach.settings.replacing(blob_url=blob_url) if blob_url else reach.settings
+    settings = connected.settings.replacing(blob_url=blob_url) if blob_url else connected.settings
     started = time.monotonic()
-    findings = await reconcile(reach.pool, limit, invariants())
+    result = await reconcile(connected.pool, limit, invariants())
     blobs = BlobStore.open(settings.blobs)
     try:
-        census = await blob_references.take(reach.pool, blobs, SystemClock().now(), limit, collect=collect)
+        blob_result = await blob_references.take(
+            connected.pool, blobs, SystemClock().now(), limit, collect=collect
+        )
     except BlobFailed as trouble:
         raise Refused(f"The blob store cannot be read: {trouble}.") from None
     finally:
         await blobs.close()
-    gaps = [*findings.gaps, *census.gaps]
+    gaps = [*result.gaps, *blob_result.gaps]
     if json:
-        show_json(document(findings, census, gaps))
+        show_json(document(result, blob_result, gaps))
     else:
-        show(findings, census, gaps, time.monotonic() - started)
+        show(result, blob_result, gaps, time.monotonic() - started)
     return GAPS if gaps else 0
 
 
@@ -86,27 +88,27 @@ def invariants() -> list[Invariant]:
     return [invariant for one in SLICES for invariant in one.invariants]
 
 
-def show(findings: ReconcileResult, census: BlobReferences, gaps: list[Gap], seconds: float) -> None:
-    if findings.accounts:
-        show_accounts(findings)
+def show(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap], seconds: float) -> None:
+    if result.accounts:
+        show_accounts(result)
         say()
     for gap in gaps:
         say(f"GAP {gap.name}: {gap.sentence}{place(gap)}")
-    for name in sorted(more(findings, census)):
+    for name in sorted(more(result, blob_result)):
         say(f"GAP {name}: there are more of this kind; --limit lists them.")
-    say(blobs_in_words(census))
+    say(blobs_in_words(blob_result))
     say(
-        f"{counted(len(gaps), 'gap') if gaps else 'No gaps'} in {counted(findings.emails, 'email')} with "
-        f"{counted(findings.recipients, 'recipient')} of {counted(findings.teams, 'team')} "
+        f"{counted(len(gaps), 'gap') if gaps else 'No gaps'} in {counted(result.emails, 'email')} with "
+        f"{counted(result.recipients, 'recipient')} of {counted(result.teams, 'team')} "
         f"({seconds:.1f} s)."
     )
 
 
-def show_accounts(findings: ReconcileResult) -> None:
+def show_accounts(result: ReconcileResult) -> None:
     """Where the recipients of each team are; with many teams, the first ones and all that do not add up."""
     shown = [
         account
-        for index, account in enumerate(findings.accounts)
+        for index, account in enumerate(result.accounts)
         if index < MOST_TEAMS or account.accepted != account.known
     ]
     show_table(
@@ -125,18 +127,17 @@ def show_accounts(findings: ReconcileResult) -> None:
             for account in shown
         ],
     )
-    if len(shown) < findings.teams:
-        say(f"… and {counted(findings.teams - len(shown), 'more team')}.")
+    if len(shown) < result.teams:
+        say(f"… and {counted(result.teams - len(shown), 'more team')}.")
 
 
-def blobs_in_words(census: BlobReferences) -> str:
-    words = f"{counted(census.named, 'blob')} where the rows say"
-    if census.unnamed:
-        words += (
-            f"; {census.unnamed:,} older than a day that no row names, {census.collected:,} of them deleted"
-        )
-    if census.unnamed and census.withheld:
-        words += f" ({census.withheld})"
+def blobs_in_words(blob_result: BlobReferences) -> str:
+    words = f"{counted(blob_result.named, 'blob')} where the rows say"
+    if blob_result.unnamed:
+        words += f"; {blob_result.unnamed:,} older than a day that no row names, "
+        words += f"{blob_result.collected:,} of them deleted"
+    if blob_result.unnamed and blob_result.withheld:
+        words += f" ({blob_result.withheld})"
     return words + "."
 
 
@@ -150,25 +151,25 @@ def place(gap: Gap) -> str:
     return f" [{', '.join(named)}]" if named else ""
 
 
-def more(findings: ReconcileResult, census: BlobReferences) -> set[str]:
+def more(result: ReconcileResult, blob_result: BlobReferences) -> set[str]:
     """The kinds of gaps of which not all are listed."""
-    return findings.more | ({"blobs"} if census.more else set())
+    return result.more | ({"blobs"} if blob_result.more else set())
 
 
-def document(findings: ReconcileResult, census: BlobReferences, gaps: list[Gap]) -> dict[str, object]:
+def document(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap]) -> dict[str, object]:
     return {
         "object": "verification",
         "ok": not gaps,
         "gaps": [{"name": gap.name, "sentence": gap.sentence, "ids": dict(gap.ids)} for gap in gaps],
-        "more": sorted(more(findings, census)),
-        "teams": findings.teams,
-        "emails": findings.emails,
-        "recipients": findings.recipients,
-        "accounts": [account._asdict() for account in findings.accounts],
+        "more": sorted(more(result, blob_result)),
+        "teams": result.teams,
+        "emails": result.emails,
+        "recipients": result.recipients,
+        "accounts": [account._asdict() for account in result.accounts],
         "blobs": {
-            "named": census.named,
-            "unnamed": census.unnamed,
-            "collected": census.collected,
-            "withheld": census.withheld,
+            "named": blob_result.named,
+            "unnamed": blob_result.unnamed,
+            "collected": blob_result.collected,
+            "withheld": blob_result.withheld,
         },
     }

@@ -61,7 +61,7 @@ def listen_here(
 ) -> None:
     """Print the events of a team as they happen, until interrupted."""
     perform(
-        lambda reach: follow(reach, team, event or list(KINDS), forward, as_json=json),
+        lambda connected: follow(connected, team, event or list(KINDS), forward, as_json=json),
         data=data,
         database_url=database_url,
     )
@@ -72,38 +72,40 @@ def trigger_one(
     kind: Kind, team: TeamOption = None, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
     """Publish a sample event to the team's webhooks that want its kind."""
-    perform(lambda reach: trigger(reach, team, kind), data=data, database_url=database_url)
+    perform(lambda connected: trigger(connected, team, kind), data=data, database_url=database_url)
 
 
 async def follow(
-    reach: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
+    connected: Connected, team: str | None, kinds: list[str], forward: str | None, *, as_json: bool
 ) -> int:
     for kind in kinds:
         known(kind)
     if forward is not None:
         may_be_called(forward)
-    owner = await one_team(reach, team)
+    owner = await one_team(connected, team)
     from pillarbox.app import SLICES
     from pillarbox.webhooks.plugin import bodies_of
 
     clock = SystemClock()
-    ids, ring = Ids(clock), KeyRing.parse(reach.settings.secret_key or "")
+    ids, ring = Ids(clock), KeyRing.parse(connected.settings.secret_key or "")
     listener = await listen(
-        reach.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies_of(SLICES)
+        connected.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies_of(SLICES)
     )
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")
     posts = PostClient(Outbound(allow=EVERYWHERE))
     try:
-        told = Told(listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json)
-        await until_interrupted(told.forever())
+        printer = EventPrinter(
+            listener, Poster(posts, EndpointRules(True, None, EVERYWHERE)), forward, as_json=as_json
+        )
+        await until_interrupted(printer.forever())
     finally:
         await listener.close(ids)
         await posts.close()
     return 0
 
 
-class Told:
-    """Prints and forwards what a listener hears."""
+class EventPrinter:
+    """Prints and forwards the events of a listener."""
 
     def __init__(self, listener: Listener, poster: Poster, forward: str | None, *, as_json: bool) -> None:
         self._listener = listener
@@ -113,22 +115,22 @@ class Told:
 
     async def forever(self) -> None:
         while True:
-            for heard in await self._listener.take():
-                self._print(heard)
+            for received in await self._listener.take():
+                self._print(received)
                 if self._forward is not None:
-                    await self._pass_on(heard, self._forward)
+                    await self._forward_event(received, self._forward)
             await asyncio.sleep(LOOK_EVERY)
 
-    def _print(self, heard: ReceivedEvent) -> None:
-        event = tagged(EVENT_PREFIX, heard.event_id)
+    def _print(self, received: ReceivedEvent) -> None:
+        event = tagged(EVENT_PREFIX, received.event_id)
         if self._as_json:
-            typer.echo(json.dumps({"id": event, **json.loads(heard.body)}, ensure_ascii=False))
+            typer.echo(json.dumps({"id": event, **json.loads(received.body)}, ensure_ascii=False))
             return
-        say(f"{iso_style(heard.at)}  {heard.kind}  {event}")
-        say(f"  {json.dumps(json.loads(heard.body)['data'], ensure_ascii=False)}")
+        say(f"{iso_style(received.at)}  {received.kind}  {event}")
+        say(f"  {json.dumps(json.loads(received.body)['data'], ensure_ascii=False)}")
 
-    async def _pass_on(self, heard: ReceivedEvent, url: str) -> None:
-        delivery, endpoint = self._listener.delivery(heard, url)
+    async def _forward_event(self, received: ReceivedEvent, url: str) -> None:
+        delivery, endpoint = self._listener.delivery(received, url)
         answer = await self._poster.attempt(delivery, endpoint, SystemClock().now())
         said = str(answer.code) if answer.code else clean(answer.response)
         typer.echo(f"  → {clean(url)}: {said}", err=self._as_json)
@@ -146,17 +148,17 @@ async def until_interrupted(work: Any) -> None:
             raise
 
 
-async def trigger(reach: Connected, team: str | None, kind: str) -> int:
+async def trigger(connected: Connected, team: str | None, kind: str) -> int:
     from pillarbox.webhooks.plugin import CHANNEL
 
-    owner = await one_team(reach, team)
+    owner = await one_team(connected, team)
     ids = Ids(SystemClock())
-    async with transaction(reach.pool) as conn:
+    async with transaction(connected.pool) as conn:
         await Publisher(ids).publish(conn, [Event(owner.id, known(kind), ids.now(), dict(SAMPLES[kind]))])
         wanted = await queries.subscribers(conn, owner.id, kind)
     if not wanted:
         raise Refused(f"No enabled webhook of the team {owner.name!r} wants {kind}.")
-    await reach.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
+    await connected.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
     say(f"A sample of {kind} is on its way to {wanted} webhook{'s' if wanted > 1 else ''}.")
     return 0
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from pillarbox.delivery import prometheus
+from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import Composer
-from pillarbox.delivery.engine import Engine, Transport
+from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.misdated import misdated_items

@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""The result of one check."""
 
 from __future__ import annotations
 

@@ -35,15 +35,17 @@ NTP: Final = "Let NTP set the clocks, by slewing, and find out who sets them oth
 async def jumps(pool: asyncpg.Pool) -> Check:
     """Whether the clock was set while we ran."""
     found = await pool.fetch(JUMPS, timedelta(days=DAYS))
-    said = f"none seen in {DAYS} days"
+    found_text = f"none seen in {DAYS} days"
     if found:
         last = found[0]
-        said = f"{len(found)} in {DAYS} days, the last to {_shown(last['at'])} by {last['seconds']:+.0f} s"
+        found_text = (
+            f"{len(found)} in {DAYS} days, the last to {_shown(last['at'])} by {last['seconds']:+.0f} s"
+        )
     return Check(
         "clock.jumps",
         Level.WARNING if found else Level.OK,
         "Nobody sets the clock while we run",
-        said,
+        found_text,
         "none",
         f"{NTP} What it did to the queue: docs/guide/queue-and-retention.md." if found else None,
     )
@@ -53,12 +55,12 @@ async def future(pool: asyncpg.Pool, now: datetime) -> Check:
     """Whether there are emails that are dated ahead of the clock."""
     [row] = await pool.fetch(NEWEST, first_id(now + AHEAD))
     wrong = row["teams"] > 0
-    said = f"the newest of {row['teams']} teams is dated {_shown(row['at'])}" if wrong else "none"
+    found_text = f"the newest of {row['teams']} teams is dated {_shown(row['at'])}" if wrong else "none"
     return Check(
         "clock.future",
         Level.WARNING if wrong else Level.OK,
         "No email is dated in the future",
-        said,
+        found_text,
         "none",
         "Compare the clock with another. If it is right now, it was wrong then." if wrong else None,
     )

@@ -1,4 +1,4 @@
-"""Can mail and requests come in? The doors of the server, and the way back for bounces."""
+"""Can mail and requests come in? The listeners of the server, and the return path for bounces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 NAME: Final = "door"
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 GREETS: Final = ("smtp", "submission", "lmtp")
-"""Doors that say a line first; their second and third ones have a number behind the name."""
+"""Listeners that greet first; the second and third of a kind have a number behind the name."""
 
-SAID: Final = {
+OUTCOMES: Final = {
     Reached.REFUSED: "nothing listens there",
     Reached.TIMEOUT: "it does not answer",
     Reached.NO_ROUTE: "there is no way to it",
@@ -23,13 +23,13 @@ SAID: Final = {
 }
 
 
-def said(contact: Contact) -> str:
-    """What came of an attempt, as the end of a sentence."""
-    return contact.line or SAID.get(contact.reached, "it is open")
+def outcome(contact: Contact) -> str:
+    """The outcome of an attempt, as the end of a sentence."""
+    return contact.line or OUTCOMES.get(contact.reached, "it is open")
 
 
-async def listening(outside: Outside, doors: Mapping[str, HostPort], *, running: bool) -> list[Check]:
-    """Whether each door that should be open is."""
+async def listening(outside: Outside, listeners: Mapping[str, HostPort], *, running: bool) -> list[Check]:
+    """Whether each listener that should be open accepts connections."""
     if not running:
         found = "no server runs on this data folder"
         return [
@@ -37,28 +37,28 @@ async def listening(outside: Outside, doors: Mapping[str, HostPort], *, running:
                 NAME, Level.SKIPPED, "The server's ports are open", found, step="Start it: `pillarbox serve`."
             )
         ]
-    return [await _door(outside, name, at) for name, at in doors.items()]
+    return [await _listener(outside, name, at) for name, at in listeners.items()]
 
 
-async def _door(outside: Outside, name: str, at: HostPort) -> Check:
+async def _listener(outside: Outside, name: str, at: HostPort) -> Check:
     title, expected = f"The {name} port is open", f"{at} answers"
     addresses = await outside.addresses(EVERYWHERE.get(at.host, at.host))
     contact = Contact(Reached.NO_ROUTE)
     for address in addresses:
         contact = await outside.connect(address, at.port, name.partition("-")[0] in GREETS)
         if contact.connected:
-            return Check(f"{NAME}.{name}", Level.OK, title, f"{at}: {said(contact)}", expected)
+            return Check(f"{NAME}.{name}", Level.OK, title, f"{at}: {outcome(contact)}", expected)
     return Check(
         f"{NAME}.{name}",
         Level.PROBLEM,
         title,
-        f"{at}: {said(contact)}",
+        f"{at}: {outcome(contact)}",
         expected,
         "Look into the log of the server.",
     )
 
 
-async def way_back(
+async def return_path_check(
     outside: Outside, hostname: str, route: RouteKind, at: HostPort | None, *, receives: bool
 ) -> Check:
     """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive.
@@ -75,7 +75,9 @@ async def way_back(
         contact = await outside.connect(address, SMTP_PORT, True)
         if contact.line.startswith("220"):
             return Check(name, Level.OK, title, contact.line, expected)
-    return Check(name, trouble, title, f"{hostname} port {SMTP_PORT}: {said(contact)}", expected, _step(at))
+    return Check(
+        name, trouble, title, f"{hostname} port {SMTP_PORT}: {outcome(contact)}", expected, _step(at)
+    )
 
 
 def _step(at: HostPort | None) -> str:

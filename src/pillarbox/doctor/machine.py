@@ -1,4 +1,4 @@
-"""Whether what is accepted lasts: clock, disk, and the settings of the database."""
+"""Whether accepted mail is durable: clock, disk, and the settings of the database."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ RULES: Final = (
 
 
 async def clock(pool: asyncpg.Pool, here: Clock) -> Check:
-    """This machine's clock against the database's; the middle of the question counts."""
+    """This machine's clock against the database's, taken at the middle of the round trip."""
     before = here.now()
     theirs = await pool.fetchval("SELECT clock_timestamp()")
     after = here.now()

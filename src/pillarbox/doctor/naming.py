@@ -1,4 +1,4 @@
-"""Under which name this machine greets others, and whether DNS agrees both ways."""
+"""The HELO name of this machine, and whether its A and PTR records agree."""
 
 from __future__ import annotations
 

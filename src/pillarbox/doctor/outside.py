@@ -1,4 +1,4 @@
-"""The way out of this machine, handed in so that tests can script it."""
+"""Network access of the checks, handed in so that tests can script it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ the network itself is unreachable."""
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What the doctor knows the world by."""
+    """DNS, connections and clock of the checks."""
 
     dns: UncachedDns
     clock: Clock
@@ -77,7 +77,7 @@ class Outside:
     is_ours: Callable[[str], bool]
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
-        """What DNS says, by the most trustworthy of those that can be asked."""
+        """The DNS answer of the authoritative servers, else of the resolvers."""
         return settled(await self.dns.ask(Question(name, kind)))
 
     async def addresses(self, name: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
-    """Real attempts."""
+    """Connects for real."""
 
     connect_seconds: float = CONNECT_SECONDS
     banner_seconds: float = BANNER_SECONDS

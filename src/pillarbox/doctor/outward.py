@@ -16,7 +16,7 @@ NAME: Final = "outgoing"
 TITLE: Final = "Mail servers can be reached"
 MOST_ADDRESSES: Final = 2
 
-RELAY_WAY: Final = "use a smarthost meanwhile: `--route relay:smtp://user:password@host:587`"
+USE_SMARTHOST: Final = "use a smarthost meanwhile: `--route relay:smtp://user:password@host:587`"
 
 
 class Cause(NamedTuple):
@@ -42,20 +42,20 @@ CAUSES: Final = {
     "blocked": Cause(
         "other ports get out, port {port} does not: packets to it are dropped silently, as hosting "
         "providers and access networks do",
-        f"Ask the provider of this machine to open outgoing port 25; {RELAY_WAY}.",
+        f"Ask the provider of this machine to open outgoing port 25; {USE_SMARTHOST}.",
     ),
     "refused": Cause(
         "other ports get out, port {port} is refused at once: a firewall on the way forbids it",
-        f"Allow outgoing port 25 in the firewall of this machine and of its network; {RELAY_WAY}.",
+        f"Allow outgoing port 25 in the firewall of this machine and of its network; {USE_SMARTHOST}.",
     ),
     "rejected": Cause(
         "mail servers answer and send this machine away: {line}",
         "The address of this machine has a bad name, or none: check its PTR record and the block lists; "
-        f"{RELAY_WAY}.",
+        f"{USE_SMARTHOST}.",
     ),
     "silent": Cause(
         "connections to port {port} open, but no mail server speaks: something on the way answers for them",
-        f"Ask the provider of this machine whether outgoing port 25 is intercepted; {RELAY_WAY}.",
+        f"Ask the provider of this machine whether outgoing port 25 is intercepted; {USE_SMARTHOST}.",
     ),
 }
 
@@ -84,7 +84,7 @@ async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[
 
 
 async def greeted(outside: Outside, domain: str, port: int) -> Tried | None:
-    """The best mail server of the domain and what it says; None where DNS tells of none."""
+    """The best mail server of the domain and its answer; None where DNS names none."""
     seen = await outside.look_up(domain, "MX")
     if seen.kind is not AnswerKind.VALUES:
         return None
@@ -108,9 +108,9 @@ async def judged(outside: Outside, tried: Sequence[Tried], port: int, domains: S
         bad = ", ".join(domain for domain in domains if domain not in {one.domain for one in good})
         return Check(NAME, Level.WARNING, TITLE, f"{found}; not reached: {bad}", expected, "Try again later.")
     cause, line = await _cause(outside, tried, domains), _line(tried)
-    told = CAUSES[cause]
-    found = told.found.format(port=port, line=line)
-    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, expected, told.step)
+    explanation = CAUSES[cause]
+    found = explanation.found.format(port=port, line=line)
+    return Check(f"{NAME}.{cause}", Level.PROBLEM, TITLE, found, expected, explanation.step)
 
 
 async def _cause(outside: Outside, tried: Sequence[Tried], domains: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""How senders stand with mailbox providers: bounces and complaints by domain, and the limits (BNC-09)."""
+"""Reputation: bounce and complaint rates by domain, and the limits of mailbox providers (BNC-09)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ RATES = """
 """
 
 
-async def standing(pool: asyncpg.Pool, now: datetime) -> list[Check]:
+async def reputation_checks(pool: asyncpg.Pool, now: datetime) -> list[Check]:
     """A warning for each domain that is over a limit, else one line that says there is none."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = await pool.fetch(RATES, midnight - timedelta(days=DAYS - 1), LEAST)

@@ -1,4 +1,4 @@
-"""HTTP door of the domains."""
+"""HTTP routes of the domains."""
 
 from __future__ import annotations
 

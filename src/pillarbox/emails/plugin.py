@@ -59,7 +59,7 @@ def _accept(kit: Kit) -> Accept:
         ),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
-        wake=kit.need(DeliveryNotifier).ring,
+        wake=kit.need(DeliveryNotifier).notify,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a session says of a message, and what becomes of it."""
+"""The envelope of a received message, and the outcome of storing it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Recipient(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The envelope and how it came. `recipients` are in the order of the session, `mail_from` is "" for the
+    """The envelope and the session. `recipients` are in the order of the session, `mail_from` is "" for the
     null sender; `tls` is version and cipher; `protocol` is a word of RFC 3848."""
 
     client: str

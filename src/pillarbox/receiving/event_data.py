@@ -23,10 +23,10 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject
     """The data of these events as JSON; of an email that retention has removed, only its id."""
     db = TeamDb(conn, team_id)
     ids = {subject.id for subject in subjects}
-    emails = await queries.told(db, ids)
-    parts = await queries.told_parts(db, {email.id for email in emails.values() if email.attachments})
+    emails = await queries.emails_for_events(db, ids)
+    parts = await queries.parts_for_events(db, {email.id for email in emails.values() if email.attachments})
     return [
-        _encode(wire.told(emails[subject.id], parts.get(subject.id, [])))
+        _encode(wire.email_data(emails[subject.id], parts.get(subject.id, [])))
         if subject.id in emails
         else _encode(wire.Told(email_id=subject.id))
         for subject in subjects

@@ -1,8 +1,8 @@
-"""Who a mail is from and whether it is wanted, as it came in. Never a reason not to store it: what cannot be
-found out is a temperror (INB-10).
+"""SPF, DKIM, DMARC and the spam verdict of a received mail. None of them keeps it from being stored: what
+cannot be found out is a temperror (INB-10).
 
-Of a mail without a signature all of it follows from the envelope and From: what was found out for one is kept
-for a second, and counts for those that its sender brings after it.
+For a mail without a signature the results follow from the envelope and From: they are cached for a second and
+used for the next mails of the same sender.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pillarbox.receiving.arrival import Arrival
 from pillarbox.receiving.spam import Rspamd
 
 SECONDS: Final = 20.0
-KEPT: Final = 1.0
-MOST_KEPT: Final = 1000
-LONGEST_KEPT: Final = 1000
+CACHE_SECONDS: Final = 1.0
+MOST_CACHED: Final = 1000
+LONGEST_CACHED: Final = 1000
 """Octets of a From; a mail with a longer one is judged by itself."""
 
 _Key = tuple[str, str, str, bytes]
@@ -29,7 +29,7 @@ _Key = tuple[str, str, str, bytes]
 
 
 class Judgement(NamedTuple):
-    """What was found out about a mail; `field` says it to its reader."""
+    """The results for a mail; `field` is its Authentication-Results field."""
 
     authentication: Authentication
     spam_reason: str | None
@@ -63,16 +63,16 @@ class Judge:
         self._clock = clock
         self._hostname = hostname
         self._rspamd = rspamd
-        self._kept: dict[_Key, tuple[float, Judgement]] = {}
+        self._cached: dict[_Key, tuple[float, Judgement]] = {}
 
     async def judge(self, arrival: Arrival, message: Message, queue_id: str) -> Judgement:
         """The results, at the latest after `SECONDS` and rspamd's own time."""
         key = _key(arrival, message)
-        found = None if key is None else self._at_hand(key)
+        found = None if key is None else self._from_cache(key)
         if found is None:
             found = self._judgement(await self._authenticated(arrival, message))
             if key is not None:
-                self._keep(key, found)
+                self._cache(key, found)
         if self._rspamd is not None:
             answered, reason = await self._rspamd.verdict(arrival, queue_id, message.raw)
             if answered:
@@ -83,21 +83,21 @@ class Judge:
         reason = spam.by_policy(authentication.dmarc)
         return Judgement(authentication, reason, authentication.field(self._hostname))
 
-    def _at_hand(self, key: _Key) -> Judgement | None:
-        kept = self._kept.get(key)
-        return kept[1] if kept is not None and self._clock.boottime() < kept[0] else None
+    def _from_cache(self, key: _Key) -> Judgement | None:
+        cached = self._cached.get(key)
+        return cached[1] if cached is not None and self._clock.boottime() < cached[0] else None
 
-    def _keep(self, key: _Key, found: Judgement) -> None:
+    def _cache(self, key: _Key, found: Judgement) -> None:
         if "temperror" in (found.spf, found.dmarc):
             return
-        if len(self._kept) >= MOST_KEPT:
-            self._kept.clear()
-        self._kept[key] = self._clock.boottime() + KEPT, found
+        if len(self._cached) >= MOST_CACHED:
+            self._cached.clear()
+        self._cached[key] = self._clock.boottime() + CACHE_SECONDS, found
 
     async def _authenticated(self, arrival: Arrival, message: Message) -> Authentication:
         seconds = int(self._clock.now().timestamp())
         if not arrival.client:
-            return await self._handed_in(arrival, message, seconds)
+            return await self._authenticated_locally(arrival, message, seconds)
         return await authenticate(
             message.raw,
             message.authors,
@@ -109,8 +109,10 @@ class Judge:
             is_signed="dkim-signature" in message.named,
         )
 
-    async def _handed_in(self, arrival: Arrival, message: Message, seconds: int) -> Authentication:
-        """The same for a mail that came over no network, so that no client can be asked about."""
+    async def _authenticated_locally(
+        self, arrival: Arrival, message: Message, seconds: int
+    ) -> Authentication:
+        """The same for a mail by LMTP: no client is known, so SPF is not evaluated."""
         signatures = await dkim_verify.verify(message.raw, self._lookup, seconds=seconds)
         domain = arrival.mail_from.rpartition("@")[2] or arrival.helo or self._hostname
         unasked = Spf("none", "mailfrom", domain, problem="the client is not known")
@@ -119,11 +121,11 @@ class Judge:
 
 
 def _key(arrival: Arrival, message: Message) -> _Key | None:
-    """What the results follow from; None where it is more than that. Mail that was handed in may have a
+    """The cache key; None where the results depend on more than that. Mail that was handed in may have a
     signature behind what ends the header for us."""
     authors = message.named.get("from", ())
     if not arrival.client or "dkim-signature" in message.named:
         return None
-    if len(authors) != 1 or len(authors[0].raw) > LONGEST_KEPT:
+    if len(authors) != 1 or len(authors[0].raw) > LONGEST_CACHED:
         return None
     return arrival.client, arrival.helo, arrival.mail_from, authors[0].raw

@@ -61,14 +61,14 @@ SPAN = """
      WHERE team_id = $1 AND id = $2
 """
 
-TOLD = """
+EMAILS_FOR_EVENTS = """
     SELECT e.id, e.created_at, e.sender, e.to_list, e.bcc_list, e.cc_list, e.received_for, e.message_id,
            e.subject, e.attachments
       FROM received_emails e
      WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
 """
 
-TOLD_PARTS = """
+PARTS_FOR_EVENTS = """
     SELECT id, email_id, filename, content_type, disposition, content_id
       FROM received_attachments
      WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
@@ -153,7 +153,7 @@ class Span(NamedTuple):
 
 
 class ToldEmail(NamedTuple):
-    """A received email as its event tells of it."""
+    """A received email as its event shows it."""
 
     id: UUID
     created_at: datetime
@@ -168,7 +168,7 @@ class ToldEmail(NamedTuple):
 
 
 class ToldPart(NamedTuple):
-    """An attachment as the event tells of it."""
+    """An attachment as the event shows it."""
 
     id: UUID
     email_id: UUID
@@ -204,14 +204,14 @@ async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> Span | None:
     return await db.one(Span, SPAN, email_id, start, end)
 
 
-async def told(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
-    """What the event tells of these emails, of those that are still here."""
-    return {email.id: email for email in await db.all(ToldEmail, TOLD, list(ids))}
+async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
+    """The emails as their events show them, of those that still exist."""
+    return {email.id: email for email in await db.all(ToldEmail, EMAILS_FOR_EVENTS, list(ids))}
 
 
-async def told_parts(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[ToldPart]]:
+async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[ToldPart]]:
     """Their attachments."""
     found: dict[UUID, list[ToldPart]] = {}
-    for part in await db.all(ToldPart, TOLD_PARTS, list(ids)):
+    for part in await db.all(ToldPart, PARTS_FOR_EVENTS, list(ids)):
         found.setdefault(part.email_id, []).append(part)
     return found

@@ -1,7 +1,7 @@
 """Reading a stored message: its text and html, its parts, all of it.
 
-Of a message that lies in the database everything is read anew each time; of one that lies in the blob store
-what was read when it came, and of its parts only those octets that are asked for.
+A message in the database is parsed anew each time; of one in the blob store the parsed fields are stored, and
+only the octets of the requested parts are read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Reading:
         if source.parsed is not None:
             return msgspec.json.decode(source.parsed, type=Parsed)
         raw = source.data or b""
-        return await self._by_size(len(raw), lambda: Parsed.of(parse.parse(raw)))
+        return await self._in_thread_if_large(len(raw), lambda: Parsed.of(parse.parse(raw)))
 
     async def shown_html(
         self, html: str, source: Source, parts: Sequence[Part], wanted: HtmlFormat
@@ -69,7 +69,7 @@ class Reading:
             return html, CID
         async with self._budget.of(room if images else 0):
             octets = {cid: await self._octets(source, image) for cid, image in images.items()}
-            found = await self._by_size(
+            found = await self._in_thread_if_large(
                 len(html) + room,
                 lambda: cids.with_data_uris(
                     html,
@@ -140,11 +140,11 @@ class Reading:
             return b""
 
     async def _decoded(self, encoded: bytes, encoding: str) -> bytes:
-        return await self._by_size(
+        return await self._in_thread_if_large(
             len(encoded), lambda: transfer_decoding.decoded(encoded, 0, len(encoded), encoding)
         )
 
-    async def _by_size(self, octets: int, work: Callable[[], T]) -> T:
+    async def _in_thread_if_large(self, octets: int, work: Callable[[], T]) -> T:
         if octets <= IN_PLACE:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

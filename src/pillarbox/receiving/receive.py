@@ -1,8 +1,9 @@
-"""A message on its way in: read, judged, stored with its event, and only then the sender hears 250.
+"""Receiving a message: it is parsed, authenticated and stored with its event, and only then answered with
+250.
 
 The transaction is shared with other messages that come at the same time (architecture 2.6). Where anything
-fails nothing is stored and the sender is told to try again; a message that was stored although its sender
-never heard so is recognised when it comes again (contract decision 27).
+fails nothing is stored and the sender gets a temporary failure; a message that was stored although its sender
+never got the 250 is recognised when it comes again (contract decision 27).
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ EXEMPT: Final = ("postmaster@", "abuse@")
 
 @dataclass(frozen=True, slots=True)
 class ReceivingRules:
-    """The operator's settings. `most_small` octets of small messages may be under way at once: beyond it they
-    are put off. Large ones wait until they fit into `most_large`."""
+    """The operator's settings. `most_small` octets of small messages may be in work at once; beyond it they
+    get a temporary failure. Large ones wait until they fit into `most_large`."""
 
     hostname: str
     reject_dmarc_fail: bool = False
@@ -106,8 +107,8 @@ class Receiving:
         self._rules = rules
         self._announce = announce
         self._metered: set[UUID] = set()
-        """Teams of the last commit that have a quota: theirs need not be found out again by trying."""
-        self._gathering = CommitWindow()
+        """Teams of the last commit that have a quota: they go straight to `_write_metered`."""
+        self._commit_window = CommitWindow()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
         self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
@@ -128,25 +129,27 @@ class Receiving:
         return Fate.BUSY if self._small > self._rules.most_small else None
 
     def expect(self) -> Expected:
-        """A message is about to come; those that are here may wait a moment for it, until it is gone."""
-        return self._gathering.expect()
+        """Register a message that is about to come; others wait a moment to share a commit with it."""
+        return self._commit_window.expect()
 
     async def take(self, arrival: Arrival, content: Content, expected: Expected | None = None) -> Outcome:
         """Store the message and return when it is stored, or say why not. The caller closes the content."""
         try:
-            return await self._taken(arrival, content, expected)
+            return await self._take_within_budget(arrival, content, expected)
         finally:
             if expected is not None:
                 expected.gone()
 
-    async def _taken(self, arrival: Arrival, content: Content, expected: Expected | None) -> Outcome:
+    async def _take_within_budget(
+        self, arrival: Arrival, content: Content, expected: Expected | None
+    ) -> Outcome:
         refusal = self.refusal
         if refusal is not None:
             return Outcome(refusal)
         try:
             if content.size > LARGE:
                 async with self._large.of(content.size):
-                    return await self._take(arrival, await self._aside(content.read), expected)
+                    return await self._take(arrival, await self._in_thread(content.read), expected)
             self._small += content.size
             try:
                 return await self._take(arrival, content.read(), expected)
@@ -169,7 +172,7 @@ class Receiving:
         if is_light:
             read, fingerprint = self._read(raw), _fingerprint(raw, arrival)
         else:
-            read, fingerprint = await self._aside(lambda: (self._read(raw), _fingerprint(raw, arrival)))
+            read, fingerprint = await self._in_thread(lambda: (self._read(raw), _fingerprint(raw, arrival)))
         if len(read.named.get("received", ())) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
         if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
@@ -181,7 +184,7 @@ class Receiving:
         if is_light:
             drafter = Drafter(read, arrival, judgement, fingerprint, hostname)
         else:
-            drafter = await self._aside(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+            drafter = await self._in_thread(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
@@ -208,10 +211,10 @@ class Receiving:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
             await self._blobs.put(blob, raw)
-        await self._gathering.wait()
+        await self._commit_window.wait()
         with TimeLimit():
             ids = await self._commits.submit(drafts)
-        # Committed is committed: the answer is yes, whatever befalls from here.
+        # It is committed: the answer is 250, whatever fails from here.
         if blobs and len(ids) < len(drafts):
             await self._forget([blob for email, blob in blobs.items() if email not in ids])
         return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
@@ -246,8 +249,8 @@ class Receiving:
             await faults.point("receive.before_commit")
             written = await self._store_rows(self._pool, mails, metered=False)
             if all(row.is_stored for row in written):
-                return self._told(written)
-        return self._told(await self._write_metered(mails))
+                return self._wake_webhooks(written)
+        return self._wake_webhooks(await self._write_metered(mails))
 
     async def _write_metered(self, mails: Sequence[Draft]) -> list[Written]:
         """The same where teams have quotas: what is above them is marked."""
@@ -260,8 +263,8 @@ class Receiving:
         self._metered = {row.team_id for row in rows}
         return written
 
-    def _told(self, written: Sequence[Written]) -> set[UUID]:
-        if any(row.is_told for row in written):
+    def _wake_webhooks(self, written: Sequence[Written]) -> set[UUID]:
+        if any(row.has_event for row in written):
             self._publisher.wake()
         return {row.id for row in written}
 
@@ -270,12 +273,12 @@ class Receiving:
         rows = [(draft.row, draft.octets) for draft in mails]
         return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 def _is_light(raw: bytes) -> bool:
-    """Whether a message is read so quickly that nobody has to be kept from waiting for it."""
+    """Whether a message parses fast enough for the event loop."""
     if len(raw) <= HEAD_IN_PLACE:
         return True
     return len(raw) <= IN_PLACE and raw.find(b"\r\n\r\n", 0, HEAD_IN_PLACE) >= 0

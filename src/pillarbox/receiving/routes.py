@@ -1,4 +1,4 @@
-"""The HTTP door of received mail (receiving.md sections 2 and 4)."""
+"""HTTP routes of received mail (receiving.md sections 2 and 4)."""
 
 from __future__ import annotations
 

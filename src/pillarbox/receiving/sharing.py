@@ -20,7 +20,7 @@ _texts = msgspec.json.Decoder(list[str]).decode
 
 
 class ReceivedMail:
-    """Gives received mail to whoever shows shared mail."""
+    """Provides received mail to the page of shared emails."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

@@ -1,4 +1,5 @@
-"""Is a received mail spam (INB-05)? rspamd says it where one is configured, else the author's domain does.
+"""Whether a received mail is spam (INB-05), by rspamd where one is configured, else by the author's DMARC
+policy.
 
 A verdict is a reason in words, or None. It is kept and shown; nothing is refused because of it.
 """
@@ -36,7 +37,7 @@ class _Answer(msgspec.Struct):
 
 
 def by_policy(dmarc: Dmarc) -> str | None:
-    """Why the author's domain would have it put aside."""
+    """The reason by which the author's DMARC policy asks for quarantine or rejection; else None."""
     if dmarc.result == "fail" and dmarc.policy in POLICIES:
         return f"dmarc=fail policy={dmarc.policy}"
     return None
@@ -74,7 +75,7 @@ class Rspamd:
 
 
 def _facts(arrival: Arrival, queue_id: str) -> dict[str, str]:
-    """The session in rspamd's words; what cannot stand in a header of HTTP is left out."""
+    """The session as headers of rspamd's protocol; what cannot stand in a header of HTTP is left out."""
     facts = {
         "Queue-Id": queue_id,
         "IP": arrival.client,

@@ -79,7 +79,7 @@ STORE = """
         ON CONFLICT (team_id, day)
         DO UPDATE SET received = u.received + excluded.received, octets = u.octets + excluded.octets
     )
-    SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS is_told FROM stored k
+    SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS has_event FROM stored k
      UNION ALL
     SELECT k.id, true, false, false FROM given k WHERE k.is_metered AND NOT $3
 """
@@ -137,13 +137,13 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Written(NamedTuple):
-    """A row that is stored, or one whose team has a quota, for which nothing was. `is_told`: something of all
-    that was stored waits for the dispatcher of webhooks."""
+    """A row that is stored, or one whose team has a quota, for which nothing was. `has_event`: something of
+    all that was stored waits for the dispatcher of webhooks."""
 
     id: UUID
     is_metered: bool
     is_stored: bool
-    is_told: bool
+    has_event: bool
 
 
 _encode = msgspec.json.Encoder().encode

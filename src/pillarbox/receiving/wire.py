@@ -175,7 +175,7 @@ def attachment(kind: type[A], part: Part, url: str, expires_at: datetime) -> A:
     )
 
 
-def told(row: ToldEmail, parts: list[ToldPart]) -> Told:
+def email_data(row: ToldEmail, parts: list[ToldPart]) -> Told:
     return Told(
         email_id=row.id,
         created_at=iso_style(row.created_at),

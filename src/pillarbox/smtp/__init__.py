@@ -1,5 +1,6 @@
-"""The SMTP doors. They translate and decide nothing: what may be sent is `emails.accept`'s to say, who may
-log in `api_keys`', what is received `receiving`'s.
+"""The SMTP listeners and their handlers. They translate only: `emails.accept` decides what may be sent,
+`api_keys` who may log in, `receiving` what is received.
 
-A session with AUTH is submission, whatever door it came through; one without is mail from another server.
+A session with AUTH is submission, whichever listener it uses; one without is mail from another server.
+Begin with `listeners.py` and `handler_choice.py`.
 """

@@ -1,8 +1,8 @@
-"""How much one client may take of the SMTP doors (SMTP-10, SMTP-21).
+"""Limits of one client over all SMTP listeners (SMTP-10, SMTP-21).
 
-A client is an IPv4 address or an IPv6 network of 64 bits, at all doors together. Its new connections and
-failed logins are counted in the memory that the processes of this host share. Its open sessions each
-process counts by itself and shows to the others; what a dead process showed is forgotten in seconds.
+A client is an IPv4 address or an IPv6 network of 64 bits. Its new connections and failed logins are counted
+in memory that the processes of this host share. Each process counts its own open sessions and writes the
+counts to shared memory; those of a dead process expire in seconds.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pillarbox.smtp import prometheus
 MINUTE = 60.0
 MOST_LOGIN_FAILURES = 5
 FAILURE_WINDOW = 600.0
-SHOWN_SECONDS = 10.0
-SHOW_EVERY = 3.0
+SHARED_SECONDS = 10.0
+SHARE_EVERY = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Clients:
 
     def admit(self, peer: str) -> bool:
         """Take one more session of this client, or refuse it."""
-        has_room = self._admit(client_of(peer))
-        prometheus.CONNECTIONS.add(1, ("accepted" if has_room else "refused",))
-        return has_room
+        is_admitted = self._admit(client_of(peer))
+        prometheus.CONNECTIONS.add(1, ("accepted" if is_admitted else "refused",))
+        return is_admitted
 
     def _admit(self, client: str) -> bool:
         rate = self._allowance.new_per_minute
@@ -65,7 +65,7 @@ class Clients:
         if self._total >= self._allowance.sessions:
             return False
         most = self._allowance.per_client
-        if most is not None and self._held[client] + self._elsewhere(client) >= most:
+        if most is not None and self._held[client] + self._sessions_elsewhere(client) >= most:
             return False
         self._total += 1
         self._change(client, 1)
@@ -78,31 +78,31 @@ class Clients:
 
     def may_login(self, peer: str) -> bool:
         """False while this client has failed too often."""
-        return not self._windows.is_spent(_failures(peer), MOST_LOGIN_FAILURES)
+        return not self._windows.is_spent(_failures_key(peer), MOST_LOGIN_FAILURES)
 
     def login_failed(self, peer: str) -> None:
         """One more failure of this client."""
-        self._windows.take(_failures(peer), MOST_LOGIN_FAILURES, FAILURE_WINDOW)
+        self._windows.take(_failures_key(peer), MOST_LOGIN_FAILURES, FAILURE_WINDOW)
 
-    async def keep_showing(self) -> None:
-        """Say again and again how many there are, for ever."""
+    async def keep_sharing(self) -> None:
+        """Write the counts to shared memory again and again, for ever."""
         while True:
-            await self._clock.sleep(SHOW_EVERY)
+            await self._clock.sleep(SHARE_EVERY)
             for client in tuple(self._held):
-                self._show(client)
+                self._share(client)
                 await asyncio.sleep(0)
 
     def _change(self, client: str, by: int) -> None:
         self._held[client] += by
-        self._show(client)
+        self._share(client)
         if not self._held[client]:
             del self._held[client]
 
-    def _show(self, client: str) -> None:
+    def _share(self, client: str) -> None:
         if self._count > 1 and self._allowance.per_client is not None:
-            self._windows.show(_sessions(client, self._index), self._held[client], SHOWN_SECONDS)
+            self._windows.show(_sessions(client, self._index), self._held[client], SHARED_SECONDS)
 
-    def _elsewhere(self, client: str) -> int:
+    def _sessions_elsewhere(self, client: str) -> int:
         others = (index for index in range(self._count) if index != self._index)
         return sum(self._windows.shown(_sessions(client, index)) for index in others)
 
@@ -120,7 +120,7 @@ def client_of(peer: str) -> str:
     return str(mapped) if mapped is not None else address.exploded[:19]
 
 
-def _failures(peer: str) -> bytes:
+def _failures_key(peer: str) -> bytes:
     return key_for(f"smtp login {client_of(peer)}")
 
 

@@ -1,4 +1,4 @@
-"""Who is asked: a session that has logged in is submission, any other one brings mail from outside."""
+"""Which handler a session gets: submission after a login, inbound mail otherwise."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ SUBMISSION, INBOUND, LOCAL = "submission", "inbound", "lmtp"
 
 
 class HandlerChoice:
-    """The desk of a door that takes both. Within a transaction nobody can log in, so its desk stays."""
+    """The handler of a listener for both. Nobody can log in within a transaction, so its handler stays."""
 
     def __init__(self, submission: SessionHandler, inbound: SessionHandler) -> None:
         self._submission = submission
         self._inbound = inbound
 
-    def _desk(self, session: Session) -> SessionHandler:
+    def _handler(self, session: Session) -> SessionHandler:
         return self._inbound if session.user is None else self._submission
 
     def mail(self, session: Session, mail: Mail) -> Verdict:
-        return self._desk(session).mail(session, mail)
+        return self._handler(session).mail(session, mail)
 
     def recipient(self, session: Session, path: Path) -> Verdict:
-        return self._desk(session).recipient(session, path)
+        return self._handler(session).recipient(session, path)
 
     def message(self, session: Session, content: Content) -> Verdict:
-        return self._desk(session).message(session, content)
+        return self._handler(session).message(session, content)
 
     def login(self, session: Session, user: str, password: str) -> Verdict:
         return self._submission.login(session, user, password)
 
     def ended(self, session: Session) -> None:
-        self._desk(session).ended(session)
+        self._handler(session).ended(session)
 
 
 class Counted:
-    """A desk whose answers to messages are counted."""
+    """A handler whose answers to messages are counted."""
 
-    def __init__(self, way: str, desk: SessionHandler) -> None:
-        self._way = way
-        self._desk = desk
-        self.mail = desk.mail
-        self.recipient = desk.recipient
-        self.login = desk.login
-        self.ended = desk.ended
+    def __init__(self, kind: str, handler: SessionHandler) -> None:
+        self._kind = kind
+        self._handler = handler
+        self.mail = handler.mail
+        self.recipient = handler.recipient
+        self.login = handler.login
+        self.ended = handler.ended
 
     def message(self, session: Session, content: Content) -> Verdict:
         began = time.perf_counter()
-        verdict = self._desk.message(session, content)
+        verdict = self._handler.message(session, content)
         if isinstance(verdict, Answer):
             return self._count(verdict, began)
         return self._later(verdict, began)
@@ -59,7 +59,7 @@ class Counted:
     async def _later(self, verdict: Awaitable[Answer], began: float) -> Answer:
         return self._count(await verdict, began)
 
-    def _count(self, said: Answer, began: float) -> Answer:
-        prometheus.MESSAGES.add(1, (self._way, str(said.code)))
-        prometheus.STORING.observe(time.perf_counter() - began, (self._way,))
-        return said
+    def _count(self, answer_given: Answer, began: float) -> Answer:
+        prometheus.MESSAGES.add(1, (self._kind, str(answer_given.code)))
+        prometheus.STORING.observe(time.perf_counter() - began, (self._kind,))
+        return answer_given

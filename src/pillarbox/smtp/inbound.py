@@ -1,4 +1,5 @@
-"""The desk for mail from other servers: who may be written to, and what the sender hears (receiving.md 5)."""
+"""The handler for mail from other servers: which recipients exist, and the answers to the sender
+(receiving.md 5)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ log = get("smtp")
 
 MOST_RECIPIENTS: Final = 100
 MOST_OF_REPORT: Final = 4 * 1024 * 1024
-"""What a report says stands at its beginning; behind it is the mail that came back."""
+"""The fields of a report stand at its beginning; the returned mail follows."""
 
 NO_RELAY = say.answer(550, "5.7.1", "We do not relay for this domain")
 NO_SUCH_ADDRESS = say.answer(550, "5.1.1", "There is no such address here")
@@ -49,8 +50,8 @@ ANSWERS: Final = {
 
 
 class InboundHandler:
-    """Answers sessions that are not logged in. Everything else about them is the listener's. While
-    `is_closed`, everybody is put off."""
+    """Answers sessions that are not logged in. While `is_closed`, every transaction gets a temporary
+    failure."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class InboundHandler:
         if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
             return say.BAD_RECIPIENT
         place = self._addresses.at_hand(path.local, path.domain)
-        return self._find(session, path) if place is None else self._noted(session, place)
+        return self._find(session, path) if place is None else self._recipient_answer(session, place)
 
     def message(self, session: Session, content: Content) -> Verdict:
         report = session.recipients[0]
@@ -96,7 +97,7 @@ class InboundHandler:
         return say.BAD_LOGIN
 
     def ended(self, session: Session) -> None:
-        """Nothing is kept of a transaction."""
+        """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 
@@ -107,10 +108,11 @@ class InboundHandler:
         except GONE as trouble:
             log.warning("smtp.no_directory", trouble=type(trouble).__name__)
             return say.LATER
-        return self._noted(session, place)
+        return self._recipient_answer(session, place)
 
-    def _noted(self, session: Session, place: Place) -> Answer:
-        """The answer to RCPT; a yes is remembered. A report has one recipient alone (SMTP-15)."""
+    def _recipient_answer(self, session: Session, place: Place) -> Answer:
+        """The answer to RCPT; accepted recipients are recorded. A report has one recipient alone
+        (SMTP-15)."""
         if isinstance(place, Refused):
             return REFUSALS[place]
         if session.recipients and (
@@ -123,10 +125,10 @@ class InboundHandler:
     async def _store(self, session: Session, content: Content) -> Answer:
         if content.size > MOST_OCTETS:
             return say.TOO_BIG
-        outcome = await self._taken(session, arrival_of(session), content)
+        outcome = await self._receive(session, arrival_of(session), content)
         return ANSWERS[outcome.fate] if outcome.fate is not Fate.STORED else stored_as(outcome.ids[0])
 
-    async def _taken(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
+    async def _receive(self, session: Session, arrival: Arrival, content: Content) -> Outcome:
         return await self._receiving.take(arrival, content, session.notes)
 
     async def _report(self, session: Session, report: ForBounces, content: Content) -> Answer:

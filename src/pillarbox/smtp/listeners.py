@@ -1,4 +1,4 @@
-"""The SMTP doors of one process, from the first greeting to the last word."""
+"""The SMTP listeners of one process: opening, closing, and their shared limits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOST_OCTETS = 52_428_800
 
 
 class SmtpListeners:
-    """Opens a listener for every SMTP door that this process was given, and ends them all.
+    """Opens a listener for every SMTP socket that this process was given, and ends them all.
 
-    `clients` guards the doors that others reach, `neighbours` the one of this machine (LMTP), which has
-    neither TLS nor logins.
+    `clients` limits the listeners that other hosts reach, `neighbours` the one of this machine (LMTP), which
+    has neither TLS nor logins.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class SmtpListeners:
         both = submitted if inbound is None else HandlerChoice(submitted, Counted(INBOUND, inbound))
         self._listeners: dict[str, Listener] = {}
         if SMTP in doors:
-            self._add(SMTP, both, replace(manner, needs_login=inbound is None))
+            self._add_listener(SMTP, both, replace(manner, needs_login=inbound is None))
         for name, door in zip(submission_names(asked), asked, strict=True):
             if name in doors:
                 own = replace(manner, needs_login=True, implicit_tls=door.implicit_tls)
-                self._add(name, submitted, own)
+                self._add_listener(name, submitted, own)
         if LMTP in doors:
             own = replace(manner, lmtp=True, offers_login=False, most_octets=MOST_RECEIVED)
             self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, neighbours)
 
-    def _add(self, name: str, desk: SessionHandler, manner: ListenerOptions) -> None:
-        self._listeners[name] = Listener(desk, manner, self._clients, self._certificate)
+    def _add_listener(self, name: str, handler: SessionHandler, manner: ListenerOptions) -> None:
+        self._listeners[name] = Listener(handler, manner, self._clients, self._certificate)
 
     async def open(self) -> None:
         """Return when connections are accepted."""
@@ -70,7 +70,7 @@ class SmtpListeners:
             await listener.open(socket(fileno=self._doors[name]))
         self._tasks = [
             asyncio.create_task(self._certificate.watch()),
-            asyncio.create_task(self._clients.keep_showing()),
+            asyncio.create_task(self._clients.keep_sharing()),
         ]
         prometheus.SESSIONS.read = lambda: {(): self._clients.total + self._neighbours.total}
         prometheus.CERTIFICATE.read = self._validity

@@ -1,7 +1,7 @@
-"""The desk for the mail server in front of us on this machine, which hands its mail in by LMTP.
+"""The handler for LMTP: mail from a mail server on this machine.
 
-It has answered its own clients already, so each recipient has a fate of its own here, and addresses of
-reports and of teams may stand in one transaction. Who its client was is not known, and nobody asks SPF.
+That server has answered its own clients already, so each recipient gets an answer of its own here, and
+addresses of reports and of teams may stand in one transaction. Its client is not known, so SPF is skipped.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from pillarbox.smtp.inbound import ANSWERS, REFUSALS, InboundHandler, arrival_of
 
 
 class LmtpHandler(InboundHandler):
-    """Says yes or no for each recipient. All teams of a message get it in one transaction, or none does."""
+    """Answers for each recipient. All teams of a message get it in one transaction, or none does."""
 
     def message(self, session: Session, content: Content) -> Verdict:
-        return say.TOO_BIG if content.size > MOST_OCTETS else self._each(session, content)
+        return say.TOO_BIG if content.size > MOST_OCTETS else self._receive_each(session, content)
 
-    def _noted(self, session: Session, place: Place) -> Answer:
+    def _recipient_answer(self, session: Session, place: Place) -> Answer:
         if isinstance(place, Refused):
             return REFUSALS[place]
         session.recipients.append(place)
         return say.RECIPIENT_OK
 
-    async def _each(self, session: Session, content: Content) -> Answer:
+    async def _receive_each(self, session: Session, content: Content) -> Answer:
         arrival = arrival_of(session)._replace(client="")
         stored: dict[UUID, Answer] = {}
         if arrival.recipients:
-            stored = _said(arrival, await self._taken(session, arrival, content))
+            stored = _answers_by_team(arrival, await self._receive(session, arrival, content))
         answers = []
         for place in session.recipients:
             if isinstance(place, ForBounces):
@@ -44,8 +44,8 @@ class LmtpHandler(InboundHandler):
         return say.each(answers)
 
 
-def _said(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
-    """What the recipients of each team hear: the id is that of their own mail."""
+def _answers_by_team(arrival: Arrival, outcome: Outcome) -> dict[UUID, Answer]:
+    """The answer to the recipients of each team, with the id of the team's own mail."""
     teams = list(dict.fromkeys([recipient.team_id for recipient in arrival.recipients]))
     if outcome.fate is not Fate.STORED:
         return dict.fromkeys(teams, ANSWERS[outcome.fate])

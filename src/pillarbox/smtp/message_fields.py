@@ -1,4 +1,4 @@
-"""From a message and its envelope to the fields of a send request (emails.md sections 1 and 10).
+"""The fields of a send request from a message and its envelope (emails.md sections 1 and 10).
 
 The envelope says who gets the mail. A recipient whom To or Cc names has that role, the others are bcc; who
 stands in the header alone gets nothing. What no field stands for is left behind: the message that is sent
@@ -58,7 +58,7 @@ def fields(message: Message, envelope: Sequence[Mailbox]) -> dict[str, Any]:
 
 
 def idempotency_key(message: Message) -> bytes | None:
-    """What the header says that names this submission, without the blanks around it."""
+    """The idempotency key in the header, stripped."""
     for header in message.headers:
         if header.name.lower() in IDEMPOTENCY_HEADERS:
             return header.raw.strip()

@@ -1,4 +1,4 @@
-"""What the SMTP doors count for Prometheus (OPS-06)."""
+"""Prometheus metrics of the SMTP listeners (OPS-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a problem is in SMTP: the code of emails.md section 10 with the same text as in the API."""
+"""The SMTP reply for each problem: the code of emails.md section 10 with the same text as in the API."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Submission (emails.md section 10): a program logs in with an API key and hands over messages.
 
-Each message is what a `POST /emails` would be: the same rules, rate limit, idempotency and answers, through
-the one `emails.accept`. `250` is said when it is committed, and not before.
+Each message is like a `POST /emails`: the same rules, rate limit, idempotency and answers, through
+`emails.accept`. `250` is sent only after the commit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Login:
 
 
 class SubmissionHandler:
-    """Decides nothing of its own: asks who may, and hands over. While `is_closed`, everybody is put off."""
+    """Handles sessions that log in. While `is_closed`, every transaction gets a temporary failure."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class SubmissionHandler:
         self._is_closed = is_closed
         self._running = Running()
         self._large = ByteBudget(MOST_LARGE)
-        self._gathering = CommitWindow()
+        self._commit_window = CommitWindow()
 
-    # Who is there ------------------------------------------------------------------------------------
+    # Login -------------------------------------------------------------------------------------------
 
     async def login(self, session: Session, user: str, password: str) -> Answer:
         """A wrong name costs the same look-up as a wrong key, so the time tells nothing."""
@@ -113,9 +113,9 @@ class SubmissionHandler:
         session.user = Login(token_hash, caller)
         return self._logged_in(say.AUTHENTICATED)
 
-    def _logged_in(self, said: Answer) -> Answer:
-        prometheus.LOGINS.add(1, (str(said.code),))
-        return said
+    def _logged_in(self, answer_given: Answer) -> Answer:
+        prometheus.LOGINS.add(1, (str(answer_given.code),))
+        return answer_given
 
     async def _caller(self, token_hash: bytes) -> Caller:
         found = await self._credentials.find(token_hash)
@@ -126,14 +126,14 @@ class SubmissionHandler:
     # The envelope ------------------------------------------------------------------------------------
 
     def mail(self, session: Session, mail: Mail) -> Answer:
-        """The sender of the envelope is ours to write; here the message is counted for the rate limit."""
+        """Count the message for the rate limit; the envelope sender is not used, we write our own."""
         if self._is_closed():
             return say.LATER
         caller = session.user.caller
         limit = self._rate_limit if caller.rate_limit is None else caller.rate_limit
         if limit and not self._windows.take(caller.team_id.bytes, limit).allowed:
             return RATE_EXCEEDED
-        session.notes = self._gathering.expect()
+        session.notes = self._commit_window.expect()
         return say.SENDER_OK
 
     def recipient(self, session: Session, path: Path) -> Answer:
@@ -146,7 +146,7 @@ class SubmissionHandler:
         return say.RECIPIENT_OK
 
     def ended(self, session: Session) -> None:
-        """Nothing is kept between messages."""
+        """Drop the state of the transaction."""
         session.notes.gone()
         session.notes = None
 
@@ -156,11 +156,11 @@ class SubmissionHandler:
         try:
             async with self._large.of(content.size if content.size > LARGE else 0):
                 with TimeLimit():
-                    return await self._submitted(session, content)
+                    return await self._submit(session, content)
         except Exception as failure:
             return reply(problem_for(failure, self._ids.new()))
 
-    async def _submitted(self, session: Session, content: Content) -> Answer:
+    async def _submit(self, session: Session, content: Content) -> Answer:
         login: Login = session.user
         envelope: Sequence[Mailbox] = session.recipients
         expected: Expected = session.notes
@@ -174,12 +174,12 @@ class SubmissionHandler:
         key = key_of(message_fields.idempotency_key(message))
         del message
         if key is None:
-            return _queued(await self._stored(caller, body, content.size, None, expected))
+            return _queued(await self._store(caller, body, content.size, None, expected))
         made = await in_thread_if_large(content.size, fingerprint, body, is_large=content.size > LARGE)
         wanted = Idempotency(SCOPE, key, made)
-        return _queued(await self._stored_once(caller, body, content.size, wanted, expected))
+        return _queued(await self._store_once(caller, body, content.size, wanted, expected))
 
-    async def _stored_once(
+    async def _store_once(
         self, caller: Caller, body: dict[str, Any], size: int, wanted: Idempotency, expected: Expected
     ) -> bytes:
         """Store it, unless the key has been answered; then the first answer once more."""
@@ -188,20 +188,20 @@ class SubmissionHandler:
             stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
                 try:
-                    return await self._stored(caller, body, size, wanted, expected)
+                    return await self._store(caller, body, size, wanted, expected)
                 except AlreadyAnswered:
                     stored = await self._answers.find(team, wanted.scope, wanted.key)
             if stored is None:
                 raise ConcurrentIdempotentRequest
             return same(stored, wanted).body
 
-    async def _stored(
+    async def _store(
         self, caller: Caller, body: dict[str, Any], size: int, key: Idempotency | None, expected: Expected
     ) -> bytes:
         outgoing = await in_thread_if_large(size, parse.outgoing, body, self._clock.now(), is_letter=True)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
-        await self._gathering.wait()
+        await self._commit_window.wait()
         return await self._accept.store(caller, [checked], idempotency=key, answer=_body)
 
 

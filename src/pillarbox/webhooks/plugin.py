@@ -71,7 +71,7 @@ def _waking(kit: Kit) -> Callable[[], None]:
         if dispatcher is not None:
             dispatcher.wake()
         else:
-            notifier.ring()
+            notifier.notify()
 
     return wake
 
@@ -91,7 +91,7 @@ def _dispatcher(kit: Kit) -> Dispatcher | None:
         settler=Settler(kit.engine_pool, ids, process),
         poster=Poster(posts, rules),
         retries=settings.webhooks_retries,
-        notify=kit.need(WebhookNotifier).ring,
+        notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),
     )
 

@@ -1,7 +1,7 @@
 """What a check of a domain comes to: written in one transaction, by what the domain is by then.
 
 From what DNS showed follow the states of the records, whose the name is, what the domain may do, which key
-signs, the one event that tells of it all, and when the next check is due.
+signs, the one event about all of it, and when the next check is due.
 """
 
 from __future__ import annotations

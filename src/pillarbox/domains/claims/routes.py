@@ -1,4 +1,4 @@
-"""HTTP door of the claims."""
+"""HTTP routes of the claims."""
 
 from __future__ import annotations
 

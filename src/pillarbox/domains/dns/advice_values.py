@@ -46,7 +46,7 @@ class Wrong:
 
 
 def diagnosed(wrong: Wrong) -> Diagnosis:
-    """What is wrong with the values, the most telling reason first."""
+    """What is wrong with the values, the most specific reason first."""
     return next(_RULES[wrong.expected.kind](wrong))
 
 

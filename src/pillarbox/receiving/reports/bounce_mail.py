@@ -1,4 +1,4 @@
-"""Mail to an address of ours that stands for mail that we sent: it is processed, and never stored."""
+"""Mail to a bounce address or to the feedback address: it is processed, and never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL of what comes back: which recipients a bounce address stands for."""
+"""SQL of bounces: the recipients of the group that a bounce address names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounces: what a delivery report makes of the recipients of the mail that it came back for.
+"""Bounces: the events and suppressions that follow from a delivery report.
 
 A report counts only for recipients of the group that its address names (contract decision 30).
 Only `failed` bounces; a bad address is suppressed (23), which the table of answers decides, not this file.
@@ -25,10 +25,10 @@ KINDS: Final = {
     Outcome.DELAYED: Kind.DELIVERY_DELAYED,
     Outcome.DELIVERED: Kind.DELIVERED,
 }
-WEIGHT: Final = {Outcome.BOUNCED: 2, Outcome.DELAYED: 1, Outcome.DELIVERED: 0}
-"""Which of several words about one recipient counts: an alias may lead to two mailboxes."""
+SEVERITY: Final = {Outcome.BOUNCED: 2, Outcome.DELAYED: 1, Outcome.DELIVERED: 0}
+"""Which of several reports about one recipient counts: an alias may lead to two mailboxes."""
 
-UNVOUCHED: Final = (
+UNTRUSTED: Final = (
     "A report that another recipient of the mail could have written says that the address is bad."
 )
 
@@ -39,61 +39,63 @@ def consequences(
     at: datetime,
     simulators: Collection[str] = frozenset(),
     *,
-    is_vouched: bool = True,
+    is_trusted: bool = True,
 ) -> Consequences:
     """The events of those recipients that the report is about, and the bad addresses among them: none of
-    several that a report names for which nobody vouches."""
+    several recipients where the report is not trusted."""
     found = Consequences(shown_by=Kind.BOUNCED)
-    for recipient, said in _weightiest(report, recipients):
-        if not is_vouched and said.verdict.suppresses:
-            said = replace(said, verdict=_doubted(said.verdict))
-        found.entries += _entries(recipient, said, report, at)
-        if said.verdict.suppresses and may_be_suppressed(recipient, simulators):
+    for recipient, part in _most_severe(report, recipients):
+        if not is_trusted and part.verdict.suppresses:
+            part = replace(part, verdict=_undetermined(part.verdict))
+        found.entries += _entries(recipient, part, report, at)
+        if part.verdict.suppresses and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "bounce", recipient.email_id, at
             )
     return found
 
 
-def _doubted(verdict: Verdict) -> Verdict:
+def _undetermined(verdict: Verdict) -> Verdict:
     return replace(
-        verdict, bounce_type=BounceType.UNDETERMINED, sub_type=SubType.UNDETERMINED, reason=UNVOUCHED
+        verdict, bounce_type=BounceType.UNDETERMINED, sub_type=SubType.UNDETERMINED, reason=UNTRUSTED
     )
 
 
-def _weightiest(report: DeliveryReport, recipients: Sequence[SentTo]) -> list[tuple[SentTo, RecipientReport]]:
-    words: dict[SentTo, RecipientReport] = {}
-    for said in report.recipients:
-        recipient = named(recipients, (said.recipient, said.final_recipient))
+def _most_severe(
+    report: DeliveryReport, recipients: Sequence[SentTo]
+) -> list[tuple[SentTo, RecipientReport]]:
+    reports: dict[SentTo, RecipientReport] = {}
+    for part in report.recipients:
+        recipient = named(recipients, (part.recipient, part.final_recipient))
         if recipient is None:
             continue
-        before = words.get(recipient)
-        if before is None or WEIGHT[said.verdict.outcome] > WEIGHT[before.verdict.outcome]:
-            words[recipient] = said
-    return sorted(words.items(), key=lambda pair: pair[0].position)
+        before = reports.get(recipient)
+        if before is None or SEVERITY[part.verdict.outcome] > SEVERITY[before.verdict.outcome]:
+            reports[recipient] = part
+    return sorted(reports.items(), key=lambda pair: pair[0].position)
 
 
-def _entries(recipient: SentTo, said: RecipientReport, report: DeliveryReport, at: datetime) -> list[Entry]:
+def _entries(recipient: SentTo, part: RecipientReport, report: DeliveryReport, at: datetime) -> list[Entry]:
     """The event; before it `sent`, for the server was offered the mail (contract decision 12)."""
     key = (recipient.team_id, recipient.email_id, recipient.position)
-    host = said.remote_host or report.reporting_host
-    kind = KINDS[said.verdict.outcome]
+    host = part.remote_host or report.reporting_host
+    kind = KINDS[part.verdict.outcome]
     return [
         Entry(*key, Kind.SENT, at, Detail(host=host)),
-        Entry(*key, kind, at, _detail(said, host, kind)),
+        Entry(*key, kind, at, _detail(part, host, kind)),
     ]
 
 
-def _detail(said: RecipientReport, host: str | None, kind: Kind) -> Detail:
-    verdict = said.verdict
+def _detail(part: RecipientReport, host: str | None, kind: Kind) -> Detail:
+    verdict = part.verdict
     bounce = None
     if kind is Kind.BOUNCED:
         bounce = Bounce(str(verdict.bounce_type or "Undetermined"), str(verdict.sub_type or "General"))
     return Detail(
         host=host,
-        code=said.reply.code,
-        enhanced=said.reply.enhanced or said.status,
-        reply=said.diagnostic,
+        code=part.reply.code,
+        enhanced=part.reply.enhanced or part.status,
+        reply=part.diagnostic,
         reason=verdict.reason,
         bounce=bounce,
     )

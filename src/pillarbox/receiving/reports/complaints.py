@@ -1,4 +1,4 @@
-"""Complaints: what an abuse report makes of the recipient who sent it (BNC-05, BNC-06).
+"""Complaints: the events and suppressions that follow from an abuse report (BNC-05, BNC-06).
 
 The mail that is complained about is known by our signed envelope sender and by nothing else: a Message-ID
 or an address can be quoted by anybody. `not-spam` is no complaint, nor is failed authentication.
@@ -30,7 +30,7 @@ def consequences(
     at: datetime,
     simulators: Collection[str] = frozenset(),
     *,
-    is_vouched: bool = True,
+    is_trusted: bool = True,
 ) -> Consequences:
     """The complaint of the recipient whom the report names, or of the only one where it names nobody. Where
     nobody vouches for it, none of several is suppressed."""
@@ -48,7 +48,7 @@ def consequences(
             Entry(*key, Kind.DELIVERED, at, arrived),
             Entry(*key, Kind.COMPLAINED, at, detail),
         ]
-        if is_vouched and may_be_suppressed(recipient, simulators):
+        if is_trusted and may_be_suppressed(recipient, simulators):
             found.causes[recipient.position] = Cause(
                 recipient.team_id, recipient.address, "complaint", recipient.email_id, at
             )

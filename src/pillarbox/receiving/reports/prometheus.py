@@ -1,4 +1,4 @@
-"""What is counted of reports for Prometheus (OPS-06)."""
+"""Prometheus metrics of reports (OPS-06)."""
 
 from __future__ import annotations
 

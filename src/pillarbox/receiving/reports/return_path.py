@@ -1,4 +1,4 @@
-"""The return path: what becomes of mail to addresses that stand for mail which we sent.
+"""The return path: mail to the signed bounce addresses of mail that we sent, and to the feedback address.
 
     if local_part == FEEDBACK or return_path.knows(local_part): …accept the recipient…
     await return_path.take(BounceMail(…))       # committed when it returns; then say 250
@@ -35,7 +35,7 @@ from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import Consequences
 from pillarbox.receiving.reports.prometheus import REPORTS
-from pillarbox.receiving.reports.vouching import is_vouched_for
+from pillarbox.receiving.reports.vouching import is_from_authorised_host
 from pillarbox.suppressions import automatic
 from pillarbox.timeline.record import Timeline
 from pillarbox.webhooks.publish import Publisher
@@ -50,7 +50,7 @@ VALID_FOR: Final = timedelta(days=90)
 weeks until somebody complains."""
 
 LONGEST_READ: Final = 1024 * 1024
-"""What says what happened stands before the copy of the mail, so no more than this is looked at."""
+"""The report stands before the copy of the mail, so no more than this is read."""
 
 LARGE: Final = 64 * 1024
 """From here on a report is read in a thread."""
@@ -143,8 +143,8 @@ class ReturnPath:
             return Taken.FORGOTTEN
         found = bounces.consequences(report, recipients, mail.at, self._simulators)
         # A text names its recipients in any sentence; only fields say surely whom a server means.
-        if found.causes and not (await self._vouches(mail, recipients, is_exact=report.is_structured)):
-            found = bounces.consequences(report, recipients, mail.at, self._simulators, is_vouched=False)
+        if found.causes and not (await self._is_trusted(mail, recipients, is_exact=report.is_structured)):
+            found = bounces.consequences(report, recipients, mail.at, self._simulators, is_trusted=False)
         return await self._record(found, about)
 
     async def _complain(self, report: FeedbackReport, about: Bounced | None, mail: BounceMail) -> Taken:
@@ -158,16 +158,16 @@ class ReturnPath:
         if not recipients:
             return Taken.FORGOTTEN
         found = complaints.consequences(report, recipients, mail.at, self._simulators)
-        if found.causes and not await self._vouches(mail, recipients, is_exact=True):
-            found = complaints.consequences(report, recipients, mail.at, self._simulators, is_vouched=False)
+        if found.causes and not await self._is_trusted(mail, recipients, is_exact=True):
+            found = complaints.consequences(report, recipients, mail.at, self._simulators, is_trusted=False)
         return await self._record(found, about)
 
-    async def _vouches(self, mail: BounceMail, recipients: Sequence[SentTo], *, is_exact: bool) -> bool:
+    async def _is_trusted(self, mail: BounceMail, recipients: Sequence[SentTo], *, is_exact: bool) -> bool:
         """Whether a report may suppress: of a single recipient always, for only he could have forged it."""
         if len(recipients) == 1:
             return True
         domain = recipients[0].address.rpartition("@")[2]
-        return is_exact and await is_vouched_for(mail, domain, self._lookup)
+        return is_exact and await is_from_authorised_host(mail, domain, self._lookup)
 
     async def _record(self, found: Consequences, about: Bounced) -> Taken:
         if not found.entries:

@@ -1,7 +1,7 @@
 """Whether a report about several recipients may suppress one of them (docs/decisions/0021).
 
-Each of them has the bounce address of the group, and each could write a report about the others. What a
-report says of itself proves nothing then; where it comes from says a little more.
+Each of them has the bounce address of the group, and each could forge a report about the others. The content
+of a report proves nothing then; the host that it comes from proves a little more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pillarbox.receiving.reports.bounce_mail import BounceMail
 SECONDS: Final = 10.0
 
 
-async def is_vouched_for(mail: BounceMail, domain: str, lookup: Lookup) -> bool:
+async def is_from_authorised_host(mail: BounceMail, domain: str, lookup: Lookup) -> bool:
     """Whether the report has the null sender and came from a host that may send mail of this domain by its
     SPF record: people with a mailbox there cannot send that. False where it cannot be found out."""
     if "@" in mail.sender or not mail.client:

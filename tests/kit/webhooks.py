@@ -1,4 +1,4 @@
-"""Webhooks for tests: real ones, made through the door, and what the log says of them.
+"""Webhooks for tests: real ones, made through the API, and what their log shows.
 
 No dispatcher is needed: `ends` and `attempt` write what a dispatcher would have written.
 """
@@ -57,7 +57,7 @@ class Hook:
         return f"/webhooks/{self.id}"
 
     async def get(self, below: str = "") -> Any:
-        """What the door says of it, or of something below it."""
+        """What the API answers for it, or for something below it."""
         answer = await self.team.get(self.path + below)
         assert answer.status_code == 200, answer.text
         return answer.json()

@@ -1,4 +1,4 @@
-"""A wire between Pillarbox and its database that a test can cut, stall and mend."""
+"""A TCP connection between Pillarbox and its database that a test can cut, stall and restore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = ".s.PGSQL.5432"
 CHUNK = 256 * 1024
 
 
-class Wire:
+class DatabaseLink:
     """Forwards the sessions of one PostgreSQL socket; `url` leads through it."""
 
     def __init__(self, url: str, folder: Path) -> None:
@@ -89,10 +89,10 @@ class Wire:
 
 
 @asynccontextmanager
-async def wire_to(url: str) -> AsyncIterator[Wire]:
+async def database_link(url: str) -> AsyncIterator[DatabaseLink]:
     """A wire that is open, for as long as the block runs."""
     with tempfile.TemporaryDirectory(prefix="pillarbox-wire-") as folder:
-        made = Wire(url, Path(folder))
+        made = DatabaseLink(url, Path(folder))
         await made.open()
         try:
             yield made

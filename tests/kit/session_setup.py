@@ -1,31 +1,24 @@
-"""What makes a run of the tests cheap without making them weaker.
+"""Settings of the test session that make a run cheap without making the tests weaker.
 
 - Folders for temporary files are in memory where there is plenty of it: a database is copied for every test,
   and writing the copies to a disk costs ten times their use.
 - Modules are compiled once and not by every process that a test starts, whatever the environment says.
 - Failures that a test provokes are logged without all variables of all frames.
-- A client that speaks plain HTTP to the loopback does not load the world's certificates each time.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import ssl
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-import httpx
 import structlog
 
 MEMORY = Path("/dev/shm")
 PLENTY = 6 * 1024**3
 """What a run may need at most, and some more: a smaller memory is left alone."""
-
-NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusts nobody."""
 
 
 def prepare() -> None:
@@ -72,13 +65,3 @@ def bytecode() -> Path | None:
     except OSError:
         return None
     return place if os.access(place, os.W_OK | os.X_OK) else None
-
-
-def plain_client(url: str, token: str | None = None, **options: Any) -> httpx.AsyncClient:
-    """A client of a door on the loopback that sends this token, or none."""
-    headers = {**options.pop("headers", {})}
-    if token is not None:
-        headers["authorization"] = f"Bearer {token}"
-    return httpx.AsyncClient(
-        base_url=url, headers=headers, verify=NO_CERTIFICATES, **{"timeout": 60, **options}
-    )

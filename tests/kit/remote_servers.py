@@ -1,6 +1,6 @@
-"""Other people's mail servers, many of them, in a process of their own; each lives on an address of 127/8.
+"""Remote mail servers, many of them, in a process of their own; each has an address of 127/8.
 
-    with far_servers(folder, {"127.0.0.1": {}, "127.1.0.7": {"RCPT": "550 5.1.1 no such user"}}) as far:
+    with remote_servers(folder, {"127.0.0.1": {}, "127.1.0.7": {"RCPT": "550 5.1.1 no such user"}}) as far:
         ...                                   # they listen on far.port; far.journal is their ledger
 
 A mail is in the ledger, on disk, before its 250 is sent. What a server does at a command (`CONNECT`,
@@ -45,7 +45,7 @@ PATIENCE = 30.0
 LINES = {"huge": 90, "endless": 5000}
 DRIP = 0.02
 
-Temper = Mapping[str, str | Sequence[tuple[float, str]]]
+Behaviour = Mapping[str, str | Sequence[tuple[float, str]]]
 USUAL = {
     "CONNECT": b"220 far ESMTP\r\n",
     "EHLO": b"250-far\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 SIZE 60000000\r\n",
@@ -66,7 +66,7 @@ DOT = b"\r\n.\r\n"
 
 
 @dataclass
-class FarServers:
+class RemoteServers:
     """The running process, seen from the test."""
 
     port: int
@@ -81,15 +81,15 @@ class FarServers:
 
 
 @contextmanager
-def far_servers(
-    folder: Path, tempers: Mapping[str, Temper], *, seed: int = 1, port: int = 0
-) -> Iterator[FarServers]:
+def remote_servers(
+    folder: Path, tempers: Mapping[str, Behaviour], *, seed: int = 1, port: int = 0
+) -> Iterator[RemoteServers]:
     """Mail servers on these addresses for as long as the block runs."""
     folder.mkdir(parents=True, exist_ok=True)
     journal, script = folder / "taken.jsonl", folder / "tempers.json"
     script.write_text(json.dumps({"seed": seed, "port": port, "tempers": tempers}))
     process = subprocess.Popen(
-        [sys.executable, "-m", "kit.far_servers", str(journal), str(script)],
+        [sys.executable, "-m", "kit.remote_servers", str(journal), str(script)],
         cwd=TESTS,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -97,7 +97,7 @@ def far_servers(
     )
     assert process.stdout is not None
     assert select.select([process.stdout], [], [], PATIENCE)[0], "the far servers did not start"
-    made = FarServers(int(process.stdout.readline()), journal, process)
+    made = RemoteServers(int(process.stdout.readline()), journal, process)
     try:
         yield made
     finally:
@@ -107,7 +107,7 @@ def far_servers(
 class Server:
     """One address with its temper; what all of its sessions share."""
 
-    def __init__(self, address: str, temper: Temper, journal: Journal, seed: int) -> None:
+    def __init__(self, address: str, temper: Behaviour, journal: Journal, seed: int) -> None:
         self.address = address
         self.journal = journal
         self.chance = random.Random(f"{seed}/{address}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kit.builders import BUILDERS, Made, a_received_email
-from kit.mailroom import fetched
+from kit.manual_world import run_jobs
 from kit.world import Team, World, mail
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
@@ -12,7 +12,7 @@ CAPTURE_TOKEN = "capture-token"
 """As `kit.world` sets it."""
 
 
-async def seeded(pillarbox: World) -> Team:
+async def seed_team(pillarbox: World) -> Team:
     """Sent, bounced, scheduled and received mail, domains, keys, webhooks with events, and a log."""
     team = await pillarbox.team("Seeded")
     await team.post("/webhooks", {"endpoint": "https://hooks.harbor.example/in", "events": KINDS})
@@ -31,7 +31,7 @@ async def seeded(pillarbox: World) -> Team:
     await team.send(to=["bounced@pillarbox.test", "delivered@pillarbox.test"], text="", tags=[TAG])
     await team.send(to="suppressed@pillarbox.test")
     await pillarbox.turn()
-    await fetched(pillarbox)
+    await run_jobs(pillarbox)
     return team
 
 

@@ -1,8 +1,8 @@
-"""A team that receives at harbor.example, a message for it, and what it has of what came.
+"""A team that receives at harbor.example, a message for it, and the mail that it has received.
 
-async with world(database_url, tmp_path) as pillarbox, postman(pillarbox) as post:
-    team = await harbor(pillarbox)
-    assert (await post.deliver(message(), [HELP])).startswith("250")
+async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as client:
+    team = await receiving_team(pillarbox)
+    assert (await client.deliver(message(), [HELP])).startswith("250")
     [found] = await received(team)
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit.postman import HOSTNAME, receiving_domain
+from kit.inbound_client import HOSTNAME, receiving_domain
 from kit.world import Team, World
 from kit.zone import Zone
 from pillarbox.kernel.ids import Ids
@@ -39,14 +39,14 @@ async def raw_of(team: Team, email_id: str) -> bytes:
     return bytes((await team.world.client(None).get(found["raw"]["download_url"])).content)
 
 
-async def harbor(pillarbox: World) -> Team:
+async def receiving_team(pillarbox: World) -> Team:
     team = await pillarbox.team()
     await receiving_domain(team)
     return team
 
 
 def receiving_of(pillarbox: World, zone: Zone, **own: Any) -> Receiving:
-    """The part that receives, with something of its own."""
+    """A `Receiving` of this world with other arguments."""
     app = pillarbox.app
     given: dict[str, Any] = {
         "pool": app.kit.pool,

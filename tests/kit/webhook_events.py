@@ -1,4 +1,4 @@
-"""What a team's webhooks are told: a real subscription, read from the rows that would be delivered."""
+"""The webhook events of a team: a real subscription, read from the rows that would be delivered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOMAIN_EVENTS = ["domain.created", "domain.updated", "domain.deleted"]
 
 
 async def subscribe(team: Team, events: list[str] | None = None) -> None:
-    """From now on the team's events are kept."""
+    """From now on the team's events are stored."""
     await team.world.pool.execute(
         """
         INSERT INTO webhooks (team_id, id, created_at, endpoint, events, secrets, secret_ends)
@@ -25,7 +25,7 @@ async def subscribe(team: Team, events: list[str] | None = None) -> None:
     )
 
 
-async def told(team: Team) -> list[dict[str, Any]]:
+async def published_events(team: Team) -> list[dict[str, Any]]:
     """The bodies of all events so far, in order."""
     rows = await team.world.pool.fetch(
         "SELECT payload FROM webhook_events WHERE team_id = $1 ORDER BY id", team.id
@@ -33,6 +33,6 @@ async def told(team: Team) -> list[dict[str, Any]]:
     return [json.loads(row["payload"]) for row in rows]
 
 
-async def told_kinds(team: Team) -> list[str]:
+async def published_kinds(team: Team) -> list[str]:
     """The names of all events so far, in order."""
-    return [event["type"] for event in await told(team)]
+    return [event["type"] for event in await published_events(team)]

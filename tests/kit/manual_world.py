@@ -1,7 +1,7 @@
-"""Two kinds of world that tests of emails use again and again.
+"""Two kinds of world whose time and work the test moves by hand.
 
-`still` has a clock that stands still, and nothing runs by itself: the test calls `turn()` for the engine
-and `fetched()` for the files. `relayed` hands its mail to an SMTP server inside the test.
+`manual_world` has a manual clock, and nothing runs by itself: the test calls `turn()` for the delivery engine
+and `run_jobs()` for the background jobs. `relayed_world` hands its mail to an SMTP server inside the test.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from kit.clock import ManualClock
-from kit.sink import Message, Sink
+from kit.smtp_sink import Message, Sink
 from kit.world import World, world
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.work.jobs import Jobs
 
 
 @asynccontextmanager
-async def still(
+async def manual_world(
     database_url: str, folder: Path, clock: ManualClock | None = None, **settings: Any
 ) -> AsyncIterator[World]:
     """A Pillarbox whose time and work the test moves by hand."""
@@ -33,22 +33,24 @@ async def still(
 
 
 @asynccontextmanager
-async def relayed(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[World, Sink]]:
+async def relayed_world(
+    database_url: str, folder: Path, **settings: Any
+) -> AsyncIterator[tuple[World, Sink]]:
     """A Pillarbox with a smarthost that accepts everything, driven by hand."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
-        async with still(database_url, folder, route=route, **settings) as pillarbox:
+        async with manual_world(database_url, folder, route=route, **settings) as pillarbox:
             yield pillarbox, sink
 
 
 def clock_of(pillarbox: World) -> ManualClock:
-    """The clock that stands still."""
+    """The manual clock of this world."""
     assert isinstance(pillarbox.clock, ManualClock)
     return pillarbox.clock
 
 
-async def fetched(pillarbox: World) -> int:
-    """Let the background jobs do what is due; returns how many there were. Time moves by a millisecond."""
+async def run_jobs(pillarbox: World) -> int:
+    """Run the background jobs that are due; returns how many there were. Time moves by a millisecond."""
     clock_of(pillarbox).advance(0.001)
     started = await pillarbox.app.need(Jobs).look()
     await pillarbox.app.need(Jobs).idle()

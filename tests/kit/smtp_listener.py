@@ -1,6 +1,6 @@
-"""An SMTP door in this process, a desk that remembers, and a client that writes exactly the bytes it is told.
+"""An SMTP listener in this process, a handler that records, and a client that writes exactly the given bytes.
 
-async with door() as found, found.dialog() as client:
+async with running_listener() as found, found.dialog() as client:
     assert await client.ask("EHLO quay.example") ...
 """
 
@@ -36,8 +36,8 @@ ENHANCED = re.compile(r"(\d)\.\d{1,3}\.\d{1,3} ")
 
 
 @dataclass
-class Kept:
-    """A message as the desk was handed it."""
+class StoredMessage:
+    """A message as the handler got it."""
 
     sender: str
     recipients: list[str]
@@ -47,10 +47,10 @@ class Kept:
 
 
 @dataclass
-class Notebook:
-    """A desk that says yes to everybody; `verdict` may change what it says to a message."""
+class RecordingHandler:
+    """A handler that accepts everything; `verdict` may change its answer to a message."""
 
-    kept: list[Kept] = field(default_factory=list)
+    messages: list[StoredMessage] = field(default_factory=list)
     ended_count: int = 0
     verdict: Callable[[Session, Content], Answer | Awaitable[Answer]] | None = None
     users: dict[str, str] = field(default_factory=dict)
@@ -68,8 +68,8 @@ class Notebook:
 
     def message(self, session: Session, content: Content) -> Answer | Awaitable[Answer]:
         assert session.sender is not None
-        self.kept.append(
-            Kept(
+        self.messages.append(
+            StoredMessage(
                 str(session.sender.sender),
                 list(session.recipients),
                 content.read(),
@@ -89,8 +89,8 @@ class Notebook:
         self.ended_count += 1
 
 
-class Anyone:
-    """A guard who lets everybody in."""
+class CountingLimits:
+    """Client limits that admit everybody and count the sessions."""
 
     def __init__(self) -> None:
         self.inside = 0
@@ -110,7 +110,7 @@ class Anyone:
 
 
 @dataclass(frozen=True)
-class Said:
+class SmtpReply:
     """A reply of the server."""
 
     code: int
@@ -131,11 +131,11 @@ class Said:
 
 
 class Dialog(asyncio.Protocol):
-    """A connection whose replies can be awaited one by one; the end of it is a fact like any other."""
+    """A connection whose replies, and whose end, can be awaited one by one."""
 
     def __init__(self) -> None:
         self.received = b""
-        self.heard: list[Said] = []
+        self.heard: list[SmtpReply] = []
         self.is_over = False
         self._lines: list[str] = []
         self._changed = asyncio.Event()
@@ -151,7 +151,7 @@ class Dialog(asyncio.Protocol):
             self.received = self.received[found.end() :]
             self._lines.append(found[3].decode("ascii"))
             if found[2] == b" ":
-                self.heard.append(Said(int(found[1]), tuple(self._lines)))
+                self.heard.append(SmtpReply(int(found[1]), tuple(self._lines)))
                 self._lines = []
         self._changed.set()
 
@@ -165,17 +165,17 @@ class Dialog(asyncio.Protocol):
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def hear(self, seconds: float = TIMEOUT) -> Said:
+    async def hear(self, seconds: float = TIMEOUT) -> SmtpReply:
         """The next reply."""
         await self._until(lambda: self._next < len(self.heard) or self.is_over, seconds)
         assert self._next < len(self.heard), "the connection ended without a reply"
         self._next += 1
         return self.heard[self._next - 1]
 
-    async def hear_all(self, count: int) -> list[Said]:
+    async def hear_all(self, count: int) -> list[SmtpReply]:
         return [await self.hear() for _ in range(count)]
 
-    async def over(self, seconds: float = TIMEOUT) -> list[Said]:
+    async def over(self, seconds: float = TIMEOUT) -> list[SmtpReply]:
         """Wait for the end of the connection; the replies that nobody has asked for."""
         await self._until(lambda: self.is_over, seconds)
         left = self.heard[self._next :]
@@ -185,23 +185,23 @@ class Dialog(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         self.transport.write(data)
 
-    async def ask(self, *lines: str | bytes) -> Said:
+    async def ask(self, *lines: str | bytes) -> SmtpReply:
         """Send lines one after the other, each after the reply to the one before; the last reply."""
-        said = None
+        reply = None
         for line in lines:
             self.write((line if isinstance(line, bytes) else line.encode()) + b"\r\n")
-            said = await self.hear()
-        assert said is not None
-        return said
+            reply = await self.hear()
+        assert reply is not None
+        return reply
 
     async def send(
         self, text: bytes, *, sender: str = "a@b.example", to: Iterable[str] = ("c@d.example",)
-    ) -> Said:
+    ) -> SmtpReply:
         """A whole transaction; `text` has its line ends and no end mark."""
         for line in (f"MAIL FROM:<{sender}>", *(f"RCPT TO:<{one}>" for one in to), "DATA"):
-            said = await self.ask(line)
-            if said.code >= 400:
-                return said
+            reply = await self.ask(line)
+            if reply.code >= 400:
+                return reply
         self.write(text + b".\r\n")
         return await self.hear()
 
@@ -215,7 +215,7 @@ class Dialog(asyncio.Protocol):
 
 
 @dataclass
-class Door:
+class RunningListener:
     """A listener on loopback."""
 
     listener: Listener
@@ -260,21 +260,23 @@ def bound() -> socket.socket:
 
 
 @asynccontextmanager
-async def door(
+async def running_listener(
     handler: SessionHandler | None = None, *, tls: File | None = None, limits: Any = None, **options: Any
-) -> AsyncIterator[Door]:
-    """A door with this desk; with `tls` it has a certificate of its own in that folder."""
+) -> AsyncIterator[RunningListener]:
+    """A listener with this handler; with `tls` it has a certificate of its own in that folder."""
     certificate = None
     if tls is not None:
         made = self_made(tls, "localhost", SystemClock().now())
         certificate = Certificate(made, made, SystemClock())
     given = {"hostname": "mx.pillar.example", "most_octets": 1_000_000, "timeouts": HURRIED, **options}
-    listener = Listener(handler or Notebook(), ListenerOptions(**given), limits or Anyone(), certificate)
+    listener = Listener(
+        handler or RecordingHandler(), ListenerOptions(**given), limits or CountingLimits(), certificate
+    )
     at = bound()
     port = at.getsockname()[1]
     await listener.open(at)
     try:
-        yield Door(listener, port, certificate)
+        yield RunningListener(listener, port, certificate)
     finally:
         await listener.stop(0)
 

@@ -1,8 +1,8 @@
-"""A Pillarbox with SMTP doors in this process, and programs that submit to it.
+"""A Pillarbox with SMTP listeners in this process, and programs that submit to it.
 
-async with submission(database_url, tmp_path) as (team, doors):
-    async with doors.program(team.token) as client:
-        said = await client.send(letter(subject="x"))
+async with submission(database_url, tmp_path) as (team, ports):
+    async with ports.program(team.token) as client:
+        reply = await client.send(message_bytes(subject="x"))
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kit.smtp_door import Dialog, Said, bound, dialog
+from kit.smtp_listener import Dialog, SmtpReply, bound, dialog
 from kit.world import Team, World, world
 
 NAMES = ("smtp", "submission", "submissions")
 
 
 @dataclass(frozen=True)
-class Doors:
-    """Where the SMTP doors of a world are."""
+class SubmissionPorts:
+    """The ports of the SMTP listeners of a world."""
 
     smtp: int
     submission: int
@@ -46,22 +46,24 @@ def plain(token: str, user: str = "resend") -> str:
 
 
 @asynccontextmanager
-async def submission(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[tuple[Team, Doors]]:
-    """A team of a world with open doors; AUTH needs no TLS unless the settings say so."""
+async def submission(
+    database_url: str, folder: Path, **settings: Any
+) -> AsyncIterator[tuple[Team, SubmissionPorts]]:
+    """A team of a world with SMTP listeners; AUTH needs no TLS unless the settings say so."""
     sockets = {name: bound() for name in NAMES}
-    ports = {name: door.getsockname()[1] for name, door in sockets.items()}
+    ports = {name: bound_socket.getsockname()[1] for name, bound_socket in sockets.items()}
     given = {
         "smtp": f"127.0.0.1:{ports['smtp']}",
         "submission": f"127.0.0.1:{ports['submission']},tls://127.0.0.1:{ports['submissions']}",
         "smtp_login_needs_tls": "false",
         **settings,
     }
-    doors = {name: door.detach() for name, door in sockets.items()}
-    async with world(database_url, folder, doors=doors, **given) as pillarbox:
-        yield await pillarbox.team(), Doors(**ports)
+    descriptors = {name: bound_socket.detach() for name, bound_socket in sockets.items()}
+    async with world(database_url, folder, doors=descriptors, **given) as pillarbox:
+        yield await pillarbox.team(), SubmissionPorts(**ports)
 
 
-def letter(
+def message_bytes(
     *,
     sender: str | None = "Harbor <notes@harbor.example>",
     to: str | None = "ada@quay.example",
@@ -89,11 +91,11 @@ def letter(
     return bytes(message)
 
 
-def queued_id(said: Said) -> str:
+def queued_id(reply: SmtpReply) -> str:
     """The id of a submission that was accepted."""
-    assert said.code == 250, said
-    assert said.text.startswith("2.0.0 Ok: queued as ")
-    return str(UUID(said.text.rpartition(" ")[2]))
+    assert reply.code == 250, reply
+    assert reply.text.startswith("2.0.0 Ok: queued as ")
+    return str(UUID(reply.text.rpartition(" ")[2]))
 
 
-__all__ = ["Doors", "Team", "World", "letter", "plain", "queued_id", "submission"]
+__all__ = ["SubmissionPorts", "Team", "World", "message_bytes", "plain", "queued_id", "submission"]

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a judge of answers."""
+"""Checks answers of the API against the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 
 
-class Description:
+class OpenApiDocument:
     """What `/openapi.json` says, and whether an answer is so."""
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -38,20 +38,20 @@ class Description:
         responses = self.operation(method, path)["responses"]
         if str(answer.status_code) not in responses:
             return [f"{answer.status_code} is not documented"]
-        said = self.response(method, path, answer.status_code)
+        described = self.response(method, path, answer.status_code)
         media = answer.headers["content-type"].partition(";")[0]
-        shown = said["content"].get(media, said["content"].get("*/*"))
+        shown = described["content"].get(media, described["content"].get("*/*"))
         if shown is None:
             return [f"{media} is not documented"]
-        faults = self._header_faults(said["headers"], answer)
+        faults = self._header_faults(described["headers"], answer)
         if media == "application/json" and shown:
             body = answer.json()
             faults += [str(error) for error in self.errors(shown["schema"], body)]
             faults += self.disorder(shown["schema"], body, "$")
         return faults
 
-    def _header_faults(self, said: dict[str, Any], answer: httpx.Response) -> list[str]:
-        headers = {name: self.resolved(header) for name, header in said.items()}
+    def _header_faults(self, described: dict[str, Any], answer: httpx.Response) -> list[str]:
+        headers = {name: self.resolved(header) for name, header in described.items()}
         lacking = [
             name for name, one in headers.items() if one.get("required") and name not in answer.headers
         ]

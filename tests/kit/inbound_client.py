@@ -1,7 +1,7 @@
-"""Mail from outside: a world's inbound door on a free loopback port, and a client that speaks SMTP to it.
+"""Mail from outside: a world's inbound SMTP listener on a free loopback port, and a client of it.
 
-async with postman(pillarbox) as post:
-    answer = await post.deliver(raw, to=["help@harbor.example"])
+async with inbound_client(pillarbox) as client:
+    answer = await client.deliver(raw, to=["help@harbor.example"])
     assert answer.startswith("250")
 """
 
@@ -26,8 +26,8 @@ HOSTNAME = "mx.pillar.example"
 AT_ONCE = SessionTimeouts(greeting=0.0)
 
 
-class Anybody:
-    """A guard that refuses nobody."""
+class NoLimits:
+    """Client limits that refuse nobody."""
 
     def admit(self, peer: str) -> bool:
         return True
@@ -40,7 +40,7 @@ class Anybody:
     def login_failed(self, peer: str) -> None: ...
 
 
-class Dialogue:
+class InboundSession:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,7 +48,7 @@ class Dialogue:
         self._writer = writer
 
     @classmethod
-    async def begin(cls, port: int, helo: str = "quay.example") -> Dialogue:
+    async def begin(cls, port: int, helo: str = "quay.example") -> InboundSession:
         made = cls(*await asyncio.open_connection("127.0.0.1", port))
         assert (await made.heard()).startswith("220")
         assert (await made.say(f"EHLO {helo}")).startswith("250")
@@ -92,16 +92,16 @@ class Dialogue:
 
 
 @dataclass(slots=True)
-class Post:
-    """The door, and one connection to it that is kept."""
+class InboundClient:
+    """The listener's port, and one connection to it that stays open."""
 
     port: int
     handler: SessionHandler
-    _open: list[Dialogue] = field(default_factory=list)
-    _own: Dialogue | None = None
+    _open: list[InboundSession] = field(default_factory=list)
+    _own: InboundSession | None = None
 
-    async def connect(self, helo: str = "quay.example") -> Dialogue:
-        made = await Dialogue.begin(self.port, helo)
+    async def connect(self, helo: str = "quay.example") -> InboundSession:
+        made = await InboundSession.begin(self.port, helo)
         self._open.append(made)
         return made
 
@@ -123,22 +123,24 @@ class Post:
 
 
 @asynccontextmanager
-async def postman(pillarbox: World, receiving: Receiving | None = None) -> AsyncIterator[Post]:
-    """The inbound door of a world, with its own part that receives or another one."""
+async def inbound_client(
+    pillarbox: World, receiving: Receiving | None = None
+) -> AsyncIterator[InboundClient]:
+    """A client of the inbound listener of a world, with the world's `Receiving` or another one."""
     app = pillarbox.app
     handler = InboundHandler(
         receiving or app.need(Receiving), app.need(Addresses), app.need(ReturnPath).take, app.kit.clock
     )
     options = ListenerOptions(HOSTNAME, 52_428_800, timeouts=AT_ONCE)
-    listener = Listener(handler, options, Anybody())
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
-    await listener.open(door)
-    post = Post(door.getsockname()[1], handler)
+    listener = Listener(handler, options, NoLimits())
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    await listener.open(bound)
+    client = InboundClient(bound.getsockname()[1], handler)
     try:
-        yield post
+        yield client
     finally:
-        await post.close()
+        await client.close()
         await listener.stop(5)
 
 
