@@ -13,7 +13,6 @@ from kit.dkim_verifier import verify
 from kit.sink import DROP, Sink, TlsAuthority
 from kit.world import Team, World, world
 from kit.zone import Zone
-from pillarbox.mail.authentication import spf
 
 ZONE = """
 quay.example  MX 10 mx.quay.example
@@ -79,25 +78,6 @@ async def test_a_full_mailbox_for_now_is_tried_again_after_a_minute(
         delayed = (await team.events(email))[2]
         assert delayed["reply"] == "452 4.2.2 mailbox full"
         assert delayed["next_attempt_at"] == "2026-10-03 08:16:00.001000+00"
-
-
-async def test_the_return_path_passes_spf_in_alignment_with_the_author(
-    database_url: str, tmp_path: Path
-) -> None:
-    """OUT-16: by the record that the domain is asked to publish, and from this host alone (RFC 7208)."""
-    async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, team):
-        await team.send()
-        await pillarbox.turn()
-        [mail] = await sink.messages(1)
-        [domain] = (await team.get("/domains")).json()["data"]
-        records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
-        [record] = [r for r in records if r["record"] == "SPF" and r["type"] == "TXT"]
-        published = Zone("mx.pillar.example A 192.0.2.1")
-        published.add(f"{record['name']}.harbor.example", "TXT", record["value"])
-        ours = await spf.check("192.0.2.1", "mx.pillar.example", mail.mail_from, published)
-        assert (ours.result, ours.domain) == ("pass", "send.harbor.example")
-        other = await spf.check("192.0.2.2", "mx.pillar.example", mail.mail_from, published)
-        assert other.result == "softfail"
 
 
 async def test_an_unknown_user_bounces_and_is_suppressed(database_url: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Servers that hang keep neither their own site's slots nor those of others."""
+"""Servers that hang keep neither their own site's slots nor those of others (OUT-11)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ def test_who_is_late_gives_its_slot_to_the_next_up_to_a_bound() -> None:
 
 
 def test_many_sites_that_hang_leave_room_for_another() -> None:
-    """OUT-11."""
     lanes = SiteScheduler(lambda destination: Site(destination, FEW), 20)
     for number in range(10):
         filled(lanes, f"hangs{number}.example", 2)
