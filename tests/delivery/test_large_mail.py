@@ -1,4 +1,4 @@
-"""Mails with large attachments are sent without ever being in memory as a whole (architecture 6.5, DUR-12)."""
+"""Mails with large attachments are sent and never in memory as a whole (architecture 6.5, DUR-12)."""
 
 from __future__ import annotations
 
