@@ -1,4 +1,4 @@
-"""What a mail server receives for a send request: envelope, headers, parts (emails.md 1, MSG-14)."""
+"""What a mail server gets for a send request: envelope, headers, parts (emails.md 1, section 6; MSG-14)."""
 
 from __future__ import annotations
 

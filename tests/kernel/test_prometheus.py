@@ -194,7 +194,7 @@ async def test_mail_is_counted_on_its_way(database_url: str, tmp_path: Path) -> 
         }
 
 
-async def test_nothing_personal_is_told(database_url: str, tmp_path: Path) -> None:
+async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) -> None:
     """No address, no team, no key, no id."""
     async with relayed(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)

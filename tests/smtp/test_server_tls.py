@@ -230,7 +230,7 @@ def test_the_self_made_certificate(tmp_path: Path) -> None:
     assert [entry.name for entry in os.scandir(path.parent)] == ["self-made.pem"]
 
 
-def test_the_end_of_a_certificate_is_told_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_expiring_certificate_is_logged_in_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """TLS-07: below 14 days, and once a day."""
     clock = ManualClock()
     path = self_made(tmp_path, "mx.harbor.example", clock.now())
