@@ -1,4 +1,4 @@
-"""What a mail server receives for a send request: envelope, headers, parts (emails.md 1, section 6)."""
+"""What a mail server gets for a send request: envelope, headers, parts (emails.md 1, section 6; MSG-14)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ async def test_the_email_is_what_the_request_said(database_url: str, tmp_path: P
 
 
 async def test_an_empty_text_means_no_text_part(database_url: str, tmp_path: Path) -> None:
-    """MSG-14."""
     async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()

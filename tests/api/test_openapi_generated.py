@@ -1,5 +1,5 @@
 """Requests that schemathesis makes up from `/openapi.json`, valid and invalid ones, and whether the answers
-are such as the document says: their status, media type, headers and every field; and never a 5xx.
+are such as the document says: their status, media type, headers and every field; and never a 5xx (API-01).
 
 A small number for each route runs always; `--slow` makes many.
 """
@@ -58,7 +58,6 @@ FEW, MANY = 2, 50
 
 
 async def test_a_few_requests_of_each_route(database_url: str, tmp_path: Path) -> None:
-    """API-01."""
     async with manual_world(database_url, tmp_path) as pillarbox:
         wrong = await sweep(pillarbox, FEW)
         assert not wrong, "\n\n".join(f"{route}: {said}" for route, said in wrong.items())

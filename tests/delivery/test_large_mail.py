@@ -1,4 +1,4 @@
-"""Mails with large attachments are sent without ever being in memory as a whole (architecture 6.5)."""
+"""Mails with large attachments are sent and never in memory as a whole (architecture 6.5, DUR-12)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,6 @@ async def test_it_arrives_whole_and_signed(database_url: str, tmp_path: Path) ->
 
 
 async def test_it_is_not_held_in_memory(database_url: str, tmp_path: Path) -> None:
-    """DUR-12."""
     async with relayed_world(database_url, tmp_path) as (pillarbox, _):
         team = await prepared(pillarbox)
         await sent(pillarbox, team)

@@ -1,4 +1,4 @@
-"""Servers that hang keep neither their own site's slots nor those of others."""
+"""Servers that hang keep neither their own site's slots nor those of others (OUT-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor on the machine itself, on a domain, and as a command."""
+"""The doctor on the machine itself, on a domain, and as a command (OPS-01)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,6 @@ async def published(team: Team, domain: str, dns: DnsServer, *, all_of_it: bool)
 
 
 async def test_the_command_looks_at_a_domain(database_url: str, tmp_path: Path) -> None:
-    """OPS-01."""
     async with manual_world(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
         team = await pillarbox.team()
         domain = await team.domain("harbor.example")

@@ -1,4 +1,4 @@
-"""Which addresses mail is accepted for (receiving.md 5.1; SMTP-15, SMTP-16, SMTP-17)."""
+"""Which addresses mail is accepted for (receiving.md 5.1; SMTP-15, SMTP-16, SMTP-17, OPS-10)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ async def rcpt(post: InboundClient, address: str, sender: str = "ada@quay.exampl
 
 
 async def test_only_addresses_of_domains_that_receive_are_accepted(database_url: str, tmp_path: Path) -> None:
-    """OPS-10."""
     async with world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
         team = await pillarbox.team()
         await receiving_domain(team)

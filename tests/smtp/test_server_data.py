@@ -1,4 +1,4 @@
-"""The text of a message on its way in: its end, its dots, its limits (SMTP-01, 02, 04, 05)."""
+"""The text of a message on its way in: its end, its dots, its limits (SMTP-01, 02, 04, 05; TRAP-07)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_nothing_but_the_true_end_ends_a_text(end: bytes, normalize: bool)
 
 @pytest.mark.parametrize("bad", [b"a\rb", b"a\nb", b"\0", b"\n", b"\r", b"a\r\r\n", b"a\n\r\n"])
 async def test_bare_line_ends_and_nul_are_refused_after_the_real_end(bad: bytes) -> None:
-    """SMTP-04, TRAP-07."""
+    """SMTP-04."""
     handler = RecordingHandler()
     async with running_listener(handler) as found, found.dialog() as client:
         await client.ask("EHLO x")

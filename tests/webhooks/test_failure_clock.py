@@ -1,4 +1,4 @@
-"""When an endpoint is given up (webhooks.md section 4; WH-04): the rule, and what it writes."""
+"""When an endpoint is given up (webhooks.md section 4; WH-04, MSG-13): the rule, and what it writes."""
 
 from __future__ import annotations
 
@@ -179,7 +179,6 @@ def text_of(sink: Sink, at: int) -> tuple[str, str]:
 async def test_the_team_gets_one_mail_when_it_begins_and_one_when_it_ends(
     database_url: str, tmp_path: Path
 ) -> None:
-    """MSG-13."""
     async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
         case = await failing(pillarbox)
         clock_of(pillarbox).set(START + timedelta(hours=300))
