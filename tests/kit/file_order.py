@@ -1,7 +1,7 @@
-"""The longest files first: whole files go to one worker, and a long one that begins last keeps the others waiting.
+"""The longest files first: a worker takes whole files, and a long one at the end keeps the others waiting.
 
-`tests/file_seconds.txt` says how long files took; `script/test --record-seconds` writes it anew. What is not in it
-is reckoned by its number of tests.
+`tests/file_seconds.txt` says how long files took; `script/test --record-seconds` writes it anew. What is not
+there is reckoned by its number of tests.
 """
 
 from __future__ import annotations
