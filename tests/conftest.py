@@ -17,6 +17,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from kit import file_order
 from kit.session_setup import prepare
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import migrate_url
@@ -42,12 +43,23 @@ sys.addaudithook(only_loopback)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     prepare()
+    if config.getoption("--record-seconds") and not is_worker(config):
+        config.pluginmanager.register(file_order.Recorder())
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs a part of the tests for another one."""
+    return hasattr(config, "workerinput")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the slow sweeps too")
+    parser.addoption(
+        "--slow-of", action="append", default=[], metavar="FILE", help="run those of this file too"
+    )
+    parser.addoption("--record-seconds", action="store_true", help="note how long each file takes")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,7 +67,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unhurried = pytest.mark.timeout(0)
     for item in items:
         if "slow" in item.keywords:
-            item.add_marker(unhurried if config.getoption("--slow") else unwanted)
+            wanted = config.getoption("--slow") or file_order.file_of(item.nodeid) in config.getoption(
+                "--slow-of"
+            )
+            item.add_marker(unhurried if wanted else unwanted)
+    if is_worker(config):
+        items[:] = file_order.longest_first(items, file_order.recorded())
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
+import pytest
 
+from kit.browser import Chromium, Tab, chromium
+from kit.canary import Canary, canary
 from kit.captured import NOW, TOKEN, CaptureWorld, capture_world
-from kit.chromium import Canary, Tab, canary, chromium, needs_chromium
 from pillarbox.capture.message import Part
 from pillarbox.capture.queries import CapturedRow
 from pillarbox.capture.reading import Reader
@@ -80,6 +83,12 @@ LOADS = (
 )
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
+
+
 def hostile(bird: Canary, *kinds: tuple[str, ...]) -> str:
     run = RUN.format(bird=bird.url)
     host = bird.url.removeprefix("http://")
@@ -108,10 +117,11 @@ async def plant(world: CaptureWorld, bird: Canary) -> UUID:
     return await world.captured_id(email)
 
 
-async def test_hostile_mail_runs_nothing_and_loads_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_hostile_mail_runs_nothing_and_loads_nothing(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
     """UI-01, UI-02, UI-03, UI-04: every page of the capture door."""
-    needs_chromium()
-    async with capture_world(database_url, tmp_path) as world, canary() as bird, chromium() as tab:
+    async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
         captured = await plant(world, bird)
         await tab.open(f"{world.door.url}/capture?token={TOKEN}")
         assert await tab.run("location.search") == ""
@@ -125,10 +135,9 @@ async def test_hostile_mail_runs_nothing_and_loads_nothing(database_url: str, tm
         assert tab.violations == []
 
 
-async def test_without_the_walls_the_same_mail_does_run_and_load(tmp_path: Path) -> None:
+async def test_without_the_walls_the_same_mail_does_run_and_load(browser: Chromium) -> None:
     """The proof that the other tests of this file can fail."""
-    needs_chromium()
-    async with canary() as bird, chromium() as tab:
+    async with canary() as bird, browser.tab() as tab:
         await visit(tab, bird, hostile(bird, SCRIPTS[:4]))
         await visit(tab, bird, hostile(bird, LOADS[:10]))
         assert {"/script", "/img", "/srcset", "/background", "/style", "/escape", "/import", "/sheet"} <= set(
@@ -137,10 +146,9 @@ async def test_without_the_walls_the_same_mail_does_run_and_load(tmp_path: Path)
         assert tab.dialogs
 
 
-async def test_the_cleaning_holds_alone(tmp_path: Path) -> None:
+async def test_the_cleaning_holds_alone(browser: Chromium) -> None:
     """UI-02: the frame and its policy are off."""
-    needs_chromium()
-    async with canary() as bird, chromium() as tab:
+    async with canary() as bird, browser.tab() as tab:
         each = [mail_html.clean(hostile(bird, (text,))) for text in (*SCRIPTS, *LOADS)]
         for cleaned in ([mail_html.clean(hostile(bird, SCRIPTS, LOADS))], each):
             styles = "\n".join(shown.styles for shown in cleaned)
@@ -150,10 +158,9 @@ async def test_the_cleaning_holds_alone(tmp_path: Path) -> None:
             assert (bird.asked, tab.dialogs) == ([], [])
 
 
-async def test_the_policy_holds_alone(tmp_path: Path) -> None:
+async def test_the_policy_holds_alone(browser: Chromium) -> None:
     """UI-02: neither cleaned nor framed."""
-    needs_chromium()
-    async with canary() as bird, chromium() as tab:
+    async with canary() as bird, browser.tab() as tab:
         policy = f"{mail_html.POLICY.format(images='data:')}; {SANDBOX}"
         # A refresh is a navigation, which no policy of a page forbids; the cleaning does.
         texts = [text for text in (*SCRIPTS, *LOADS) if "http-equiv=refresh" not in text]
@@ -161,10 +168,9 @@ async def test_the_policy_holds_alone(tmp_path: Path) -> None:
         assert (bird.asked, tab.dialogs) == ([], [])
 
 
-async def test_the_sandbox_lets_no_script_run_alone(tmp_path: Path) -> None:
+async def test_the_sandbox_lets_no_script_run_alone(browser: Chromium) -> None:
     """UI-02: neither cleaned nor with a policy."""
-    needs_chromium()
-    async with canary() as bird, chromium() as tab:
+    async with canary() as bird, browser.tab() as tab:
         frame = escape(hostile(bird, SCRIPTS))
         await visit(tab, bird, f'<iframe sandbox="allow-popups" srcdoc="{frame}"></iframe>')
         assert "/script" not in bird.asked
@@ -183,9 +189,10 @@ class CountingReader(Reader):
         return await super().part(row, number, is_gone)
 
 
-async def test_the_mails_own_pictures_are_shown_in_the_frame(database_url: str, tmp_path: Path) -> None:
-    needs_chromium()
-    async with capture_world(database_url, tmp_path) as world, chromium() as tab:
+async def test_the_mails_own_pictures_are_shown_in_the_frame(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
+    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
         reader = CountingReader(world.door.pool, world.blobs)
         world.door.services.add(reader, Reader)
         logo = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
@@ -196,10 +203,11 @@ async def test_the_mails_own_pictures_are_shown_in_the_frame(database_url: str, 
         assert tab.violations == []
 
 
-async def test_the_clear_button_works_without_scripts(database_url: str, tmp_path: Path) -> None:
+async def test_the_clear_button_works_without_scripts(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
     """UI-06: a real browser sends what the check asks for."""
-    needs_chromium()
-    async with capture_world(database_url, tmp_path) as world, chromium() as tab:
+    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
         await world.mail()
         await tab.open(f"{world.door.url}/capture?token={TOKEN}")
         await tab.submit("form[method=post]")
@@ -207,10 +215,11 @@ async def test_the_clear_button_works_without_scripts(database_url: str, tmp_pat
         assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
-async def test_a_form_of_another_site_clears_nothing(database_url: str, tmp_path: Path) -> None:
+async def test_a_form_of_another_site_clears_nothing(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
     """UI-06: even where the browser would send the cookie (another port is the same site)."""
-    needs_chromium()
-    async with capture_world(database_url, tmp_path) as world, canary() as bird, chromium() as tab:
+    async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
         await world.mail()
         await tab.open(f"{world.door.url}/capture?token={TOKEN}")
         form = world.guard.derived("form")
@@ -222,10 +231,9 @@ async def test_a_form_of_another_site_clears_nothing(database_url: str, tmp_path
         assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 1
 
 
-async def test_a_shared_email_runs_nothing_and_loads_nothing(tmp_path: Path) -> None:
+async def test_a_shared_email_runs_nothing_and_loads_nothing(browser: Chromium) -> None:
     """UI-01, UI-02, UI-03: the public page of a shared email."""
-    needs_chromium()
-    async with canary() as bird, chromium() as tab:
+    async with canary() as bird, browser.tab() as tab:
         marker = f"</title></bdi></pre>\"'><img src={bird.url}/marker onerror=alert(1)>"
         shared = SharedEmail(
             marker, [marker], [marker], NOW, marker, hostile(bird, SCRIPTS, LOADS), marker, [marker], {}
@@ -236,3 +244,18 @@ async def test_a_shared_email_runs_nothing_and_loads_nothing(tmp_path: Path) -> 
         await visit(tab, bird, reply.body.decode(), reply.headers)
         assert await tab.run("document.scripts.length") == 0
         assert (bird.asked, tab.dialogs, tab.violations) == ([], [], [])
+
+
+async def test_the_capture_pages_keep_nobody_out(
+    browser: Chromium, database_url: str, tmp_path: Path
+) -> None:
+    async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
+        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        assert await tab.barriers() == []
+        email = await world.captured_id(await world.mail(html="<p lang=en>Hello</p>"))
+        views = [f"/capture/{email}?view={view}" for view in ("html", "text", "headers", "raw", "events")]
+        for path in ("/capture", *views):
+            await tab.open(world.door.url + path)
+            assert await tab.barriers() == [], path
+        await tab.run("document.body.append(document.createElement('img'))")
+        assert len(await tab.barriers()) == 1, "the check can fail"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kit.clock import ManualClock
 from kit.sink import Sink
+
+from kit.clock import ManualClock
 from kit.world import world
 from kit.zone import Zone
 from pillarbox.mail.authentication import spf

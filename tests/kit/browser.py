@@ -1,0 +1,138 @@
+"""The machine's Chromium by Playwright: one browser for a module of tests, a fresh profile for each tab."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, CDPSession, Dialog, Page, Playwright, async_playwright
+
+T = TypeVar("T")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ("--disable-quic", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking")
+SIZE = {"width": 1100, "height": 850}
+QUIET = 0.15
+PATIENCE = 60.0
+
+
+def needs_chromium() -> str:
+    """The path of a Chromium; skips the test where there is none. Nothing is downloaded."""
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    pytest.skip("no Chromium on this machine: the pages are not looked at in a browser")
+
+
+class Tab:
+    """One page. `dialogs` holds every alert, `violations` what a policy of the page refused."""
+
+    def __init__(self, chromium: Chromium, page: Page) -> None:
+        self._chromium = chromium
+        self._page = page
+        self.dialogs: list[str] = []
+        self.violations: list[str] = []
+
+    async def open(self, url: str) -> None:
+        """Go there, and return when all that it wants at the start has been asked for."""
+        await self._chromium.does(self._page.goto(url))
+        # That nothing more comes can only be seen by watching for a while.
+        await asyncio.sleep(QUIET)
+
+    async def run(self, script: str) -> Any:
+        """The value of an expression in the page's own world."""
+        return await self._chromium.does(self._page.evaluate(script))
+
+    async def submit(self, form: str) -> None:
+        """Send a form, and return when its answer is shown."""
+
+        async def submitted() -> None:
+            async with self._page.expect_navigation():
+                await self._page.locator(form).evaluate("form => form.requestSubmit()")
+
+        await self._chromium.does(submitted())
+
+    async def barriers(self) -> list[str]:
+        """What axe-core says keeps people out (rules of WCAG 2.1, levels A and AA), as 'rule: element'."""
+        rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
+        found = await self._chromium.does(Axe().run(self._page, options=rules))
+        violations = found.response["violations"]
+        return [f"{rule['id']}: {node['html'][:120]}" for rule in violations for node in rule["nodes"]]
+
+    async def watch(self) -> None:
+        """Note dialogs and refusals from now on."""
+        self._page.on("dialog", self._asked)
+        session: CDPSession = await self._page.context.new_cdp_session(self._page)
+        session.on("Log.entryAdded", self._logged)
+        await session.send("Log.enable")
+
+    async def _asked(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        await dialog.accept()
+
+    def _logged(self, params: dict[str, Any]) -> None:
+        if params["entry"]["source"] == "security":
+            self.violations.append(params["entry"]["text"])
+
+
+class Chromium:
+    """The browser. It lives in an event loop of its own, for each test has another one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    async def does(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work in the browser's loop."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    @asynccontextmanager
+    async def tab(self) -> AsyncIterator[Tab]:
+        """A page with an empty profile."""
+        page = await self.does(self._page())
+        tab = Tab(self, page)
+        await self.does(tab.watch())
+        try:
+            yield tab
+        finally:
+            await self.does(page.context.close())
+
+    async def start(self, program: str) -> None:
+        self._playwright = await async_playwright().start()
+        self._browser = await self._playwright.chromium.launch(executable_path=program, args=FLAGS)
+
+    async def close(self) -> None:
+        if self._browser is not None:
+            await self._browser.close()
+        if self._playwright is not None:
+            await self._playwright.stop()
+
+    async def _page(self) -> Page:
+        assert self._browser is not None
+        context = await self._browser.new_context(viewport=SIZE)
+        return await context.new_page()
+
+
+@contextmanager
+def chromium() -> Iterator[Chromium]:
+    """A browser, ended with everything that belongs to it."""
+    program = needs_chromium()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="browser")
+    thread.start()
+    browser = Chromium(loop)
+    try:
+        asyncio.run_coroutine_threadsafe(browser.start(program), loop).result(PATIENCE)
+        yield browser
+    finally:
+        asyncio.run_coroutine_threadsafe(browser.close(), loop).result(PATIENCE)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

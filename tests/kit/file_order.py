@@ -1,0 +1,49 @@
+"""The longest files first: a worker takes whole files, and a long one at the end keeps the others waiting.
+
+`tests/file_seconds.txt` says how long files took; `script/test --record-seconds` writes it anew. What is not
+there is reckoned by its number of tests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).parent.parent / "file_seconds.txt"
+USUAL_TEST = 0.15
+LEAST_RECORDED = 3.0
+
+
+def recorded() -> dict[str, float]:
+    """Seconds by the path of a file."""
+    lines = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
+    return {path: float(seconds) for seconds, path in (line.split() for line in lines)}
+
+
+def longest_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
+    """The same tests; files by their time, the tests of a file in their order."""
+    counts = Counter(file_of(item.nodeid) for item in items)
+    times = {path: seconds.get(path, number * USUAL_TEST) for path, number in counts.items()}
+    return sorted(items, key=lambda item: (-times[file_of(item.nodeid)], file_of(item.nodeid)))
+
+
+def file_of(nodeid: str) -> str:
+    return nodeid.split("::", 1)[0]
+
+
+class Recorder:
+    """A plugin of pytest that writes the file at the end of a run."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[file_of(report.nodeid)] += report.duration  # type: ignore[assignment]
+
+    def pytest_sessionfinish(self) -> None:
+        long = [(path, took) for path, took in self._seconds.most_common() if took >= LEAST_RECORDED]
+        text = "".join(f"{took:.0f} {path}\n" for path, took in long)
+        FILE.write_text(text, encoding="utf-8")
