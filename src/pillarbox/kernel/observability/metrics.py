@@ -12,6 +12,7 @@ Not thread-safe: count from the event loop's thread.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -145,14 +146,22 @@ class MetricsFile:
 
     def write(self) -> None:
         """Write down all numbers as they are now. Needs no sync: a sheet does not outlive its supervisor."""
-        self._draft.write_bytes(_encode([tally.numbers() for tally in _registered.values()]))
-        self._draft.replace(self._path)
+        self._put(_all_numbers())
 
     async def keep(self) -> None:
-        """Write once a second, for ever."""
+        """Write once a second, for ever. A busy disk may take half a second for a rename, so the loop does
+        not wait for it."""
         while True:
             try:
-                self.write()
+                await asyncio.to_thread(self._put, _all_numbers())
             except OSError as trouble:
                 log.warning("figures.not_written", trouble=trouble.strerror)
             await self._clock.sleep(WRITE_EVERY)
+
+    def _put(self, numbers: bytes) -> None:
+        self._draft.write_bytes(numbers)
+        self._draft.replace(self._path)
+
+
+def _all_numbers() -> bytes:
+    return _encode([tally.numbers() for tally in _registered.values()])
