@@ -42,8 +42,8 @@ _ORIGINAL: Final = re.compile(
     r"urspr(?:ü|ue)ngliche (?:nachricht|e-?mail)|weitergeleitete nachricht|message d'origine|"
     r"message (?:original|transféré)|mensaje (?:original|reenviado)|mensagem (?:original|encaminhada)|"
     r"messaggio (?:originale|inoltrato)|oorspronkelijk bericht|doorgestuurd bericht|"
-    r"(?:(?:the |your )?(?:contents?|text|body) of (?:the |your )(?:original )?(?:message|e-?mail)|"
-    r"(?:the )?(?:message (?:that )?you sent|your (?:original )?(?:message|e-?mail)) (?:was|follows|is))[ \t]*:|"
+    r"(?:contents?|text|body) of (?:the |your )(?:original )?(?:message|e-?mail)[ \t]*:|"
+    r"(?:the )?(?:message (?:that )?you sent|your (?:original )?message) (?:was|follows|is)[ \t]*:|"
     r"(?:oryginalna|przekazana) wiadomość|"
     r"(?:исходное|пересылаемое|оригинальное) сообщение|元のメッセージ|転送メッセージ|"
     r"原始(?:邮件|信件|郵件)|转发邮件|"
@@ -159,7 +159,7 @@ def _own_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _begins_original(lines: Sequence[str], at: int) -> bool:
-    """Whether a header with author, date and subject begins (Outlook's has `Sent`) in this line, or an answer's quotation."""
+    """Whether a header with author, date (`Sent` in Outlook) and subject begins here, or a quotation."""
     line = lines[at]
     if _WROTE.match(line.strip().lower()[:400]):
         return True
