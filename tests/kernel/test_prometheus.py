@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
+import threading
 import time
 import timeit
 from pathlib import Path
@@ -285,3 +287,24 @@ async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_pa
         answer = await client.get("/health")
         assert (answer.status_code, answer.json()["name"]) == (503, "service_unavailable")
         assert answer.headers["retry-after"]
+
+
+async def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rename waits for the journal of the disk."""
+    begun, goes_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(draft: Path, path: Path) -> None:
+        begun.set()
+        goes_on.wait(10)
+        ended.set()
+
+    monkeypatch.setattr(Path, "replace", slow)
+    keeping = asyncio.create_task(MetricsFile(tmp_path, SystemClock()).keep())
+    try:
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        assert not ended.is_set()
+    finally:
+        goes_on.set()
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)

@@ -63,6 +63,9 @@ QUOTATIONS = {
     "its subject in German": "  Betreff: {}",
     "its author": "From: {} <a@harbor.test>",
     "a header and a body": "From: Harbor <a@harbor.test>\nTo: x\nDate: Mon\nSubject: Berth\n\n{}",
+    "a header as Outlook shows it": "From: Harbor\nSent: Monday\nTo: x\nSubject: Berth\n\n{}",
+    "contents": "Content of your message:\n\n{}",
+    "what was sent": "==== Your message was: ====\n{}",
     "trace fields": "Received: from harbor.test\n{}",
     "mime fields": "MIME-Version: 1.0\nContent-Type: text/plain\n\n{}",
 }
@@ -124,6 +127,24 @@ def test_the_subject_of_our_mail_in_a_sentence_suppresses_nobody(known: str) -> 
         assert suppresses(mail(f"{text}\n\n{GONE}", more=enclosed))
     else:
         assert not suppresses(mail(text, subject="Undeliverable: User account disabled"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "gone"),
+    [
+        ("550 Message 'user account disabled' refused by a filter", False),
+        ("550 5.1.1 User unknown", True),
+        ("550 No such user, mail 'User account disabled'", True),
+    ],
+)
+def test_the_subject_of_our_mail_in_an_answer_suppresses_nobody(answer: str, gone: bool) -> None:
+    """Servers name the subject that a filter of theirs dislikes."""
+    status = (
+        "--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; quay.test\n\n"
+        f"Final-Recipient: rfc822; ann@quay.test\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; {answer}\n"
+    )
+    enclosed = "--b\nContent-Type: message/rfc822\n\nSubject: User account disabled\n\nx\n"
+    assert suppresses(mail("Not delivered.", more=status + enclosed)) == gone
 
 
 def test_words_about_one_recipient_say_nothing_of_another() -> None:

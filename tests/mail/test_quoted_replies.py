@@ -146,3 +146,16 @@ def test_the_innermost_reply_is_found(text: str, quoted: Reply | None) -> None:
 def test_a_refusal_that_a_gateway_reports_keeps_its_kind() -> None:
     verdict = report("5.1.0 - Unknown address error 550-'5.2.2 mailbox full'", "5.1.0")
     assert verdict.bounce_type is BounceType.TRANSIENT
+
+
+@pytest.mark.parametrize(
+    ("words", "gone"),
+    [
+        ("5.1.2 - Bad destination host 'DNS Soft Error looking up quay.test (MX): SERVFAIL'", False),
+        ("5.1.2 - Bad destination host (temporary DNS failure)", False),
+        ("5.1.2 - Bad destination host 'DNS Hard Error looking up quay.test (MX): NXDomain'", True),
+    ],
+)
+def test_a_name_server_that_fails_for_now_makes_no_address_bad(words: str, gone: bool) -> None:
+    assert report(words, "5.1.2").suppresses == gone
+    assert written(words).suppresses == gone

@@ -6,6 +6,7 @@ by the token alone, so no credential is needed and nothing can be guessed or lis
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -17,12 +18,16 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import EPOCH
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.security.tokens import Signer, TokenError
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import Forbidden, MethodNotAllowed, NotFound, Problem
 
 LIFETIME = timedelta(hours=1)
 KIND = "file"
+LOOK_UPS = 4
+"""Files that are looked up at once in a process: who follows a link needs no key, and must not hold all
+connections to the database."""
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z", re.ASCII | re.IGNORECASE)
 _FALLBACK = re.compile(r"[^ !#-\[\]-~]")
@@ -64,6 +69,7 @@ class Files:
         self._blobs = blobs
         self._public_url = public_url
         self._openers: dict[str, Opener] = {}
+        self._turns = asyncio.Semaphore(LOOK_UPS)
 
     def register(self, kind: str, opener: Opener) -> None:
         """Serve files of this kind."""
@@ -85,10 +91,19 @@ class Files:
         opener = self._openers.get(kind) if isinstance(kind, str) else None
         if opener is None or not isinstance(team_id, UUID) or not isinstance(file_id, UUID):
             raise Forbidden("The link is not valid or has expired.")
-        found = await opener(team_id, file_id)
+        found = await self._looked_up(opener, team_id, file_id)
         if found is None:
             raise NotFound("File")
         return found
+
+    async def _looked_up(self, opener: Opener, team_id: UUID, file_id: UUID) -> StoredFile | None:
+        """What the opener finds, when it is this link's turn; the wait counts as that of the database."""
+        async with time_limit.bounded():
+            await self._turns.acquire()
+        try:
+            return await opener(team_id, file_id)
+        finally:
+            self._turns.release()
 
     def bytes_of(self, file: StoredFile, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes from `start` up to, not including, `end`."""

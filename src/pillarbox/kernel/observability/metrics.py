@@ -12,6 +12,7 @@ Not thread-safe: count from the event loop's thread.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -145,14 +146,22 @@ class MetricsFile:
 
     def write(self) -> None:
         """Write down all numbers as they are now. Needs no sync: the file does not outlive the supervisor."""
-        self._draft.write_bytes(_encode([metric.numbers() for metric in _registered.values()]))
-        self._draft.replace(self._path)
+        self._put(_all_numbers())
 
     async def keep(self) -> None:
-        """Write once a second until cancelled."""
+        """Write once a second until cancelled. A busy disk may take half a second for a rename, so the loop does
+        not wait for it."""
         while True:
             try:
-                self.write()
+                await asyncio.to_thread(self._put, _all_numbers())
             except OSError as trouble:
                 log.warning("metrics.not_written", trouble=trouble.strerror)
             await self._clock.sleep(WRITE_EVERY)
+
+    def _put(self, numbers: bytes) -> None:
+        self._draft.write_bytes(numbers)
+        self._draft.replace(self._path)
+
+
+def _all_numbers() -> bytes:
+    return _encode([metric.numbers() for metric in _registered.values()])

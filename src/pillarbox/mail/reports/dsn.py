@@ -109,13 +109,14 @@ def _of_group(
     """What one group says; `words` are those written for people, which may say why."""
     action = _action(group)
     final = group.address("final-recipient")
-    said = dsn_verdicts.reply_of(group.diagnostic, group.status)
-    verdict = dsn_verdicts.verdict(action.value, said)
+    fields = said = dsn_verdicts.reply_of(group.diagnostic, group.status)
+    verdict = _without_subjects(
+        lambda text: dsn_verdicts.verdict(action.value, replace(fields, text=text)), fields.text, subjects
+    )
     if action is Action.FAILED and dsn_verdicts.says_little(said):
         known = [address for address in (final, group.address("original-recipient")) if address]
         written = _about(words(), known, is_alone=is_alone)
         if written is not None:
-            fields = said
             said = _with_words(fields, written)
             verdict = _without_subjects(
                 lambda text: dsn_verdicts.verdict(

@@ -42,6 +42,8 @@ _ORIGINAL: Final = re.compile(
     r"urspr(?:ü|ue)ngliche (?:nachricht|e-?mail)|weitergeleitete nachricht|message d'origine|"
     r"message (?:original|transféré)|mensaje (?:original|reenviado)|mensagem (?:original|encaminhada)|"
     r"messaggio (?:originale|inoltrato)|oorspronkelijk bericht|doorgestuurd bericht|"
+    r"(?:contents?|text|body) of (?:the |your )(?:original )?(?:message|e-?mail)[ \t]*:|"
+    r"(?:the )?(?:message (?:that )?you sent|your (?:original )?message) (?:was|follows|is)[ \t]*:|"
     r"(?:oryginalna|przekazana) wiadomość|"
     r"(?:исходное|пересылаемое|оригинальное) сообщение|元のメッセージ|転送メッセージ|"
     r"原始(?:邮件|信件|郵件)|转发邮件|"
@@ -62,8 +64,8 @@ _FIELD: Final = re.compile(
     r"件名|差出人|主题|主旨|主題|发件人|寄件者)[ \t*]*[::](?!//)",
     re.IGNORECASE,
 )
-_HEADER: Final = re.compile(r"(from|to|date|subject|message-id|content-type|sender|cc):", re.IGNORECASE)
-_RETURNED: Final = frozenset(("from", "subject", "date"))
+_HEADER: Final = re.compile(r"(from|to|date|sent|subject|message-id|content-type|sender|cc):", re.IGNORECASE)
+_RETURNED: Final = (frozenset(("from", "subject", "date")), frozenset(("from", "subject", "sent")))
 _UNDELIVERABLE: Final = re.compile(
     r"(?:undeliver(?:able|ed)|unzustellbar|nicht zustellbar|non remis(?:e|ible)?|"
     r"no se (?:puede|pudo) entregar|"
@@ -157,11 +159,11 @@ def _own_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _begins_original(lines: Sequence[str], at: int) -> bool:
-    """Whether a header with author, date and subject begins in this line, or an answer's quotation."""
+    """Whether a header with author, date (`Sent` in Outlook) and subject begins here, or a quotation."""
     line = lines[at]
     if _WROTE.match(line.strip().lower()[:400]):
         return True
     if not _HEADER.match(line) or (at and _HEADER.match(lines[at - 1])):
         return False
     names = {found[1].lower() for each in lines[at : at + 12] if (found := _HEADER.match(each))}
-    return names >= _RETURNED
+    return any(names >= returned for returned in _RETURNED)

@@ -30,7 +30,10 @@ _LEADING_CODE = re.compile(r"[ :,;]*[245][0-9][0-9](?:[ -]+#?[245]\.[0-9]{1,3}\.
 _GENERIC = re.compile(r"[245]\.0\.0")
 _DEFAULT_CODE: Final = {"2": 250, "4": 450, "5": 550}
 
-_TRY_AGAIN_TEXT: Final = r"not found,? try again|name service error.{0,120}try again"
+_TRY_AGAIN_TEXT: Final = (
+    r"not found,? try again|name service error.{0,120}try again|dns soft error|\bservfail\b|"
+    r"temporary (?:dns|name (?:service|server|resolution)|lookup) (?:failure|error)"
+)
 _TIME_IS_OVER_TEXT: Final = "|".join(
     (
         r"(?:message|envelope|delivery|mail|queue) (?:has |lifetime )?expired|"
