@@ -360,7 +360,7 @@ import uvloop
 from kit.smtp_listener import Notebook, door
 
 async def main():
-    async with door(RecordingHandler()) as found:
+    async with running_listener(RecordingHandler()) as found:
         print(found.port, flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 
