@@ -357,7 +357,7 @@ IDLE = """
 import asyncio, sys
 sys.path[:0] = sys.argv[1:3]
 import uvloop
-from kit.smtp_listener import Notebook, door
+from kit.smtp_listener import RecordingHandler, running_listener
 
 async def main():
     async with running_listener(RecordingHandler()) as found:
