@@ -364,10 +364,10 @@ IDLE = """
 import asyncio, sys
 sys.path[:0] = sys.argv[1:3]
 import uvloop
-from kit.smtp_listener import Notebook, door
+from kit.smtp_listener import RecordingHandler, running_listener
 
 async def main():
-    async with door(RecordingHandler()) as found:
+    async with running_listener(RecordingHandler()) as found:
         print(found.port, flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 
