@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kit.sink import Sink
-
 from kit.clock import ManualClock
+from kit.smtp_sink import Sink
 from kit.world import world
 from kit.zone import Zone
 from pillarbox.mail.authentication import spf

@@ -149,8 +149,8 @@ class MetricsFile:
         self._put(_all_numbers())
 
     async def keep(self) -> None:
-        """Write once a second until cancelled. A busy disk may take half a second for a rename, so the loop does
-        not wait for it."""
+        """Write once a second until cancelled. A busy disk may take half a second for a rename, so the loop
+        does not wait for it."""
         while True:
             try:
                 await asyncio.to_thread(self._put, _all_numbers())
