@@ -27,7 +27,7 @@ from pillarbox.logs import plugin as logs
 from pillarbox.logs.writing import RequestLog
 from pillarbox.teams import plugin as teams
 from pillarbox.teams.allowances import Allowances
-from pillarbox.webhooks.bodies import Bodies, Owed
+from pillarbox.webhooks.bodies import Bodies, QueuedEvent
 from repository.toy import CHANNEL, JOB, TOYS, Toys
 
 APP = Path(pillarbox.app.__file__)
@@ -69,7 +69,7 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
         link, _ = app.need(Files).link("toy", team.id, uuid4())
         assert (await pillarbox.client(None).get(link)).text == "a to"
 
-        event = Owed(uuid4(), "toy.made", SystemClock().now(), uuid4(), None, None)
+        event = QueuedEvent(uuid4(), "toy.made", SystemClock().now(), uuid4(), None, None)
         async with pillarbox.pool.acquire() as conn:
             data = await app.need(Bodies)._data(conn, team.id, [event])
         assert bytes(data[event.event_id]) == b'{"toy_id":"7"}'

@@ -22,9 +22,6 @@ FOLDERS = ("src", "tests", "bench", "docs", "script", "deploy")
 OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml")
 SUFFIXES = {".py", ".md", ".sql", ".toml", ".sh", ".html", ".js", ".css", ".yaml"}
 
-COMING = {DOCS / "architecture.md"}
-"""Pages that may still be missing. Once they are there, references to them are followed like any other."""
-
 NUMBER = r"\d+(?:\.\d+)*"
 NUMBERS = rf"(?P<numbers>{NUMBER}(?:(?:,|,? (?:and|or|to)) {NUMBER}(?![\w%]))*)"
 NAMES = "|".join(sorted(page.stem for page in CONTRACT.glob("[a-z]*.md") if page.stem != "index"))
@@ -101,8 +98,6 @@ def numbers(found: re.Match[str]) -> list[str]:
 
 
 def lacking(found: re.Match[str], page: Path) -> list[str]:
-    if page in COMING and not page.exists():
-        return []
     return [f"{page.name} has no {number}" for number in numbers(found) if number not in sections(page)]
 
 
@@ -145,7 +140,7 @@ def a_style_rule(found: re.Match[str], _: Path) -> list[str]:
 
 def a_page(found: re.Match[str], _: Path) -> list[str]:
     page = ROOT / found["path"]
-    return [] if page.exists() or page in COMING else [f"there is no {found['path']}"]
+    return [] if page.exists() else [f"there is no {found['path']}"]
 
 
 def a_link(found: re.Match[str], file: Path) -> list[str]:
@@ -154,7 +149,7 @@ def a_link(found: re.Match[str], file: Path) -> list[str]:
         return []
     page = (file.parent / found["path"]).resolve() if found["path"] else file
     if not page.exists():
-        return [] if page in COMING else [f"the link to {found['path']} leads nowhere"]
+        return [f"the link to {found['path']} leads nowhere"]
     anchor = found["anchor"]
     return [] if not anchor or anchor in anchors(page) else [f"{page.name} has no heading #{anchor}"]
 
@@ -229,7 +224,6 @@ def test_every_reference_leads_somewhere(of: Reference) -> None:
 
 @pytest.mark.parametrize("of", REFERENCES, ids=lambda of: " ".join(of.broken.split()))
 def test_a_broken_reference_is_found(of: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.COMING", set())
     page = CONTRACT / "emails.md"
     if of.missing in {in_architecture, in_standards}:
         monkeypatch.setattr(f"{__name__}.DOCS", CONTRACT)
