@@ -18,7 +18,7 @@ from pillarbox.mail.smtp.content import Content
 from pillarbox.mail.smtp.opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
 from pillarbox.mail.smtp.reply import Reply, Stage
 from pillarbox.mail.smtp.tls import TlsInfo, TlsMode
-from pillarbox.mail.smtp.transaction import Answer, Envelope, Fence, Observe, PlannedExchange, Transaction
+from pillarbox.mail.smtp.transaction import Answer, Envelope, Fence, Observe, TransactionRun, Transaction
 
 __all__ = [
     "Answer",
@@ -48,7 +48,7 @@ class Connection:
         self._timeouts = opening.timeouts
         self._needs_reset = False
         self._is_busy = False
-        self._exchange: PlannedExchange | None = None
+        self._exchange: TransactionRun | None = None
         self.host = opening.server_name
         self.address = opening.address
         self.banner = opened.banner
@@ -107,7 +107,7 @@ class Connection:
         if self._is_busy:
             raise RuntimeError("the connection is in use")
         envelope = Envelope(mail_from, recipients, smtputf8)
-        exchange = PlannedExchange(
+        exchange = TransactionRun(
             self._wire,
             self.extensions,
             self._timeouts,

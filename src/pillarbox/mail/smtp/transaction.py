@@ -88,7 +88,7 @@ class Envelope:
             raise ValueError("the sender cannot stand in a command")
 
 
-class PlannedExchange:
+class TransactionRun:
     """Carries out one transaction on a wire that is idle."""
 
     def __init__(
