@@ -112,7 +112,7 @@ async def test_the_command_against_a_data_folder(database_url: str, tmp_path: Pa
         levels = {check["name"]: check["level"] for check in document["checks"]}
         assert levels["outgoing"] == "ok"
         assert (levels["helo"], levels["ptr"]) == ("ok", "ok")
-        assert (levels["clock"], levels["door"]) == ("ok", "skipped")
+        assert (levels["clock"], levels["listener"]) == ("ok", "skipped")
         assert levels["database.fsync"] == "problem"
         assert (document["healthy"], done.exit_code) == (False, 1)
         assert list(document["checks"][0]) == ["name", "level", "title", "found", "expected", "step"]
@@ -176,8 +176,8 @@ def test_beside_a_running_server_its_settings_count(tmp_path: Path) -> None:
         found = CliRunner().invoke(program(), ["doctor", "--json", "--data", str(tmp_path)])
         checks = {check["name"]: check for check in json.loads(found.stdout)["checks"]}
         assert checks["helo.no_domain"]["found"] == "the host name is berth"
-        assert checks["door.http"]["level"] == "ok"
-        assert doors["http"] in checks["door.http"]["found"]
+        assert checks["listener.http"]["level"] == "ok"
+        assert doors["http"] in checks["listener.http"]["found"]
         assert (found.exit_code, json.loads(found.stdout)["healthy"]) == (0, True)
 
 

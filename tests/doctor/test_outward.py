@@ -289,10 +289,10 @@ async def test_listeners_that_are_open_and_one_that_is_not() -> None:
             checks = await listening(world, doors, running=True)
         [alone] = await listening(world, {}, running=False)
     assert [(check.name, check.level) for check in checks] == [
-        ("door.http", Level.OK),
-        ("door.smtp", Level.OK),
-        ("door.submission", Level.PROBLEM),
-        ("door.lmtp", Level.OK),
+        ("listener.http", Level.OK),
+        ("listener.smtp", Level.OK),
+        ("listener.submission", Level.PROBLEM),
+        ("listener.lmtp", Level.OK),
     ]
     assert "220 " in checks[1].found
     assert "nothing listens" in checks[2].found

@@ -206,8 +206,8 @@ async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) 
         await team.email(email)
         await QueueMetrics(pillarbox.pool, pillarbox.clock).count()
         app = pillarbox.app
-        bounded_pool.watch_pools({"doors": app.kit.pools.requests, "engine": app.kit.pools.engine})
-        folder = tmp_path / "figures"
+        bounded_pool.watch_pools({"requests": app.kit.pools.requests, "engine": app.kit.pools.engine})
+        folder = tmp_path / "metrics"
         folder.mkdir()
         MetricsFile(folder, pillarbox.clock).write()
         page = told(folder)

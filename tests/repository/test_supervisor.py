@@ -171,7 +171,7 @@ def test_the_ready_line_names_the_smtp_listeners_of_the_role(tmp_path: Path) -> 
         assert list(found) == ["http", "smtp", "submission"]
         at = r"127\.0\.0\.1:[1-9]\d+"
         assert re.fullmatch(rf"{at},tls://{at},{at}", found["submission"])
-        assert running.note()["doors"] == ["http", "smtp", "submission", "submissions", "submission-2"]
+        assert running.note()["listeners"] == ["http", "smtp", "submission", "submissions", "submission-2"]
     doors = (*doors, "--lmtp", "127.0.0.1:0")
     with supervisor(tmp_path / "two", "--processes", "1", "--roles", "api,jobs", *doors) as running:
         assert list(running.ready()) == ["http"]
@@ -182,7 +182,7 @@ def test_the_lmtp_listener_is_named_when_it_is_open(tmp_path: Path) -> None:
         found = running.ready()
         assert list(found) == ["http", "lmtp"]
         assert re.fullmatch(r"127\.0\.0\.2:[1-9]\d+", found["lmtp"])
-        assert running.note()["doors"] == ["http", "lmtp"]
+        assert running.note()["listeners"] == ["http", "lmtp"]
 
 
 def test_workers_that_never_start_end_the_start(tmp_path: Path) -> None:

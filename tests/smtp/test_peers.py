@@ -129,7 +129,7 @@ def test_swaks_delivers_to_us(server: Peered) -> None:
 def test_the_note_names_the_listeners(server: Peered) -> None:
     """What `pillarbox doctor` looks at."""
     note = json.loads((server.served.data / "run" / "supervisor.json").read_text())
-    assert note["doors"] == ["http", "smtp", "submission", "submissions"]
+    assert note["listeners"] == ["http", "smtp", "submission", "submissions"]
     assert note["settings"]["smtp"] == f"127.0.0.1:{server.doors['smtp']}"
 
 
@@ -143,8 +143,8 @@ def test_the_doctor_examines_the_listeners(server: Peered) -> None:
     )
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     for name in ("smtp", "submission", "submissions"):
-        assert checks[f"door.{name}"]["level"] == "ok", checks
-    assert "220 mx.pillar.example ESMTP" in checks["door.smtp"]["found"]
+        assert checks[f"listener.{name}"]["level"] == "ok", checks
+    assert "220 mx.pillar.example ESMTP" in checks["listener.smtp"]["found"]
 
 
 # Death and the end ---------------------------------------------------------------------------------------

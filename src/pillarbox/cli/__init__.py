@@ -67,17 +67,17 @@ def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     # Loading the program takes longest in a start: it begins before we load what reads the command line.
-    nursery = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
+    fork_server = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
     try:
-        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)(obj=nursery)
+        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)(obj=fork_server)
     except Exception as problem:
         status = status_of(problem)
         if status is None:
             raise
         sys.exit(complaint(problem, status))
     finally:
-        if nursery is not None:
-            nursery.process.kill()
+        if fork_server is not None:
+            fork_server.process.kill()
 
 
 def status_of(problem: Exception) -> int | None:

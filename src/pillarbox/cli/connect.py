@@ -106,7 +106,7 @@ async def connect(settings: Settings) -> AsyncIterator[Connected]:
     async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
         try:
-            yield Connected(found, pool, *((note["http"], note.get("doors")) if note else (None, None)))
+            yield Connected(found, pool, *((note["http"], note.get("listeners")) if note else (None, None)))
         finally:
             await close_within(pool, CLOSE_SECONDS)
 

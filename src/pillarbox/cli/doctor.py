@@ -89,7 +89,7 @@ def installation_to_check(connected: Connected) -> CheckedInstallation:
 
 def listeners_of(settings: Settings, names: Sequence[str]) -> Mapping[str, HostPort]:
     """The addresses of the listeners that the running server opened."""
-    submission = [door.at for door in settings.submission]
+    submission = [listener.at for listener in settings.submission]
     places: dict[str, HostPort | None] = {
         HTTP: settings.http,
         SMTP: settings.smtp,

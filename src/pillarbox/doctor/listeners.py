@@ -10,7 +10,7 @@ from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import SMTP_PORT, Contact, Outside, Reached, is_address
 from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 
-NAME: Final = "door"
+NAME: Final = "listener"
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, not bound
 GREETS: Final = ("smtp", "submission", "lmtp")
 """Listeners that greet first; the second and third of a kind have a number behind the name."""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pillarbox.domains import domain_events, routes
 from pillarbox.domains.checks.inspection import Inspector
 from pillarbox.domains.checks.jobs import Checking
-from pillarbox.domains.checks.jobs import lane as check_limit
+from pillarbox.domains.checks.jobs import job_limit as check_limit
 from pillarbox.domains.checks.outcome import CheckOutcome
 from pillarbox.domains.checks.start import JOB as JOB_CHECK
 from pillarbox.domains.context import DomainContext

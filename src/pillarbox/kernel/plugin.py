@@ -159,7 +159,7 @@ def _loops(kit: Kit) -> list[Loop]:
 
 def _metrics(kit: Kit) -> list[Loop]:
     assert kit.runtime.metrics_folder is not None
-    watch_pools({"doors": kit.pools.requests, "engine": kit.pools.engine})
+    watch_pools({"requests": kit.pools.requests, "engine": kit.pools.engine})
     return [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]
 
 

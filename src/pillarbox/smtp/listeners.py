@@ -24,14 +24,14 @@ MOST_OCTETS = 52_428_800
 class SmtpListeners:
     """Opens a listener for every SMTP socket that this process was given, and ends them all.
 
-    `clients` limits the listeners that other hosts reach, `neighbours` the one of this machine (LMTP), which
-    has neither TLS nor logins.
+    `clients` limits the listeners that other hosts reach, `local_clients` the one of this machine (LMTP),
+    which has neither TLS nor logins.
     """
 
     def __init__(
         self,
         *,
-        doors: Mapping[str, int],
+        sockets: Mapping[str, int],
         submission: SessionHandler,
         inbound: SessionHandler | None,
         local: SessionHandler,
@@ -39,27 +39,27 @@ class SmtpListeners:
         asked: tuple[SubmissionListener, ...],
         certificate: Certificate,
         clients: Clients,
-        neighbours: Clients,
+        local_clients: Clients,
         clock: Clock,
     ) -> None:
-        self._doors = doors
+        self._sockets = sockets
         self._certificate = certificate
         self._clients = clients
-        self._neighbours = neighbours
+        self._local_clients = local_clients
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         submitted = Counted(SUBMISSION, submission)
         both = submitted if inbound is None else HandlerChoice(submitted, Counted(INBOUND, inbound))
         self._listeners: dict[str, Listener] = {}
-        if SMTP in doors:
+        if SMTP in sockets:
             self._add_listener(SMTP, both, replace(manner, needs_login=inbound is None))
-        for name, door in zip(submission_names(asked), asked, strict=True):
-            if name in doors:
-                own = replace(manner, needs_login=True, implicit_tls=door.implicit_tls)
+        for name, listener in zip(submission_names(asked), asked, strict=True):
+            if name in sockets:
+                own = replace(manner, needs_login=True, implicit_tls=listener.implicit_tls)
                 self._add_listener(name, submitted, own)
-        if LMTP in doors:
+        if LMTP in sockets:
             own = replace(manner, lmtp=True, offers_login=False, most_octets=MOST_RECEIVED)
-            self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, neighbours)
+            self._listeners[LMTP] = Listener(Counted(LOCAL, local), own, local_clients)
 
     def _add_listener(self, name: str, handler: SessionHandler, manner: ListenerOptions) -> None:
         self._listeners[name] = Listener(handler, manner, self._clients, self._certificate)
@@ -67,12 +67,12 @@ class SmtpListeners:
     async def open(self) -> None:
         """Return when connections are accepted."""
         for name, listener in self._listeners.items():
-            await listener.open(socket(fileno=self._doors[name]))
+            await listener.open(socket(fileno=self._sockets[name]))
         self._tasks = [
             asyncio.create_task(self._certificate.watch()),
             asyncio.create_task(self._clients.keep_sharing()),
         ]
-        prometheus.SESSIONS.read = lambda: {(): self._clients.total + self._neighbours.total}
+        prometheus.SESSIONS.read = lambda: {(): self._clients.total + self._local_clients.total}
         prometheus.CERTIFICATE.read = self._validity
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ def _listeners(kit: Kit) -> SmtpListeners | None:
     allowance = Allowance(sessions, settings.smtp_client_sessions, settings.smtp_client_rate)
     parts = (kit.need(Receiving), kit.need(Addresses), kit.need(ReturnPath).take, kit.clock)
     return SmtpListeners(
-        doors=runtime.listeners,
+        sockets=runtime.listeners,
         submission=kit.need(SubmissionHandler),
         inbound=InboundHandler(*parts, is_closed=_closed(kit)),
         local=LmtpHandler(*parts, is_closed=_closed(kit)),
@@ -81,7 +81,7 @@ def _listeners(kit: Kit) -> SmtpListeners | None:
         asked=settings.submission,
         certificate=smtp_certificate(settings, kit.clock),
         clients=Clients(windows, kit.clock, allowance, index=runtime.index, count=runtime.count),
-        neighbours=Clients(windows, kit.clock, Allowance(sessions, None, None)),
+        local_clients=Clients(windows, kit.clock, Allowance(sessions, None, None)),
         clock=kit.clock,
     )
 

@@ -22,5 +22,5 @@ STORING = Histogram(
     ("way",),
 )
 CERTIFICATE = Gauge(
-    "pillarbox_tls_certificate_seconds", "How long the certificate of the SMTP doors is still valid."
+    "pillarbox_tls_certificate_seconds", "How long the certificate of the SMTP listeners is still valid."
 )

@@ -26,7 +26,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE
 
-log = get("figures")
+log = get("metrics")
 
 EVERY = 15.0
 MOST = 50_000
@@ -90,7 +90,7 @@ class QueueMetrics:
             try:
                 await self.count()
             except TROUBLE as trouble:
-                log.warning("figures.queue_not_counted", trouble=repr(trouble)[:200])
+                log.warning("metrics.queue_not_counted", trouble=repr(trouble)[:200])
             await self._clock.sleep(EVERY)
 
     async def count(self) -> None:

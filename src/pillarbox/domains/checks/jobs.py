@@ -28,7 +28,7 @@ EACH_SECOND: Final = 120
 not slow down sending."""
 
 
-def lane(processes: int) -> JobLimit:
+def job_limit(processes: int) -> JobLimit:
     """The job limit of one of so many processes."""
     return JobLimit((JOB,), running=MOST_RUNNING, batch=BATCH, pause=BATCH * processes / EACH_SECOND)
 

@@ -27,7 +27,7 @@ log = get("domains")
 KEPT = timedelta(days=90)
 """How long a claim that is over is kept, where it is not the latest of its domain."""
 
-LANE = JobLimit(
+JOB_LIMIT = JobLimit(
     (JOB,), running=16, batch=8, pause=0.25, turns=Turns(10.0, timedelta(minutes=1), tries=1_000_000)
 )
 """Claims wait for name servers that their teams have chosen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.domains.claims import routes
-from pillarbox.domains.claims.jobs import LANE, Claiming, claim_periodic
+from pillarbox.domains.claims.jobs import JOB_LIMIT, Claiming, claim_periodic
 from pillarbox.domains.claims.policy import JOB, ClaimRules
 from pillarbox.domains.claims.transfer import OwnerActivity, Transfers
 from pillarbox.domains.context import DomainContext
@@ -37,6 +37,6 @@ SLICE = Slice(
     provides={ClaimRules: _rules},
     routes=collect(routes),
     jobs=_jobs,
-    job_limits=lambda _: [LANE],
+    job_limits=lambda _: [JOB_LIMIT],
     periodic=lambda kit: claim_periodic(kit.pool, kit.clock),
 )

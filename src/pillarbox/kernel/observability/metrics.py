@@ -28,7 +28,7 @@ log = get("metrics")
 Labels = tuple[str, ...]
 
 WRITE_EVERY = 1.0
-SUFFIX = ".figures"
+SUFFIX = ".metrics"
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Bounds for durations."""

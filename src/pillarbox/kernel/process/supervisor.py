@@ -53,7 +53,7 @@ DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
 CONNECTIONS_PER_PROCESS = 32
-METRICS_FOLDER = "figures"
+METRICS_FOLDER = "metrics"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
 FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
@@ -297,7 +297,7 @@ class Supervisor:
             "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
-            "doors": list(self._listeners),
+            "listeners": list(self._listeners),
             "settings": {n: text for n, text in self._settings.given.items() if n not in SECRET_SETTINGS},
         }
 

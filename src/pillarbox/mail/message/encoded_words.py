@@ -95,7 +95,7 @@ def decode(text: str) -> str:
     if "=?" not in text:
         return text
     out: list[str] = []
-    # Old writers split characters between words, so neighbours of one charset are joined before decoding.
+    # Old writers split characters between words, so adjacent words of one charset are joined before decoding.
     held, codec = b"", ""
     end = 0
     for found in _ENCODED_WORD.finditer(text):

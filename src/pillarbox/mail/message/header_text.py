@@ -57,7 +57,7 @@ def words_decoded(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    # Characters are divided between words, so neighbours of one charset are joined before decoding.
+    # Characters are divided between words, so adjacent words of one charset are joined before decoding.
     held, charset = b"", ""
     end = 0
     for found in _WORD.finditer(text):

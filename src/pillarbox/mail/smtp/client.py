@@ -18,7 +18,7 @@ from pillarbox.mail.smtp.content import Content
 from pillarbox.mail.smtp.opening import Connect, ConnectFailed, Extensions, Opened, Opening, tcp_connect
 from pillarbox.mail.smtp.reply import Reply, Stage
 from pillarbox.mail.smtp.tls import TlsInfo, TlsMode
-from pillarbox.mail.smtp.transaction import Answer, Envelope, Fence, Observe, TransactionRun, Transaction
+from pillarbox.mail.smtp.transaction import Answer, Envelope, Fence, Observe, Transaction, TransactionRun
 
 __all__ = [
     "Answer",

@@ -20,7 +20,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.webhooks.dispatch import prometheus
 
-log = get("figures")
+log = get("metrics")
 
 EVERY = 15.0
 MOST = 10_000
@@ -74,7 +74,7 @@ class WebhookQueueMetrics:
             try:
                 await self.count()
             except TROUBLE as trouble:
-                log.warning("figures.webhooks_not_counted", trouble=repr(trouble)[:200])
+                log.warning("metrics.webhooks_not_counted", trouble=repr(trouble)[:200])
             await self._clock.sleep(EVERY)
 
     async def count(self) -> None:
