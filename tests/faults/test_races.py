@@ -79,7 +79,7 @@ async def test_an_email_is_either_canceled_or_sent(
 
 
 @pytest.mark.parametrize(
-    ("keys", "askers", "kills"), [(30, 20, 2), pytest.param(200, 100, 20, marks=pytest.mark.slow)]
+    ("keys", "clients", "kills"), [(30, 20, 2), pytest.param(200, 100, 20, marks=pytest.mark.slow)]
 )
 async def test_one_key_is_one_mail(
     database_url: str, tmp_path: Path, keys: int, clients: int, kills: int

@@ -1,7 +1,7 @@
 """A real server with SMTP listeners, and what its API says of the mail that came through them.
 
 with peered(folder, database_url, processes="1") as server:
-    server.doors["submission"], server.email("a subject")
+    server.ports["submission"], server.email("a subject")
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECEIVING = "berth.example"
 
 @dataclass(frozen=True)
 class Peered:
-    """A server, and where its doors are."""
+    """A server, and the ports of its listeners."""
 
     served: Served
     ports: dict[str, int]
@@ -35,7 +35,7 @@ class Peered:
         """What the API answers to a GET, or to a POST of this body."""
         method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-        connection = http.client.HTTPConnection("127.0.0.1", self.doors["http"], timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=30)
         connection.request(method, path, text, headers)
         with contextlib.closing(connection.getresponse()) as answer:
             assert answer.status < 300, answer.read()
@@ -52,7 +52,7 @@ class Peered:
         assert len(listed) == 1
         found: dict[str, Any] = self.api(f"/emails/receiving/{listed[0]['id']}")
         at = urlsplit(found["raw"]["download_url"])
-        connection = http.client.HTTPConnection("127.0.0.1", self.doors["http"], timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=30)
         connection.request("GET", at.path)
         with contextlib.closing(connection.getresponse()) as answer:
             return {**found, "octets": answer.read()}
@@ -86,7 +86,7 @@ def eventually(claim: Callable[[], Any], what: str) -> Any:
     return found
 
 
-def doors_of(served: Served) -> dict[str, int]:
+def ports_of(served: Served) -> dict[str, int]:
     """The ports of the ready line."""
     reply = dict(part.split("=", 1) for part in served.out.wait_for("ready").split()[1:])
     plain, tls = reply["submission"].split(",")
@@ -96,21 +96,21 @@ def doors_of(served: Served) -> dict[str, int]:
     return {name: int(at.rpartition(":")[2]) for name, at in found.items()}
 
 
-DOORS = {"smtp": "127.0.0.1:0", "submission": "127.0.0.1:0,tls://127.0.0.1:0", "smtp_client_rate": "off"}
+LISTENERS = {"smtp": "127.0.0.1:0", "submission": "127.0.0.1:0,tls://127.0.0.1:0", "smtp_client_rate": "off"}
 
 
 @contextlib.contextmanager
 def peered(data: Path, url: str, *, fault: str = "", **settings: str) -> Iterator[Peered]:
-    served = Served(data, {"database_url": url, **DOORS, **settings}, fault)
+    served = Served(data, {"database_url": url, **LISTENERS, **settings}, fault)
     try:
-        yield Peered(served, doors_of(served))
+        yield Peered(served, ports_of(served))
     finally:
         served.end()
 
 
 def submitted(server: Peered, text: bytes) -> str:
     """The id of a mail that was accepted."""
-    with smtplib.SMTP("127.0.0.1", server.doors["submission"], timeout=30) as client:
+    with smtplib.SMTP("127.0.0.1", server.ports["submission"], timeout=30) as client:
         client.starttls(context=server.trust)
         client.login("resend", KEY)
         for line in (f"MAIL FROM:<{SENDER}>", "RCPT TO:<ada@quay.example>"):

@@ -236,7 +236,7 @@ HOSTILE = ["> x\n", "Subject: x\n", "From: a\n", "on a wrote ", "-" * 59 + "o\n"
            "----- failure reasons -----\n", " ", "\t>", "postfach "]  # fmt: skip
 
 
-@pytest.mark.parametrize(("piece", "kind"), product(HOSTILE, ["text/plain", "text/html"]))
+@pytest.mark.parametrize(("piece", "kind"), list(product(HOSTILE, ["text/plain", "text/html"])))
 def test_hostile_texts_of_a_megabyte_cost_little(piece: str, kind: str) -> None:
     began = time.process_time()
     dsn.read(parse(mail(piece * (1_000_000 // len(piece)), kind=kind)))

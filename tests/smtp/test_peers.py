@@ -36,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator
 
 
 def test_smtplib_with_starttls(server: Peered) -> None:
-    with smtplib.SMTP("127.0.0.1", server.doors["submission"], timeout=30) as client:
+    with smtplib.SMTP("127.0.0.1", server.ports["submission"], timeout=30) as client:
         client.starttls(context=server.trust)
         client.login("resend", KEY)
         client.sendmail(SENDER, ["ada@quay.example"], message_bytes(subject="by smtplib"))
@@ -44,15 +44,15 @@ def test_smtplib_with_starttls(server: Peered) -> None:
 
 
 def test_smtplib_with_implicit_tls(server: Peered) -> None:
-    door = server.doors["submissions"]
-    with smtplib.SMTP_SSL("127.0.0.1", door, timeout=30, context=server.trust) as client:
+    listener = server.ports["submissions"]
+    with smtplib.SMTP_SSL("127.0.0.1", listener, timeout=30, context=server.trust) as client:
         client.login("pillarbox", KEY)
         client.sendmail(SENDER, ["ada@quay.example", "blind@quay.example"], message_bytes(subject="by SMTPS"))
     assert server.email("by SMTPS")["bcc"] == ["blind@quay.example"]
 
 
 @pytest.mark.parametrize(
-    ("door", "options"),
+    ("listener", "options"),
     [
         ("submission", ["--tls", "--auth", "PLAIN"]),
         ("submission", ["--tls", "--auth", "LOGIN"]),
@@ -60,18 +60,18 @@ def test_smtplib_with_implicit_tls(server: Peered) -> None:
         ("smtp", ["--tls", "--auth", "PLAIN"]),
     ],
 )
-def test_swaks(server: Peered, door: str, options: list[str]) -> None:
+def test_swaks(server: Peered, listener: str, options: list[str]) -> None:
     """SMTP-09."""
     swaks = shutil.which("swaks")
     if swaks is None:
         pytest.skip("swaks is not installed (Debian package swaks)")
-    subject = f"swaks {door} {options[-1]}"
+    subject = f"swaks {listener} {options[-1]}"
     done = subprocess.run(
         [
-            swaks, "--server", f"127.0.0.1:{server.doors[door]}", *options, "--auth-user", "resend",
+            swaks, "--server", f"127.0.0.1:{server.ports[listener]}", *options, "--auth-user", "resend",
             "--auth-password", KEY, "--from", SENDER, "--to", "ada@quay.example", "--helo", "program.example",
             "--header", f"Subject: {subject}", "--body", "Ready", "--hide-all", "--protocol",
-            "SSMTPA" if door == "submissions" else "ESMTPSA",
+            "SSMTPA" if listener == "submissions" else "ESMTPSA",
         ],
         capture_output=True,
         text=True,
@@ -86,7 +86,7 @@ def test_swaks_is_refused_in_the_clear(server: Peered) -> None:
     swaks = shutil.which("swaks")
     if swaks is None:
         pytest.skip("swaks is not installed (Debian package swaks)")
-    at = f"127.0.0.1:{server.doors['submission']}"
+    at = f"127.0.0.1:{server.ports['submission']}"
     command = [
         swaks,
         "--server",
@@ -111,7 +111,7 @@ def test_swaks_delivers_to_us(server: Peered) -> None:
     for protocol, options in (("ESMTP", []), ("ESMTPS", ["--tls"])):
         done = subprocess.run(
             [
-                swaks, "--server", f"127.0.0.1:{server.doors['smtp']}", *options,
+                swaks, "--server", f"127.0.0.1:{server.ports['smtp']}", *options,
                 "--from", "ada@quay.example", "--to", f"help@{RECEIVING}", "--helo", "program.example",
                 "--body", "Ready", "--header", f"Subject: swaks by {protocol}", "--attach-type", "text/csv",
                 "--attach-name", "plan.csv", "--attach", "a,b", "--hide-all",
@@ -130,7 +130,7 @@ def test_the_note_names_the_listeners(server: Peered) -> None:
     """What `pillarbox doctor` looks at."""
     note = json.loads((server.served.data / "run" / "supervisor.json").read_text())
     assert note["listeners"] == ["http", "smtp", "submission", "submissions"]
-    assert note["settings"]["smtp"] == f"127.0.0.1:{server.doors['smtp']}"
+    assert note["settings"]["smtp"] == f"127.0.0.1:{server.ports['smtp']}"
 
 
 def test_the_doctor_examines_the_listeners(server: Peered) -> None:
@@ -170,7 +170,7 @@ def test_a_stop_says_goodbye_and_leaves_no_port_open(database_url: str, tmp_path
     with peered(tmp_path / "data", database_url, processes="2") as server:
         family = Watched(server.served.workers())
         clients = [
-            smtplib.SMTP("127.0.0.1", server.doors[name], timeout=30) for name in ("smtp", "submission")
+            smtplib.SMTP("127.0.0.1", server.ports[name], timeout=30) for name in ("smtp", "submission")
         ]
         for client in clients:
             assert client.ehlo()[0] == 250
@@ -182,4 +182,4 @@ def test_a_stop_says_goodbye_and_leaves_no_port_open(database_url: str, tmp_path
         assert family.all_ended()
         for name in ("smtp", "submission", "submissions"):
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.1", server.doors[name]))
+                socket.create_connection(("127.0.0.1", server.ports[name]))

@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator
 
 def test_postfix_submits_through_us(server: Peered) -> None:
     """A smarthost with AUTH and STARTTLS: five mails on its own connections, each id in its log."""
-    with postfix(server.doors["submission"], login=True) as peer:
+    with postfix(server.ports["submission"], login=True) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             for number in range(5):
                 client.sendmail(SENDER, ["ada@quay.example"], message_bytes(subject=f"postfix {number}"))
@@ -45,7 +45,7 @@ def test_postfix_submits_through_us(server: Peered) -> None:
 def test_postfix_delivers_to_us(server: Peered) -> None:
     """Inbound, without AUTH: five mails over STARTTLS, one of them for two recipients and with 8-bit text."""
     there = [f"help@{RECEIVING}", f"Info@{RECEIVING}"]
-    with postfix(server.doors["smtp"], login=False) as peer:
+    with postfix(server.ports["smtp"], login=False) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             for number in range(4):
                 text = message_bytes(sender="ada@quay.example", to=there[0], subject=f"inbound {number}")
@@ -81,7 +81,7 @@ def tls_of(line: str) -> tuple[str, str]:
 def test_postfix_gets_an_immediate_refusal_for_unknown_recipients(server: Peered) -> None:
     """SMTP-17: refused in the session, so that the bounce is its own; the mail for the others arrives."""
     to = [f"help@{RECEIVING}", "eve@elsewhere.example"]
-    with postfix(server.doors["smtp"], login=False) as peer:
+    with postfix(server.ports["smtp"], login=False) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             client.sendmail(
                 "ada@quay.example", to, message_bytes(sender="ada@quay.example", subject="for two")
@@ -96,7 +96,7 @@ def test_postfix_hands_in_by_lmtp(server: Peered) -> None:
     """receiving.md 5.4, RFC 2033: one session for two recipients of ours and one that is not; each has its
     own line in the log, and what it takes on itself it bounces itself."""
     there = [f"help@{RECEIVING}", "eve@elsewhere.example", f"info@{RECEIVING}"]
-    with postfix(server.doors["lmtp"], login=False, lmtp=True) as peer:
+    with postfix(server.ports["lmtp"], login=False, lmtp=True) as peer:
         with smtplib.SMTP("127.0.0.1", peer.port, timeout=30) as client:
             client.sendmail(
                 "ada@quay.example", there, message_bytes(sender="ada@quay.example", subject="by lmtp")
