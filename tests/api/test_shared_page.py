@@ -19,7 +19,7 @@ import httpx
 
 from kit.client import door
 from kit.clock import ManualClock
-from pillarbox.dashboard.page_work import MOST_OF_ONE, PageWork
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.emails import shared_page
 from pillarbox.emails.share import DEFAULT, Sharing
@@ -27,6 +27,7 @@ from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedSc
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.work.team_turns import MOST_OF_ONE
 from pillarbox.receiving.reading import Reading
 from pillarbox.receiving.sharing import ReceivedMail
 

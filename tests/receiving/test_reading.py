@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.webhooks import hook
 from kit.world import Team, World
 from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.work.team_turns import MOST_OF_ONE, never
 from pillarbox.receiving.reading import Reading
 
 HELP = "help@harbor.example"
@@ -413,3 +415,28 @@ async def test_received_mail_is_no_figure_of_sent_mail(database_url: str, tmp_pa
         await stored(team, post)
         for table in ("metric_increments", "timeline", "emails"):
             assert await pillarbox.pool.fetchval(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_large_emails_are_read_in_turn_and_small_ones_at_once(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox, inbound_client(pillarbox) as post:
+        team = await harbor(pillarbox)
+        small = await stored(team, post)
+        large = await stored(team, post, mixed(part("text/plain", "Where is berth 12?\r\n" * 20_000)))
+        async with pillarbox.app.need(Reading).turn(UUID(int=1), 100 * 1024 * 1024, never):
+            asked = [
+                asyncio.create_task(team.get(f"/emails/receiving/{large}")) for _ in range(MOST_OF_ONE + 1)
+            ]
+            [refused], waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            assert len(waiting) == MOST_OF_ONE
+            answer = refused.result()
+            assert error(answer) == (
+                503,
+                "service_unavailable",
+                "Too many large emails are being read. Try again in a moment.",
+            )
+            assert answer.headers["retry-after"] == "2"
+            assert (await team.get(f"/emails/receiving/{small}")).status_code == 200
+        for task in waiting:
+            assert (await task).json()["text"].startswith("Where is berth 12?\n")

@@ -12,10 +12,11 @@ import asyncpg
 from pillarbox.capture import message, queries
 from pillarbox.capture.message import Message, Part
 from pillarbox.capture.queries import CapturedRow
-from pillarbox.dashboard.page_work import IsGone, PageWork, never
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.work.team_turns import IsGone, never
 
 T = TypeVar("T")
 

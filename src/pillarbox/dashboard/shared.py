@@ -6,10 +6,11 @@ from urllib.parse import unquote
 from uuid import UUID
 
 from pillarbox.dashboard import mail_html, pages
-from pillarbox.dashboard.page_work import IsGone, PageWork
+from pillarbox.dashboard.page_work import PageWork
 from pillarbox.emails.shared_page import SharedEmail
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.kernel.work.team_turns import IsGone
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "

@@ -64,8 +64,8 @@ class OtherMail(Protocol):
 
     async def exists(self, db: TeamDb, email_id: UUID) -> bool: ...
 
-    async def shared(self, db: TeamDb, email_id: UUID) -> SharedEmail | None:
-        """What the page shows of it."""
+    async def shared(self, db: TeamDb, email_id: UUID, is_gone: Callable[[], bool]) -> SharedEmail | None:
+        """What the page shows of it. Raises Overloaded; stops where `is_gone` says that nobody waits."""
         ...
 
 
@@ -88,11 +88,11 @@ async def show(request: Request) -> Reply[Html]:
         return screens.unknown()
     db = TeamDb(request.use(asyncpg.Pool), team_id)
     shared = await _sent(db, request.use(BlobStore), email_id)
-    if shared is None:
-        shared = await request.use(OtherMail).shared(db, email_id)  # type: ignore[type-abstract]
-    if shared is None:
-        return screens.unknown()
+    others = request.use(OtherMail)  # type: ignore[type-abstract]
     try:
+        shared = shared or await others.shared(db, email_id, request.is_client_gone)
+        if shared is None:
+            return screens.unknown()
         return await screens.email(team_id, shared, request.is_client_gone)
     except Overloaded as problem:
         return screens.busy(problem)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, Literal, TypeVar
+from uuid import UUID
 
 import msgspec
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
+from pillarbox.kernel.work.team_turns import IsGone, TeamTurns
 from pillarbox.mail.html import cids
 from pillarbox.mail.message import parse, transfer_decoding
 from pillarbox.mail.message.bodies import Attachment
@@ -35,6 +38,13 @@ AT_ONCE: Final = 128 * 1024 * 1024
 """How many octets of parts may be decoded at once; more waits its turn."""
 BLOCK: Final = 256 * 1024
 
+READ_AT_ONCE: Final = 160 * 1024 * 1024
+"""How much memory messages may take at once while they are read to be shown."""
+COST: Final = 12
+"""What an octet of a message takes then: its row (up to 5), its texts with the parser's copies (up to 7; a
+character takes four octets where one of the text is beyond U+FFFF)."""
+REFUSAL: Final = "Too many large emails are being read. Try again in a moment."
+
 EMPTY: Final = Parsed(None, None, {})
 """What is left of a message whose raw copy was removed."""
 
@@ -47,6 +57,12 @@ class Reading:
         self._threads = threads
         self.longest = longest
         self._budget = ByteBudget(AT_ONCE)
+        self._turns = TeamTurns(READ_AT_ONCE, REFUSAL)
+
+    def turn(self, team_id: UUID, size: int, is_gone: IsGone) -> AbstractAsyncContextManager[None]:
+        """Hold the memory in which a message of that size is read, from its row to its answer. Small ones
+        need not wait. Raises Overloaded where too many wait, and ClientGone for who has left."""
+        return nullcontext() if size <= IN_PLACE else self._turns.of(team_id, COST * size, is_gone)
 
     async def parsed(self, source: Source | None) -> Parsed:
         """Text, html and headers."""
@@ -60,24 +76,24 @@ class Reading:
     async def shown_html(
         self, html: str, source: Source, parts: Sequence[Part], wanted: HtmlFormat
     ) -> tuple[str, HtmlFormat]:
-        """The html in the form that is wanted, or in the other where that would be too long."""
+        """The html in the form that is wanted, or in the other where that would be too long. Who asks holds a
+        turn."""
         if wanted == CID:
             return html, CID
         images = _shown_images(html, parts)
         room = sum([image.size for image in images.values()]) // 3 * 4
         if room > self.longest:
             return html, CID
-        async with self._budget.of(room if images else 0):
-            octets = {cid: await self._octets(source, image) for cid, image in images.items()}
-            found = await self._in_thread_if_large(
-                len(html) + room,
-                lambda: cids.with_data_uris(
-                    html,
-                    [_as_attachment(part) for part in parts],
-                    lambda attachment: octets[attachment.content_id or ""],
-                    self.longest,
-                ),
-            )
+        octets = {cid: await self._octets(source, image) for cid, image in images.items()}
+        found = await self._in_thread_if_large(
+            len(html) + room,
+            lambda: cids.with_data_uris(
+                html,
+                [_as_attachment(part) for part in parts],
+                lambda attachment: octets[attachment.content_id or ""],
+                self.longest,
+            ),
+        )
         return (html, CID) if found is None else (found, DATA_URI)
 
     async def pictures(

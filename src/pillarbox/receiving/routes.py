@@ -39,15 +39,10 @@ async def list_received(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListI
 async def retrieve_received(request: Request, db: TeamDb) -> Reply[wire.Email]:
     wanted = cast(HtmlFormat, request.query.choice("html_format", DATA_URI, CID) or DATA_URI)
     found = await _opened(request, db)
-    source = await queries.source(db, found.id)
-    parts = await queries.parts(db, found.id) if found.attachments else []
-    reading = request.use(Reading)
-    parsed = await reading.parsed(source)
-    html = parsed.html
-    if html is not None and source is not None:
-        html, wanted = await reading.shown_html(html, source, parts, wanted)
-    link = None if source is None else request.use(Files).link(files.RAW, db.team_id, found.id)
-    return Reply(wire.email(found, parsed, html, wanted, link, parts))
+    async with request.use(Reading).turn(db.team_id, found.size, request.is_client_gone):
+        reply = Reply(await _shown(request, db, found, wanted))
+        reply.encode()
+    return reply
 
 
 @route(
@@ -78,6 +73,18 @@ async def retrieve_received_attachment(request: Request, db: TeamDb) -> Reply[wi
     if part is None or part.email_id != found.id:
         raise NotFound("Attachment")
     return Reply(_linked(wire.Attachment, request, db, part))
+
+
+async def _shown(request: Request, db: TeamDb, found: StoredEmail, wanted: HtmlFormat) -> wire.Email:
+    source = await queries.source(db, found.id)
+    parts = await queries.parts(db, found.id) if found.attachments else []
+    reading = request.use(Reading)
+    parsed = await reading.parsed(source)
+    html = parsed.html
+    if html is not None and source is not None:
+        html, wanted = await reading.shown_html(html, source, parts, wanted)
+    link = None if source is None else request.use(Files).link(files.RAW, db.team_id, found.id)
+    return wire.email(found, parsed, html, wanted, link, parts)
 
 
 async def _opened(request: Request, db: TeamDb) -> StoredEmail:

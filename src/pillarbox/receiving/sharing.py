@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable
 from uuid import UUID
 
 import msgspec
@@ -32,9 +33,12 @@ class ReceivedMail:
         await counting.refuse_above(db, email_id)
         return True
 
-    async def shared(self, db: TeamDb, email_id: UUID) -> SharedEmail | None:
+    async def shared(self, db: TeamDb, email_id: UUID, is_gone: Callable[[], bool]) -> SharedEmail | None:
         found = await queries.get(db, email_id)
-        return None if found is None else await self._shown(db, found)
+        if found is None:
+            return None
+        async with self._reading.turn(db.team_id, found.size, is_gone):
+            return await self._shown(db, found)
 
     async def _shown(self, db: TeamDb, found: StoredEmail) -> SharedEmail:
         source = await queries.source(db, found.id)
