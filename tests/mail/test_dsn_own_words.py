@@ -107,6 +107,32 @@ def test_a_blockquote_suppresses_nobody() -> None:
     assert suppresses(mail(f"<p>{GONE}</p>", kind="text/html"))
 
 
+MARKED_QUOTATIONS = {
+    "Gmail": '<div class="gmail_quote">{}</div>',
+    "Gmail of today": '<div class="gmail_quote gmail_quote_container"><div class="gmail_attr">x</div>{}</div>',
+    "Yahoo": '<div id="y1" class="yahoo_quoted">{}</div>',
+    "Thunderbird": '<div class="moz-cite-prefix">Harbor said</div><div>{}</div>',
+    "Outlook of old": '<div class="OutlookMessageHeader">From: Harbor</div>{}',
+    "Outlook on the web": '<hr><div id="divRplyFwdMsg"><b>From:</b> Harbor</div><div>{}</div>',
+    "inside": "<div><span id=divRplyFwdMsg>x</span></div><div>{}</div>",
+    "a header": "<hr><p><b>From:</b> Harbor<br><b>Sent:</b> Monday<br><b>To:</b> x<br><b>Subject:</b> Berth</p>{}",
+    "a header in a table": (
+        "<hr><table><tr><td>From:<td>Harbor<tr><td>Sent:<td>Monday<tr><td>Subject:<td>Berth</table>{}"
+    ),
+    "a header in paragraphs": "<hr><p>From: Harbor</p><p>Sent: Monday</p><p>Subject: Berth</p>{}",
+    "a header in German": "<hr><div><b>Von:</b> Harbor<br><b>Gesendet:</b> Montag<br><b>Betreff:</b> Berth</div>{}",
+    "a header in French": "<hr><div><b>De&nbsp;:</b> Harbor<br><b>Envoyé&nbsp;:</b> lundi<br><b>Objet&nbsp;:</b> x</div>{}",
+}
+
+
+@pytest.mark.parametrize("form", MARKED_QUOTATIONS)
+@pytest.mark.parametrize("filling", ["", "<!-- " + "x" * 20_000 + " -->"], ids=["short", "long"])
+def test_what_mail_programs_mark_as_quoted_suppresses_nobody(form: str, filling: str) -> None:
+    quoted = MARKED_QUOTATIONS[form].format(f"<p>{GONE}</p>")
+    assert not suppresses(mail(f"{filling}<p>It could not be delivered.</p>{quoted}", kind="text/html"))
+    assert suppresses(mail(f"{filling}<p>{GONE}</p>{quoted}", kind="text/html"))
+
+
 @pytest.mark.parametrize(
     "subject",
     ["Undeliverable: user account disabled", "Undelivered: user unknown", "Returned mail: user unknown"],
@@ -161,6 +187,12 @@ def test_words_about_one_recipient_say_nothing_of_another() -> None:
     [
         ("------- Failure Reasons  --------\n\nUser not listed in public Name & Address Book\nann@quay.test\n", True),
         ("------- Failure Reasons  --------\n\nMailbox is full\nann@quay.test\n", False),
+        ("Failure Reasons:\n\nUser ann not listed in Domino Directory\nann@quay.test\n", True),
+        ("Your message could not be delivered.\n\nUser ann not listed in Domino Directory\nann@quay.test\n", True),
+        ("User not listed in public Name & Address Book\n\nann@quay.test\n\nLotus Notes", True),
+        ("Database disk quota exceeded\nann@quay.test\n", False),
+        ("User ben not listed in Domino Directory\nann@quay.test: Mailbox is full\n", False),
+        ("User ben not listed in Domino Directory\nann@quay.test\nMailbox is full\n", False),
         ("Your message\n\n  Subject: x\n\nwas not delivered to:\n\n  ann@quay.test\n\nbecause:\n\n"
          "  User ann (ann@quay.test) ディレクトリのリストにありません\n", True),
         ("was not delivered to:\n\n  ann@quay.test\n\nbecause:\n\n  ann は Domino ディレクトリには見つかりません\n", True),
@@ -176,11 +208,16 @@ def test_texts_of_known_servers(text: str, gone: bool) -> None:
     assert suppresses(mail(text, subject="DELIVERY FAILURE")) is gone
 
 
-def test_reasons_before_addresses_belong_to_the_address_behind_them() -> None:
-    text = (
+@pytest.mark.parametrize(
+    "text",
+    [
         "------- Failure Reasons  --------\n\nMailbox is full\nann@quay.test\n\n"
-        "User not listed in public Name & Address Book\nben@quay.test\n"
-    )
+        "User not listed in public Name & Address Book\nben@quay.test\n",
+        "Database disk quota exceeded\nann@quay.test\n\n"
+        "User not listed in public Name & Address Book\nben@quay.test\n",
+    ],
+)
+def test_reasons_before_addresses_belong_to_the_address_behind_them(text: str) -> None:
     report = dsn.read(parse(mail(text)))
     assert report is not None
     assert {found.recipient: found.verdict.suppresses for found in report.recipients} == {
@@ -233,7 +270,8 @@ def test_what_decides_stands_outside_the_original(own: str, other: str) -> None:
 
 
 HOSTILE = ["> x\n", "Subject: x\n", "From: a\n", "on a wrote ", "-" * 59 + "o\n", "<blockquote>", "ab@c\n", "said: 550 ",
-           "----- failure reasons -----\n", " ", "\t>", "postfach "]  # fmt: skip
+           "----- failure reasons -----\n", " ", "\n ", "-", "- ", "Von: a\n", "<div class=gmail_quote>", "<hr>",
+           "not listed in domino\n", "\t>", "postfach "]  # fmt: skip
 
 
 @pytest.mark.parametrize(("piece", "kind"), list(product(HOSTILE, ["text/plain", "text/html"])))

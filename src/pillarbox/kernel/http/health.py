@@ -42,8 +42,10 @@ class DatabaseProbe:
         """Whether it answers within `ANSWER_TIMEOUT`."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask(), context=unlimited())
-        done, _ = await asyncio.wait([self._probe], timeout=ANSWER_TIMEOUT)
-        return bool(done) and self._probe.result()
+        # By the time that this goes on, another request may have asked the next question.
+        probe = self._probe
+        done, _ = await asyncio.wait([probe], timeout=ANSWER_TIMEOUT)
+        return bool(done) and probe.result()
 
     async def close(self) -> None:
         if self._probe is not None:

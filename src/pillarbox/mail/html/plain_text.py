@@ -10,7 +10,6 @@ texts are read in pieces, so that other threads may run in between.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -40,6 +39,12 @@ PIECE = 65_536
 LONGEST_STYLE = 4096
 """So much of a `style` is read."""
 
+QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
+"""Classes of elements in which mail programs put what they quote."""
+
+QUOTATION_HEADS = frozenset(("moz-cite-prefix", "outlookmessageheader", "divrplyfwdmsg"))
+"""Classes and ids, in lower case, of the elements behind which mail programs put what they quote."""
+
 _BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
 _NOT_DIGITS = re.compile(r"[^0-9+]+")
@@ -59,7 +64,7 @@ _HIDING = re.compile(
 
 def text_of(html: str, *, quotations: bool = True) -> str:
     """The text of the document, without blank lines at its ends and never with two in a row; on demand
-    without what stands in `<blockquote>`."""
+    without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs."""
     if not limits.is_harmless(html):
         html = limits.tame(html, bare=limits.STAND_IN)
     tree = LexborHTMLParser(html)
@@ -67,12 +72,13 @@ def text_of(html: str, *, quotations: bool = True) -> str:
     if body is None:
         return ""
     text = _Text()
-    _walk(body, text, limits.UNREAD if quotations else limits.UNREAD | {"blockquote"})
+    _walk(body, text, quotations=quotations)
     return text.written()
 
 
-def _walk(body: LexborNode, text: _Text, unread: Collection[str]) -> None:
+def _walk(body: LexborNode, text: _Text, *, quotations: bool) -> None:
     """Tell `text` of every visible node below `body` in document order; without recursion."""
+    unread = limits.UNREAD if quotations else limits.UNREAD | {"blockquote"}
     open_elements: list[tuple[LexborNode, str]] = []
     node = body.child
     while True:
@@ -87,12 +93,20 @@ def _walk(body: LexborNode, text: _Text, unread: Collection[str]) -> None:
         elif node.is_element_node:
             tag = node.tag or ""
             attributes = node.attributes
-            if tag not in unread and not _is_hidden(attributes):
+            marks = frozenset() if quotations else _marks(attributes)
+            if not marks.isdisjoint(QUOTATION_HEADS):
+                return
+            if tag not in unread and marks.isdisjoint(QUOTATIONS) and not _is_hidden(attributes):
                 text.enter(tag, attributes)
                 open_elements.append((node, tag))
                 node = node.child
                 continue
         node = node.next
+
+
+def _marks(attributes: dict[str, str | None]) -> frozenset[str]:
+    """The classes and the id of an element, in lower case."""
+    return frozenset(f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split())
 
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:

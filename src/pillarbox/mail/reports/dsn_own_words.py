@@ -64,8 +64,17 @@ _FIELD: Final = re.compile(
     r"件名|差出人|主题|主旨|主題|发件人|寄件者)[ \t*]*[::](?!//)",
     re.IGNORECASE,
 )
-_HEADER: Final = re.compile(r"(from|to|date|sent|subject|message-id|content-type|sender|cc):", re.IGNORECASE)
-_RETURNED: Final = (frozenset(("from", "subject", "date")), frozenset(("from", "subject", "sent")))
+_HEADER: Final = re.compile(
+    r"\*{0,2}(?:"
+    r"(?P<author>from|von|de|da|van|od|от|差出人|发件人|寄件者)|"
+    r"(?P<time>date|sent|datum|gesendet|fecha|enviad[oa](?: el| em)?|data|inviato|envoyé|verzonden|wysłano|"
+    r"дата|отправлено|送信日時|日付|发送时间|傳送時間|寄件日期)|"
+    r"(?P<subject>subject|betreff|objet|sujet|asunto|assunto|oggetto|onderwerp|temat|тема|件名|主题|主旨|主題)|"
+    r"to|message-id|content-type|sender|cc|an|à|para|aan|do|кому|宛先|收件人"
+    r")[ \t\xa0*|]*[::]",
+    re.IGNORECASE,
+)
+_RETURNED: Final = frozenset(("author", "time", "subject"))
 _UNDELIVERABLE: Final = re.compile(
     r"(?:undeliver(?:able|ed)|unzustellbar|nicht zustellbar|non remis(?:e|ible)?|"
     r"no se (?:puede|pudo) entregar|"
@@ -165,5 +174,4 @@ def _begins_original(lines: Sequence[str], at: int) -> bool:
         return True
     if not _HEADER.match(line) or (at and _HEADER.match(lines[at - 1])):
         return False
-    names = {found[1].lower() for each in lines[at : at + 12] if (found := _HEADER.match(each))}
-    return any(names >= returned for returned in _RETURNED)
+    return {found.lastgroup for each in lines[at : at + 12] if (found := _HEADER.match(each))} >= _RETURNED

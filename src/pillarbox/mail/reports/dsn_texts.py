@@ -39,8 +39,15 @@ _REPLY = re.compile(
 _STATUS = re.compile(r"(?<![0-9.])([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])")
 _REMOTE_SAID = re.compile(r"^<<<[ \t]+([45][0-9][0-9].*)$", re.MULTILINE)
 _REASONS_FIRST = re.compile(
-    r"^[ \t]*-{2,}[ \t]*failure reasons?[ \t]*-{2,}[ \t]*$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*+(?:-{2,}+[ \t]*+)?failure reasons?[ \t]*+(?::|-{2,}+)?[ \t]*+$", re.IGNORECASE | re.MULTILINE
 )
+_LOTUS_REASON = re.compile(
+    r"not listed in (?:the )?(?:public name|domino)|name (?:&|and) address book|no matches found in domino|"
+    r"domino.?(?:directory|verzeichnis|ディレクトリ)|(?:annuaire|directorio(?: de)?|elenco) domino|"
+    r"recipient user name .{1,200} not unique|no route found to domain|mail file is full|disk quota exceeded",
+    re.IGNORECASE,
+)
+_PARAGRAPH_ENDS = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -77,9 +84,8 @@ def said(text: str, known: Sequence[str] = ()) -> list[TextVerdict]:
 
 def _blocks(text: str, places: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, str]]:
     """Each recipient with the words about him: behind his address, but with Lotus Notes before it."""
-    heading = _REASONS_FIRST.search(text, 0, places[0][1])
-    if heading is not None:
-        begin = heading.end()
+    begin = _reasons_begin(text, places[0])
+    if begin is not None:
         for recipient, start, after in places:
             yield recipient, text[begin:start]
             begin = after
@@ -87,6 +93,20 @@ def _blocks(text: str, places: Sequence[tuple[str, int, int]]) -> Iterator[tuple
     ends = [start for _, start, _ in places[1:]] + [len(text)]
     for (recipient, start, after), end in zip(places, ends, strict=True):
         yield recipient, text[after:end] if text[after:end].strip() else text[start:]
+
+
+def _reasons_begin(text: str, place: tuple[str, int, int]) -> int | None:
+    """Where the reasons begin that stand before their addresses, the first of which is at this place: behind
+    their heading, or without one at the lines before an address alone, where Lotus Notes says why."""
+    _, start, after = place
+    heading = _REASONS_FIRST.search(text, 0, start)
+    if heading is not None:
+        return heading.end()
+    before = text[max(0, start - MOST_WORDS) : start].rstrip()
+    reason = _BLANK_LINE.split(before)[-1]
+    if not _LOTUS_REASON.search(reason) or not _PARAGRAPH_ENDS.match(text, after):
+        return None
+    return start - len(text[max(0, start - MOST_WORDS) : start]) + len(before) - len(reason)
 
 
 def said_in_json(text: str) -> list[TextVerdict]:
