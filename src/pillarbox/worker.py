@@ -27,6 +27,7 @@ import uvloop
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.listeners import with_duplicates
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.process import faults
@@ -40,9 +41,6 @@ WORK_GRACE = 10.0
 ORPHAN_SECONDS = 10.0
 KEEP_ALIVE = 75
 BACKLOG = 2048
-ACCEPTED_AT_ONCE = 16
-"""Connections that are accepted in one turn of the loop. libuv takes one of each descriptor a turn:
-with one, whoever comes behind four hundred others waits for four hundred turns of a busy loop."""
 PROTOCOL = "pillarbox.kernel.http.protocol"
 
 M_TRIM_THRESHOLD = -1
@@ -187,8 +185,7 @@ class HttpServer:
         """Return when connections are accepted."""
         if self.certificate is not None:
             self._watching = asyncio.create_task(self.certificate.watch())
-        sockets = [self._socket, *(self._socket.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
-        self._serving = asyncio.create_task(self._server.serve(sockets=sockets))
+        self._serving = asyncio.create_task(self._server.serve(sockets=with_duplicates(self._socket)))
         opened = asyncio.create_task(self._server.opened.wait())
         await asyncio.wait([self._serving, opened], return_when=asyncio.FIRST_COMPLETED)
         opened.cancel()

@@ -44,6 +44,9 @@ BAD: dict[str, bytes] = {
     "a list of Hosts": b"GET / HTTP/1.1\r\nHost: localhost, evil.example\r\n\r\n",
     "a user in the Host": b"GET / HTTP/1.1\r\nHost: evil@localhost\r\n\r\n",
     "a path in the Host": b"GET / HTTP/1.1\r\nHost: localhost/x\r\n\r\n",
+    "an absolute URL": b"GET http://x/emails HTTP/1.1\r\nHost: x\r\n\r\n",
+    "an absolute URL without a path": b"GET http://x HTTP/1.1\r\nHost: x\r\n\r\n",
+    "an absolute URL of another host": b"GET https://evil.example/health HTTP/1.1\r\nHost: x\r\n\r\n",
     "CONNECT": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
     "two lengths behind an upgrade": (
         b"POST / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"

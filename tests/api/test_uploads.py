@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,6 +159,37 @@ async def test_the_slowest_upload_goes_when_others_wait(
         assert "too slow" in refusal(done.pop().result())
         assert rest, "one of them gave room enough"
         rest.pop().cancel()
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["of one team", "of two teams"])
+async def test_who_fills_a_share_and_trickles_goes_when_others_wait(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    """It never stalls and would be complete in time; mail of its own team, or of all others, waits for it."""
+    begun = watched(monkeypatch, "begin")
+    limits = replace(SMALL, patience=0.3, soon=0.3, body_seconds=PATIENT)
+    async with clients(database_url, limits) as callers:
+        teams = [await callers.api.team(name) for name in ("One", "Two", "Three")]
+        size, senders = (700 * KIB, teams[:1]) if alone else (500 * KIB, teams[:2])
+        slow = [await callers.ask(team.token, size, b"x" * (size - 100 * KIB)) for team in senders]
+        for _ in slow:
+            await asyncio.wait_for(begun.get(), 5)
+        trickles = [asyncio.ensure_future(trickle(client)) for client in slow]
+        other = teams[0 if alone else 2]
+        assert (await callers.mail(other.token, 10)).startswith(b"HTTP/1.1 200 ")
+        done, _ = await asyncio.wait(trickles, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+        assert "too slow" in refusal(done.pop().result())
+        for one in trickles:
+            one.cancel()
+
+
+async def trickle(client: Client) -> bytes:
+    """Send a little again and again; the answer that ends it."""
+    answer = asyncio.ensure_future(client.reader.readuntil(b"}"))
+    while not answer.done():
+        await client.send(b"x" * 10)
+        await asyncio.wait([answer], timeout=0.1)
+    return answer.result()
 
 
 async def test_large_bodies_are_all_completed(database_url: str) -> None:

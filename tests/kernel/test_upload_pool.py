@@ -107,6 +107,36 @@ def test_the_slowest_goes_if_it_will_not_be_complete_in_time() -> None:
     assert pool.slowest(11.1) is fast, "it has sent nothing for a second"
 
 
+def test_for_who_has_waited_long_the_lowest_rate_goes_although_it_is_in_time() -> None:
+    """Whoever is about to be complete stays."""
+    pool = Pool(100_000, 9)
+    fast, trickling, ending = [upload(pool, size=2000) for _ in range(3)]
+    for one, size in ((fast, 100), (trickling, 1800), (ending, 1990)):
+        one.grow(2000)
+        one.came(size, 1.0)
+    for second in range(2, 11):
+        fast.came(100, float(second))
+        trickling.came(5, float(second))
+        ending.came(1, float(second))
+    assert pool.slowest(10.0) is None
+    assert pool.least_rate(10.0, within=5) is trickling, "the rest of the other is one byte"
+    trickling.refusal = "too slow"
+    assert pool.least_rate(10.0, within=5) is None, "one is going"
+    trickling.end()
+    assert pool.least_rate(10.0, within=3) is fast
+    assert pool.least_rate(10.0, within=10) is None
+
+
+def test_what_is_counted_ahead_has_not_come() -> None:
+    """Bytes are counted in steps; of the last one 60 000 may be missing."""
+    pool = Pool(100_000, 9)
+    last = upload(pool, size=65_536)
+    last.grow(65_536)
+    for second in range(1, 11):
+        last.came(1, float(second))
+    assert pool.slowest(10.0) is last
+
+
 def test_one_at_a_time_goes_and_nobody_in_the_first_second() -> None:
     pool = Pool(100_000, 9)
     first, _ = upload(pool, size=50_000), upload(pool, size=40_000)

@@ -112,6 +112,42 @@ async def test_mail_that_was_accepted_by_a_clock_ahead_is_sent_when_that_is_seen
         assert await team.db.value("SELECT count(*) FROM deliveries WHERE team_id = $1") == 0
 
 
+async def test_mail_that_was_accepted_by_a_clock_ahead_is_sent_if_the_clock_was_corrected_before_the_start(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The watch never sees that jump; it mends at its first look, and only then."""
+    async with watched(database_url, tmp_path) as (pillarbox, watch):
+        team, clock = await pillarbox.team(), clock_of(pillarbox)
+        mended: list[datetime] = []
+
+        async def noted(now: datetime) -> int:
+            mended.append(now)
+            return 0
+
+        async def first_looks() -> int:
+            """How many mends run in the first looks of a process."""
+            mended.clear()
+            begun = ClockWatch(pillarbox.pool, clock, pillarbox.app.need(Ids), [noted])
+            assert await begun.look() is None
+            assert await begun.look() is None
+            return len(mended)
+
+        assert await first_looks() == 0
+        clock.jump(HOUR)
+        email = await team.send()
+        await pillarbox.pool.execute(
+            "UPDATE deliveries SET owner = NULL, leased_until = NULL, attempt = 0 WHERE team_id = $1", team.id
+        )
+        clock.jump(-HOUR)
+        assert await first_looks() == 1
+        assert await watch.look() is None
+        clock.advance(3)
+        assert await pillarbox.turn() == 1
+        assert (await team.email(email))["last_event"] == "delivered"
+        clock.advance(HOUR + MINUTE)
+        assert await first_looks() == 0
+
+
 async def test_a_scheduled_email_of_a_clock_ahead_keeps_its_time(database_url: str, tmp_path: Path) -> None:
     async with watched(database_url, tmp_path) as (pillarbox, watch):
         team, clock = await pillarbox.team(), clock_of(pillarbox)

@@ -9,10 +9,9 @@ import asyncpg
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.kernel.ids import first_id
+from pillarbox.kernel.process.clock_watch import AHEAD
 
 DAYS: Final = 7
-AHEAD: Final = timedelta(seconds=15)
-"""Ids may be ahead of the clock by less (`kernel.ids.MOST_AHEAD`)."""
 
 JUMPS: Final = """
     SELECT at, seconds FROM clock_jumps WHERE kept_at > clock_timestamp() - $1::interval ORDER BY kept_at DESC

@@ -8,7 +8,7 @@ from dataclasses import replace
 from socket import socket
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names
+from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names, with_duplicates
 from pillarbox.kernel.security.certificates import Certificate
 from pillarbox.kernel.settings.kinds import SubmissionListener
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
@@ -67,7 +67,7 @@ class SmtpListeners:
     async def open(self) -> None:
         """Return when connections are accepted."""
         for name, listener in self._listeners.items():
-            await listener.open(socket(fileno=self._sockets[name]))
+            await listener.open(*with_duplicates(socket(fileno=self._sockets[name])))
         self._tasks = [
             asyncio.create_task(self._certificate.watch()),
             asyncio.create_task(self._clients.keep_sharing()),

@@ -337,11 +337,14 @@ class Protocol(HttpToolsProtocol):
 
 
 def _target(url: bytes) -> tuple[str, bytes, bytes]:
-    """The path as text, the path as it was sent, and the query.
+    """The path as text, the path as it was sent, and the query. A URL with a host in it is refused: nobody is
+    served as by a proxy (conventions section 1).
 
     Of several slashes at its beginning one is left: a client whose base URL ends with a slash sends them, and
     `//name` would mean another host wherever a path is taken for a reference (RFC 3986 section 4.2).
     """
+    if not url.startswith((b"/", b"*")):
+        raise BadRequest("The request line must have a path, not an absolute URL.")
     parts = httptools.parse_url(url)
     raw = parts.path
     if raw.startswith(b"//"):

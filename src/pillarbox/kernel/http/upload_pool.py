@@ -27,6 +27,7 @@ class Upload:
         self.due = due
         self.pools = tuple(pools)
         self.held = 0
+        self.received = 0
         self.wanted = 0
         self.is_complete = False
         self.turn: asyncio.Future[None] | None = None
@@ -78,20 +79,22 @@ class Upload:
 
     def came(self, size: int, now: float) -> None:
         """Note that so many bytes have come."""
-        self._rate = self._current_rate(now) + size / RATE_SECONDS
+        self.received += size
+        self._rate = self.rate(now) + size / RATE_SECONDS
         self._rate_at = now
 
     def seconds_left(self, now: float) -> float:
         """How long the rest takes at the recent rate."""
         if now - self._rate_at > STALLED_SECONDS:
             return math.inf
-        return (self.claim(self.held) - self.held) / max(self._current_rate(now), 1.0)
+        rest = self.claim(max(self.held, self.received)) - self.received
+        return max(rest, 0) / max(self.rate(now), 1.0)
 
-    def is_late(self, now: float) -> bool:
-        """Whether it comes so slowly that it will not be complete in time."""
+    def is_late(self, now: float, within: float = math.inf) -> bool:
+        """Whether it comes so slowly that it will not be complete in time, or not within so many seconds."""
         if self.is_complete or self.turn is not None or now < self._judged_from:
             return False
-        return now + self.seconds_left(now) > self.due
+        return self.seconds_left(now) > min(self.due - now, within)
 
     def waits(self, turn: asyncio.Future[None], now: float) -> None:
         """Begin to wait for space."""
@@ -112,7 +115,8 @@ class Upload:
             self.refusal = why
             self.timer.reschedule(0.0)
 
-    def _current_rate(self, now: float) -> float:
+    def rate(self, now: float) -> float:
+        """Bytes that come in a second, lately."""
         return self._rate * math.exp((self._rate_at - now) / RATE_SECONDS)
 
 
@@ -178,6 +182,14 @@ class Pool:
             return min(self.uploads, key=lambda upload: upload.held, default=None)
         late = [upload for upload in self.uploads if upload.is_late(now)]
         return max(late, key=lambda upload: (upload.seconds_left(now), upload.held), default=None)
+
+    def least_rate(self, now: float, within: float) -> Upload | None:
+        """Of the uploads that will not be complete within so many seconds the one that comes at the lowest
+        rate, although it may be complete in time. None while one is going."""
+        if any(upload.refusal for upload in self.uploads):
+            return None
+        slow = [upload for upload in self.uploads if upload.is_late(now, within)]
+        return min(slow, key=lambda upload: (upload.rate(now), -upload.held), default=None)
 
     def _rest(self, upload: Upload) -> int:
         return self._part(upload.claim(upload.held)) - self._part(upload.held)

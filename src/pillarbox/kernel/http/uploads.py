@@ -3,13 +3,15 @@
 A body counts with the bytes that have come, never with those that its head announces, in up to three pools:
 that of the process, of its client's address and of its team. A piece for which a pool has no space waits, and
 its socket is not read. When it has waited for `wait_timeout`, the slowest upload of that pool is refused,
-unless at its current rate it will complete in time. A complete body keeps its space until the request is
-answered. A body that comes in one piece is not counted.
+unless at its current rate it will complete in time; after `patience` that is no excuse any more, unless it
+will complete within `soon`. A complete body keeps its space until the request is answered. A body that comes
+in one piece is not counted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -35,8 +37,9 @@ class UploadLimits:
     """What bodies that come in pieces may hold in one process, in bytes, and how many may be on their way.
 
     A body that is larger than a pool has it alone. A slow one is refused when another has waited for
-    `wait_timeout`; one that has waited for `waiting_seconds` is refused itself. `unknown_seconds` is how
-    long the body of an unauthenticated client is read.
+    `wait_timeout`, and after `patience` seconds the one of the lowest rate, if it takes longer than `soon`
+    seconds more. One that has waited for `waiting_seconds` is refused itself. `unknown_seconds` is how long
+    the body of an unauthenticated client is read.
     """
 
     total: int = 64 * MIB
@@ -46,6 +49,8 @@ class UploadLimits:
     uploads_of_address: int = 384
     uploads_of_team: int = 256
     wait_timeout: float = 0.5
+    patience: float = 5.0
+    soon: float = 5.0
     waiting_seconds: float = 30.0
     body_seconds: float = 60.0
     unknown_seconds: float = 10.0
@@ -101,6 +106,7 @@ class Uploads:
         more = True
         try:
             async with asyncio.timeout(None) as upload.timer:
+                upload.received = len(body)
                 await self._wait_for_space(upload, cycle, len(body))
                 while more:
                     part, more = await next_part(cycle.receive)
@@ -153,7 +159,8 @@ class Uploads:
         elif waited >= self._limits.waiting_seconds:
             upload.refuse("There was no memory for the upload. Try again later.")
         elif waited >= self._limits.wait_timeout:
-            _frees_space(blocker, now)
+            within = math.inf if waited < self._limits.patience else self._limits.soon
+            _refuse_slow(blocker.slowest(now) or blocker.least_rate(now, within))
 
     def _look_later(self) -> None:
         if self._look is None:
@@ -168,10 +175,13 @@ class Uploads:
 
 def _frees_space(pool: Pool, now: float) -> bool:
     """Refuse the slowest upload of a pool, if there is one."""
-    slowest = pool.slowest(now)
-    if slowest is None:
+    return _refuse_slow(pool.slowest(now))
+
+
+def _refuse_slow(upload: Upload | None) -> bool:
+    if upload is None:
         return False
-    slowest.refuse("The upload was too slow while others waited for memory. Try again later.")
+    upload.refuse("The upload was too slow while others waited for memory. Try again later.")
     return True
 
 

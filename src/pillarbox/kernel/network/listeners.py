@@ -9,6 +9,10 @@ from pillarbox.kernel.settings.kinds import HostPort, SubmissionListener
 
 HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted in one turn of the loop. libuv takes one of each descriptor a turn:
+with one, whoever comes behind four hundred others waits for four hundred turns of a busy loop."""
+
 
 class ListenError(Exception):
     """A listener cannot be opened; the message is one sentence for the operator."""
@@ -31,6 +35,11 @@ def bind(name: str, at: HostPort) -> socket.socket:
         listener.close()
         raise ListenError(f"Cannot listen on {at} ({name}): {error.strerror}.") from None
     return listener
+
+
+def with_duplicates(listener: socket.socket) -> list[socket.socket]:
+    """The socket and its duplicates, so many that `ACCEPTED_AT_ONCE` connections are accepted together."""
+    return [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
 
 
 def bound_at(listener: socket.socket, asked: HostPort) -> HostPort:

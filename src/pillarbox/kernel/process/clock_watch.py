@@ -4,7 +4,8 @@ Wall time and boot time advance at the same rate; where their difference changes
 between two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not
 notice, but what is due at an instant of wall time was written by the clock of that moment. So each jump is
 counted, logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, `mends`
-correct what the clock that was ahead has dated. One process of a host does this.
+correct what the clock that was ahead has dated. They also run at the first look of a process where something
+is dated in the future: the clock may have been set back before it began. One process of a host does this.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.ids import Ids, first_id
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.metrics import Counter
 from pillarbox.kernel.postgres.database import TROUBLE, Source
@@ -45,6 +46,19 @@ KEEP = """
     DELETE FROM clock_jumps WHERE id IN (SELECT id FROM clock_jumps ORDER BY kept_at DESC OFFSET $4)
 """
 
+AHEAD: Final = timedelta(seconds=15)
+"""Ids may be ahead of the clock by less (`kernel.ids.MOST_AHEAD`)."""
+
+# Across teams: whether a clock ahead has dated anything, by one look into the index of each team's emails,
+# into that of kept answers, and at the few jumps.
+DATED_AHEAD = """
+    SELECT EXISTS (SELECT FROM clock_jumps WHERE at > $1)
+        OR EXISTS (SELECT FROM idempotency_keys WHERE created_at > $1)
+        OR EXISTS (
+           SELECT FROM teams t
+            CROSS JOIN LATERAL (SELECT FROM emails e WHERE e.team_id = t.id AND e.id > $2 LIMIT 1) AS newest)
+"""
+
 Mend = Callable[[datetime], Awaitable[int]]
 """Corrects what is dated after this instant; returns how many rows those were."""
 
@@ -67,6 +81,7 @@ class ClockWatch:
         self._reading = (clock.now(), clock.boottime())
         self._unkept: list[Jump] = []
         self._unmended: list[Mend] = []
+        self._is_first = True
 
     async def look(self) -> Jump | None:
         """The jump since the last look, if there was one. What it asks of the database is asked again at the
@@ -79,6 +94,8 @@ class ClockWatch:
             self._unkept = [*self._unkept, jump][-MOST_KEPT:]
             if jump.seconds < 0:
                 self._unmended = list(self._mends)
+        if self._is_first:
+            self._is_first = not await self._is_done(self._look_back())
         if self._unkept and await self._is_done(self._keep()):
             self._unkept = []
         self._unmended = [mend for mend in self._unmended if not await self._is_done(self._mend(mend))]
@@ -102,6 +119,13 @@ class ClockWatch:
     async def _keep(self) -> None:
         rows = [(self._ids.new(), *jump) for jump in self._unkept]
         await self._source.execute(KEEP, *zip(*rows, strict=True), MOST_KEPT - len(rows))
+
+    async def _look_back(self) -> None:
+        """The clock may have been set back while nothing ran, or before all was mended."""
+        now = self._clock.now()
+        instant, email_id = now + timedelta(seconds=TOLERATED), first_id(now + AHEAD)
+        if await self._source.fetchval(DATED_AHEAD, instant, email_id):
+            self._unmended = list(self._mends)
 
     async def _mend(self, mend: Mend) -> None:
         mended = await mend(self._clock.now() + timedelta(seconds=TOLERATED))

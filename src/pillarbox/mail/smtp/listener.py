@@ -101,23 +101,24 @@ class Listener:
         self._implicit_tls = options.implicit_tls
         self._sessions: set[Conversation] = set()
         self._silent: deque[tuple[float, Conversation]] = deque()
-        self._server: asyncio.Server | None = None
-        self._accepting: asyncio.Task[None] | None = None
+        self._servers: list[asyncio.Server] = []
+        self._accepting: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._empty.set()
 
-    async def open(self, listener: socket) -> None:
-        """Accept connections on a bound socket."""
+    async def open(self, *listeners: socket) -> None:
+        """Accept connections on a bound socket; of several duplicates of it each accepts some."""
         loop = asyncio.get_running_loop()
-        if self._implicit_tls:
-            listener.setblocking(False)
-            listener.listen(BACKLOG)
-            self._accepting = self._task(self._accept(listener))
-        else:
-            self._server = await loop.create_server(
-                lambda: self._session(self), sock=listener, backlog=BACKLOG
-            )
+        for listener in listeners:
+            if self._implicit_tls:
+                listener.setblocking(False)
+                listener.listen(BACKLOG)
+                self._accepting.append(self._task(self._accept(listener)))
+            else:
+                self._servers.append(
+                    await loop.create_server(lambda: self._session(self), sock=listener, backlog=BACKLOG)
+                )
         self._task(self._sweep())
 
     def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -163,10 +164,10 @@ class Listener:
     def close(self) -> None:
         """Accept nothing more, and end the sessions in which nothing is under way (SMTP-22)."""
         self.stopping = True
-        if self._server is not None:
-            self._server.close()
-        if self._accepting is not None:
-            self._accepting.cancel()
+        for server in self._servers:
+            server.close()
+        for accepting in self._accepting:
+            accepting.cancel()
         for session in tuple(self._sessions):
             if session.is_idle:
                 session.close(say.STOPPING)
