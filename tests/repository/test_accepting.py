@@ -77,7 +77,7 @@ async def of_smtp(name: str, folder: Path) -> int:
         Clients(Windows(memory, clock), clock, Allowance(1000, None, None)) for _ in range(2)
     ]
     listeners = SmtpListeners(
-        doors={name: door.detach()},
+        sockets={name: door.detach()},
         submission=RecordingHandler(),
         inbound=None,
         local=RecordingHandler(),
@@ -85,7 +85,7 @@ async def of_smtp(name: str, folder: Path) -> int:
         asked=(SUBMISSION,),
         certificate=Certificate(path, path, clock),
         clients=clients,
-        neighbours=neighbours,
+        local_clients=neighbours,
         clock=clock,
     )
     await listeners.open()
@@ -97,7 +97,7 @@ async def of_smtp(name: str, folder: Path) -> int:
 
 
 SMTPS = submission_names([SUBMISSION])[0]
-DOORS: dict[str, Callable[[Path], Awaitable[int]]] = {
+LISTENERS: dict[str, Callable[[Path], Awaitable[int]]] = {
     HTTP: of_http,
     SMTP: lambda folder: of_smtp(SMTP, folder),
     SMTPS: lambda folder: of_smtp(SMTPS, folder),
@@ -105,11 +105,11 @@ DOORS: dict[str, Callable[[Path], Awaitable[int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", LISTENERS)
 def test_connections_that_come_together_are_accepted_together(name: str, tmp_path: Path) -> None:
     """With one descriptor each takes a turn of its own."""
 
     async def needed() -> int:
-        return await DOORS[name](tmp_path)
+        return await LISTENERS[name](tmp_path)
 
     assert uvloop.run(needed()) < CONNECTIONS // 2
