@@ -8,6 +8,7 @@ import re
 import threading
 import time
 import timeit
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -25,12 +26,13 @@ from pillarbox.delivery.queries import Share
 from pillarbox.delivery.queue import pausing
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Scope
-from pillarbox.delivery.queue.queue_metrics import QueueMetrics
+from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.emails import prometheus as accept_figures
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.pipeline import REQUESTS
 from pillarbox.kernel.observability.metrics import SUFFIX, Counter, Gauge, Histogram, MetricsFile, Numbers
 from pillarbox.kernel.observability.prometheus import MetricsFiles
+from pillarbox.kernel.observability.queue_counts import QueueCounts
 from pillarbox.kernel.postgres import bounded_pool, group_commit
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, Folder
 
@@ -204,7 +206,7 @@ async def test_metrics_hold_nothing_personal(database_url: str, tmp_path: Path) 
         email = await team.send(to=["ada.lovelace@quay.example"], subject="Berth 99")
         await pillarbox.turn()
         await team.email(email)
-        await QueueMetrics(pillarbox.pool, pillarbox.clock).count()
+        await QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING).count()
         app = pillarbox.app
         bounded_pool.watch_pools({"requests": app.kit.pools.requests, "engine": app.kit.pools.engine})
         folder = tmp_path / "metrics"
@@ -246,9 +248,9 @@ async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_pa
             )
         await pausing.pause(pillarbox.pool, Scope(team.id, "d5.example"), None, now)
         clock_of(pillarbox).advance(90)
-        census = QueueMetrics(pillarbox.pool, pillarbox.clock)
-        await census.count()
-        assert census.items == {
+        counts = QueueCounts(pillarbox.pool, pillarbox.clock, COUNTING)
+        await counts.count()
+        assert counts.items == {
             "due": 20,
             "waiting": 10,
             "leased": 10,
@@ -256,8 +258,8 @@ async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_pa
             "paused": 10,
             "quarantined": 10,
         }
-        assert census.lag == 90
-        assert set(census.oldest.values()) == {90}
+        assert counts.lag == 90
+        assert set(counts.oldest.values()) == {90}
 
 
 async def test_a_long_queue_is_sampled(database_url: str, tmp_path: Path) -> None:
@@ -265,10 +267,11 @@ async def test_a_long_queue_is_sampled(database_url: str, tmp_path: Path) -> Non
     async with manual_world(database_url, tmp_path) as pillarbox:
         await filled(pillarbox, 20_000)
         await pillarbox.pool.execute("ANALYZE deliveries")
-        census = QueueMetrics(pillarbox.pool, pillarbox.clock, most=1000, pages=100)
-        await census.count()
-        assert 15_000 < census.items["due"] < 25_000
-        assert census.items["waiting"] == 0
+        few = replace(COUNTING, most=1000, pages=100)
+        counts = QueueCounts(pillarbox.pool, pillarbox.clock, few)
+        await counts.count()
+        assert 15_000 < counts.items["due"] < 25_000
+        assert counts.items["waiting"] == 0
 
 
 async def test_health_says_when_blobs_cannot_be_stored(database_url: str, tmp_path: Path) -> None:

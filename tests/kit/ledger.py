@@ -85,7 +85,7 @@ class Arrival(NamedTuple):
     answered: bool
 
 
-Told = TypeVar("Told", Acknowledged, Arrival)
+Record = TypeVar("Record", Acknowledged, Arrival)
 
 
 class State(NamedTuple):
@@ -133,7 +133,7 @@ def last_words(path: Path) -> dict[str, str]:
     return words
 
 
-def of_run(run: str, found: Sequence[Told]) -> list[Told]:
+def of_run(run: str, found: Sequence[Record]) -> list[Record]:
     """Those whose token says that they are of this run of a client."""
     return [each for each in found if each.token.startswith(f"{TOKEN}{run}-")]
 

@@ -18,13 +18,16 @@ MODULES = (
     "receiving.store_queries",
     "timeline.queries",
     "usage.queries",
+    "webhooks.dispatch.lease_queries",
     "webhooks.dispatch.queries",
+    "webhooks.event_queries",
+    "webhooks.health_queries",
     "webhooks.queries",
 )
 
 WHOLE = {
     "delivery.queries.FREE_OWNED": "all that a dead process holds, by the index of what is held",
-    "webhooks.dispatch.queries.HOLDERS": "who holds anything, by the index of what is held",
+    "webhooks.dispatch.lease_queries.HOLDERS": "who holds anything, by the index of what is held",
     "logs.queries.TEAMS": "each team in turn",
 }
 """What reads an index from end to end, and why."""

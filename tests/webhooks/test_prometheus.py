@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from kit.clock import ManualClock
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import world
+from pillarbox.kernel.observability.queue_counts import QueueCounts
 from pillarbox.webhooks.dispatch import prometheus
 from pillarbox.webhooks.dispatch.engine import Dispatcher
-from pillarbox.webhooks.dispatch.queue_metrics import WebhookQueueMetrics
+from pillarbox.webhooks.dispatch.queue_metrics import COUNTING
 
 
 async def test_attempts_and_outcomes_are_counted(database_url: str, tmp_path: Path) -> None:
@@ -56,7 +58,7 @@ async def test_the_queue_is_counted_or_sampled(database_url: str, tmp_path: Path
             "UPDATE webhook_deliveries SET due_at = due_at + interval '1 hour' WHERE team_id = $1"
             " AND event_id IN (SELECT event_id FROM webhook_deliveries WHERE team_id = $1 LIMIT 2)"
         )
-        metrics = WebhookQueueMetrics(pillarbox.pool, clock, most=most)
+        metrics = QueueCounts(pillarbox.pool, clock, replace(COUNTING, most=most))
         await metrics.count()
         assert metrics.items == {"due": 4, "waiting": 2, "leased": 0}
         assert 29 < metrics.oldest["waiting"] < 31

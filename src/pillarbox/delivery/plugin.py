@@ -16,7 +16,7 @@ from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
-from pillarbox.delivery.queue.queue_metrics import QueueMetrics
+from pillarbox.delivery.queue.queue_metrics import keep_counted
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.smtp.connections import Connections
 from pillarbox.delivery.smtp.known_domains import KnownDomains, known_domains_periodic
@@ -196,7 +196,7 @@ def _periodic(kit: Kit) -> Sequence[Periodic]:
 def _metrics(kit: Kit) -> Iterable[Loop]:
     engine = kit.find(Engine)
     prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
-    return [QueueMetrics(kit.pool, kit.clock).keep()] if kit.runtime.index == 0 else []
+    return [keep_counted(kit.pool, kit.clock)] if kit.runtime.index == 0 else []
 
 
 SLICE = Slice(

@@ -22,7 +22,7 @@ UPDATED: Final = "domain.updated"
 DELETED: Final = "domain.deleted"
 
 
-class ToldRecord(Struct):
+class EventRecord(Struct):
     """As the API shows it, but for one name."""
 
     record: Literal["SPF", "DKIM", "Receiving MX", "Tracking", "TrackingCAA"]
@@ -42,7 +42,7 @@ class DomainData(Struct):
     status: DomainStatus
     created_at: IsoTime
     region: str
-    records: list[ToldRecord]
+    records: list[EventRecord]
 
 
 SHAPES: Final = dict.fromkeys((CREATED, UPDATED, DELETED), DomainData)
@@ -67,6 +67,6 @@ def event_data(domain: Domain, here: Installation, *, proof: bool) -> DomainData
     )
 
 
-def _record(found: Record) -> ToldRecord:
+def _record(found: Record) -> EventRecord:
     name: Any = "Receiving MX" if found.record == "Receiving" else found.record
-    return ToldRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)
+    return EventRecord(name, found.name, found.type, found.ttl, found.status, found.value, found.priority)

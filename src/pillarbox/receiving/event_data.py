@@ -13,7 +13,7 @@ from pillarbox.receiving import queries, wire
 from pillarbox.webhooks.bodies import Subject
 
 KIND: Final = "email.received"
-SHAPES: Final = {KIND: wire.Told}
+SHAPES: Final = {KIND: wire.EventData}
 """The type of the data, by the kind of event."""
 
 _encode = msgspec.json.Encoder().encode
@@ -28,6 +28,6 @@ async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[Subject
     return [
         _encode(wire.email_data(emails[subject.id], parts.get(subject.id, [])))
         if subject.id in emails
-        else _encode(wire.Told(email_id=subject.id))
+        else _encode(wire.EventData(email_id=subject.id))
         for subject in subjects
     ]

@@ -152,7 +152,7 @@ class Span(NamedTuple):
     blob: str | None
 
 
-class ToldEmail(NamedTuple):
+class EventEmail(NamedTuple):
     """A received email as its event shows it."""
 
     id: UUID
@@ -167,7 +167,7 @@ class ToldEmail(NamedTuple):
     attachments: int
 
 
-class ToldPart(NamedTuple):
+class EventPart(NamedTuple):
     """An attachment as the event shows it."""
 
     id: UUID
@@ -204,14 +204,14 @@ async def span(db: TeamDb, email_id: UUID, start: int, end: int) -> Span | None:
     return await db.one(Span, SPAN, email_id, start, end)
 
 
-async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, ToldEmail]:
+async def emails_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, EventEmail]:
     """The emails as their events show them, of those that still exist."""
-    return {email.id: email for email in await db.all(ToldEmail, EMAILS_FOR_EVENTS, list(ids))}
+    return {email.id: email for email in await db.all(EventEmail, EMAILS_FOR_EVENTS, list(ids))}
 
 
-async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[ToldPart]]:
+async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list[EventPart]]:
     """Their attachments."""
-    found: dict[UUID, list[ToldPart]] = {}
-    for part in await db.all(ToldPart, PARTS_FOR_EVENTS, list(ids)):
+    found: dict[UUID, list[EventPart]] = {}
+    for part in await db.all(EventPart, PARTS_FOR_EVENTS, list(ids)):
         found.setdefault(part.email_id, []).append(part)
     return found

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.receiving.queries import ListedEmail, Part, StoredEmail, ToldEmail, ToldPart
+from pillarbox.receiving.queries import EventEmail, EventPart, ListedEmail, Part, StoredEmail
 from pillarbox.receiving.reading import HtmlFormat
 from pillarbox.receiving.rows import Parsed
 
@@ -90,7 +90,7 @@ class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachme
 A = TypeVar("A", bound=AttachmentItem)
 
 
-class ToldAttachment(Struct):
+class EventAttachment(Struct):
     id: UUID
     filename: str | None
     content_type: str
@@ -98,7 +98,7 @@ class ToldAttachment(Struct):
     content_id: str | None
 
 
-class Told(Struct, kw_only=True):
+class EventData(Struct, kw_only=True):
     """The data of `email.received`; of mail that retention has removed, only its id."""
 
     email_id: UUID
@@ -110,7 +110,7 @@ class Told(Struct, kw_only=True):
     received_for: Texts | UnsetType = UNSET
     message_id: str | UnsetType = UNSET
     subject: str | UnsetType = UNSET
-    attachments: list[ToldAttachment] | UnsetType = UNSET
+    attachments: list[EventAttachment] | UnsetType = UNSET
 
 
 _embedded = msgspec.json.Decoder(list[Embedded]).decode
@@ -175,8 +175,8 @@ def attachment(kind: type[A], part: Part, url: str, expires_at: datetime) -> A:
     )
 
 
-def email_data(row: ToldEmail, parts: list[ToldPart]) -> Told:
-    return Told(
+def email_data(row: EventEmail, parts: list[EventPart]) -> EventData:
+    return EventData(
         email_id=row.id,
         created_at=iso_style(row.created_at),
         from_=row.sender,
@@ -187,7 +187,7 @@ def email_data(row: ToldEmail, parts: list[ToldPart]) -> Told:
         message_id=row.message_id,
         subject=row.subject,
         attachments=[
-            ToldAttachment(p.id, p.filename, p.content_type, p.disposition, p.content_id) for p in parts
+            EventAttachment(p.id, p.filename, p.content_type, p.disposition, p.content_id) for p in parts
         ],
     )
 

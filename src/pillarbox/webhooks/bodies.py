@@ -15,7 +15,7 @@ from uuid import UUID
 from msgspec import Raw
 
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.webhooks import queries
+from pillarbox.webhooks import event_queries
 from pillarbox.webhooks.publish import body_of
 
 EMPTY = Raw(b"{}")
@@ -56,7 +56,7 @@ class Bodies:
         wanted = {event.event_id: event for event in events}
         if not wanted:
             return {}
-        bodies = await queries.bodies(conn, team_id, list(wanted))
+        bodies = await event_queries.bodies(conn, team_id, list(wanted))
         missing = [event for event in wanted.values() if event.event_id not in bodies]
         return bodies | await self.made(conn, team_id, missing) if missing else bodies
 
@@ -67,10 +67,10 @@ class Bodies:
         events = [event for _, event in sorted({event.event_id: event for event in without}.items())]
         data = await self._data(conn, team_id, events)
         made = [(e.event_id, e.kind, e.at, body_of(e.kind, e.at, data[e.event_id])) for e in events]
-        taken = await queries.store_bodies(conn, team_id, made)
+        taken = await event_queries.store_bodies(conn, team_id, made)
         bodies = {event_id: body for event_id, _, _, body in made if event_id in taken}
         others = [event.event_id for event in events if event.event_id not in taken]
-        return bodies | await queries.bodies(conn, team_id, others) if others else bodies
+        return bodies | await event_queries.bodies(conn, team_id, others) if others else bodies
 
     async def _data(self, conn: Connection, team_id: UUID, events: Sequence[QueuedEvent]) -> dict[UUID, Raw]:
         found = {event.event_id: EMPTY for event in events}

@@ -12,7 +12,7 @@ from itertools import groupby
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.webhooks import queries
+from pillarbox.webhooks import health_queries
 from pillarbox.webhooks.failure_clock import Health, Key, Result, Verdict, judged
 
 log = get("webhooks")
@@ -26,13 +26,13 @@ async def record(conn: Connection, results: Sequence[Result], ids: Ids) -> set[K
     by_webhook = _by_webhook(results)
     if not by_webhook:
         return set()
-    suspects = await queries.health(conn, list(by_webhook), lock=False)
+    suspects = await health_queries.health(conn, list(by_webhook), lock=False)
     changing = [key for key, health in suspects.items() if _changes(health, judged(health, by_webhook[key]))]
     if not changing:
         return set()
-    locked = await queries.health(conn, changing, lock=True)
+    locked = await health_queries.health(conn, changing, lock=True)
     verdicts = {key: judged(health, by_webhook[key]) for key, health in locked.items()}
-    disabled = await queries.set_health(conn, verdicts)
+    disabled = await health_queries.set_health(conn, verdicts)
     await _queue_notices(conn, verdicts, disabled, ids)
     return disabled
 
@@ -59,4 +59,4 @@ async def _queue_notices(
         log.warning(kind, team=team_id, webhook=webhook_id)
         rows.append((team_id, ids.new(), kind, webhook_id, ids.now()))
     if rows:
-        await queries.add_jobs(conn, rows)
+        await health_queries.add_jobs(conn, rows)

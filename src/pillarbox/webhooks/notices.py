@@ -11,9 +11,9 @@ import asyncpg
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.work.jobs import Finished, Handler, Job
-from pillarbox.webhooks import queries
+from pillarbox.webhooks import health_queries
 from pillarbox.webhooks.health import JOB_DISABLED, JOB_FAILING
-from pillarbox.webhooks.queries import Failing
+from pillarbox.webhooks.health_queries import Failing
 
 SendToTeam = Callable[[UUID, str, str, str], Awaitable[None]]
 """Accepts a mail to a team: team, subject, text, and a key under which it is accepted once."""
@@ -48,7 +48,7 @@ class Notices:
 
     async def run(self, job: Job) -> Finished:
         """Mail the notice, unless the webhook is gone."""
-        failing = await queries.failing(TeamDb(self._pool, job.team_id), job.subject_id)
+        failing = await health_queries.failing(TeamDb(self._pool, job.team_id), job.subject_id)
         if failing is not None:
             await self._send(job.team_id, SUBJECTS[job.kind], text_of(job.kind, failing), str(job.id))
         return Finished()

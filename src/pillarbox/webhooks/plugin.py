@@ -25,7 +25,7 @@ from pillarbox.webhooks.dispatch.claims import Claims
 from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.misdated import misdated_deliveries
 from pillarbox.webhooks.dispatch.posting import Poster
-from pillarbox.webhooks.dispatch.queue_metrics import WebhookQueueMetrics
+from pillarbox.webhooks.dispatch.queue_metrics import keep_counted
 from pillarbox.webhooks.dispatch.settle import Settler
 from pillarbox.webhooks.endpoints import EndpointRules
 from pillarbox.webhooks.listening.listener import listener_periodic
@@ -131,7 +131,7 @@ def _metrics(kit: Kit) -> Iterable[Loop]:
     dispatcher = kit.find(Dispatcher)
     if dispatcher is not None:
         prometheus.watch(dispatcher)
-    return [WebhookQueueMetrics(kit.pool, kit.clock).keep()] if kit.runtime.index == 0 else []
+    return [keep_counted(kit.pool, kit.clock)] if kit.runtime.index == 0 else []
 
 
 SLICE = Slice(

@@ -18,7 +18,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection, after_commit
 from pillarbox.kernel.wire.instants import iso_style
-from pillarbox.webhooks import queries
+from pillarbox.webhooks import event_queries
 
 Wake = Callable[[], None]
 """Says that something was committed for the dispatchers."""
@@ -75,15 +75,15 @@ class Publisher:
             (event.team_id, self._ids.new(), event.kind, event.at, body_of(event.kind, event.at, event.data))
             for event in events
         ]
-        if rows and await queries.publish(conn, rows):
+        if rows and await event_queries.publish(conn, rows):
             after_commit(conn, self.wake)
 
     async def refer(self, conn: Connection, references: Sequence[Reference]) -> None:
         """Queue these events for their subscribers; their bodies are made when the first is claimed."""
-        if references and await queries.refer(conn, self.referring(references)):
+        if references and await event_queries.refer(conn, self.referring(references)):
             after_commit(conn, self.wake)
 
     def referring(self, references: Sequence[Reference]) -> Statement:
         """The statement that queues events for their subscribers, for a statement that writes more;
         whoever commits it calls `wake`."""
-        return queries.referring([(self._ids.new(), *reference) for reference in references])
+        return event_queries.referring([(self._ids.new(), *reference) for reference in references])

@@ -1,7 +1,4 @@
-"""How much waits in the queue, and for how long: counted every 15 seconds by one process of the host.
-
-The cost is bounded. Up to `MOST` rows are counted one by one. Beyond that the table is sampled:
-`PAGES` of its pages are read, and their rows stand for all of them.
+"""How much waits in the queue, and for how long (`kernel.observability.queue_counts`).
 
 An item is in exactly one state:
 
@@ -15,24 +12,12 @@ An item is in exactly one state:
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
-
 import asyncpg
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.items import HELD, QUARANTINED
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE
-
-log = get("metrics")
-
-EVERY = 15.0
-MOST = 50_000
-PAGES = 1_000
-QUERY_TIMEOUT = 5.0
-STATES = ("due", "waiting", "leased", "held", "paused", "quarantined")
+from pillarbox.kernel.observability.queue_counts import Counting, QueueCounts
 
 # Across teams: the installation's queue. At most $4 rows are read.
 COUNT = """
@@ -69,53 +54,22 @@ SIZE = """
 """
 
 
-class QueueMetrics:
-    """Counts the queue for the Prometheus metrics."""
-
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = MOST, pages: int = PAGES) -> None:
-        self._pool = pool
-        self._clock = clock
-        self._most = most
-        self._pages = pages
-        self.items: dict[str, float] = {}
-        self.oldest: dict[str, float] = {}
-        self.lag = 0.0
-
-    async def keep(self) -> None:
-        """Count now, and every 15 seconds from then on."""
-        prometheus.QUEUE.read = lambda: _labelled(self.items)
-        prometheus.QUEUE_OLDEST.read = lambda: _labelled(self.oldest)
-        prometheus.QUEUE_LAG.read = lambda: {(): self.lag}
-        while True:
-            try:
-                await self.count()
-            except TROUBLE as trouble:
-                log.warning("metrics.queue_not_counted", trouble=repr(trouble)[:200])
-            await self._clock.sleep(EVERY)
-
-    async def count(self) -> None:
-        """Count once. Ages in a queue that is sampled are at least what is reported."""
-        now = self._clock.now()
-        rows = await self._pool.fetch(COUNT, now, HELD, QUARANTINED, self._most, timeout=QUERY_TIMEOUT)
-        scale = 1.0
-        if sum(row["items"] for row in rows) >= self._most:
-            size = await self._pool.fetchval(SIZE)
-            share = min(1.0, self._pages / size)
-            rows = await self._pool.fetch(SAMPLE, now, HELD, QUARANTINED, 100 * share, timeout=QUERY_TIMEOUT)
-            scale = 1 / share
-        self._note(rows, scale, now)
-
-    def _note(self, rows: list[Any], scale: float, now: datetime) -> None:
-        self.items = dict.fromkeys(STATES, 0.0)
-        self.oldest = dict.fromkeys(STATES, 0.0)
-        self.lag = 0.0
-        for row in rows:
-            state = row["state"]
-            self.items[state] = round(row["items"] * scale)
-            self.oldest[state] = max(0.0, (now - row["oldest"]).total_seconds())
-            if state == "due":
-                self.lag = max(0.0, (now - row["first_due"]).total_seconds())
+COUNTING = Counting(
+    name="deliveries",
+    states=("due", "waiting", "leased", "held", "paused", "quarantined"),
+    count=COUNT,
+    sample=SAMPLE,
+    size=SIZE,
+    most=50_000,
+    pages=1_000,
+    arguments=(HELD, QUARANTINED),
+)
 
 
-def _labelled(values: dict[str, float]) -> dict[tuple[str, ...], float]:
-    return {(state,): value for state, value in values.items()}
+async def keep_counted(pool: asyncpg.Pool, clock: Clock) -> None:
+    """Count the queue for the Prometheus metrics, until cancelled."""
+    counts = QueueCounts(pool, clock, COUNTING)
+    prometheus.QUEUE.read = counts.read_items
+    prometheus.QUEUE_OLDEST.read = counts.read_oldest
+    prometheus.QUEUE_LAG.read = lambda: {(): counts.lag}
+    await counts.keep()

@@ -16,9 +16,10 @@ from pillarbox.kernel.process.process_table import boot_id, record_process, star
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 from pillarbox.webhooks.bodies import Bodies, QueuedEvent
-from pillarbox.webhooks.dispatch import prometheus, queries
+from pillarbox.webhooks.dispatch import lease_queries, prometheus, queries
 from pillarbox.webhooks.dispatch.deliveries import Delivery, Endpoint, WebhookKey
-from pillarbox.webhooks.dispatch.queries import ClaimedRow, Holder, WebhookRow
+from pillarbox.webhooks.dispatch.lease_queries import Holder
+from pillarbox.webhooks.dispatch.queries import ClaimedRow, WebhookRow
 from pillarbox.webhooks.signing_secrets import signing_keys
 
 log = get("webhooks")
@@ -98,7 +99,7 @@ class Claims:
             return 0
         deadline = self._deadline()
         until = self._clock.now() + LEASE
-        renewed = await queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
+        renewed = await lease_queries.renew(self._pool, list(held), self._owner, until, until + LEASE / 2)
         for key in renewed:
             held[key].deadline = deadline
         return len(held) - len(renewed)
@@ -107,16 +108,16 @@ class Claims:
         """Free these, so that they can be claimed at once, or from `earliest` on."""
         keys = [delivery.key for delivery in deliveries]
         if keys:
-            await queries.give_back(self._pool, keys, self._owner, earliest)
+            await lease_queries.give_back(self._pool, keys, self._owner, earliest)
 
     async def recover(self) -> int:
         """Free deliveries whose lease has surely run out, and those of dead processes; returns how many."""
-        holders = await queries.holders(self._pool)
+        holders = await lease_queries.holders(self._pool)
         lost = self._watch.lost(
             [Holding(*holder[:3]) for holder in holders], self._clock.now(), self._clock.boottime()
         )
         lost += [Lost(h.owner, FAR) for h in holders if h.owner != self._owner and _is_dead(h)]
-        freed = sum([await queries.free(self._pool, *one) for one in lost])
+        freed = sum([await lease_queries.free(self._pool, *one) for one in lost])
         if freed:
             log.warning("webhooks.recovered", deliveries=freed)
             prometheus.LEASES_RECOVERED.add(freed)

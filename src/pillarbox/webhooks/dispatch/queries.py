@@ -93,33 +93,6 @@ CLAIM = """
      ORDER BY taken.due_at, taken.event_id
 """
 
-# A row that a settle holds is skipped: it is about to be settled.
-# A renewal that comes late shortens no lease; one after a step back of the clock does (DUR-09).
-RENEW = """
-    UPDATE webhook_deliveries d
-       SET leased_until = CASE WHEN d.leased_until > $7 THEN $6 ELSE greatest(d.leased_until, $6) END
-      FROM (SELECT d.team_id, d.webhook_id, d.event_id, d.replay
-              FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
-                   AS k (team_id, webhook_id, event_id, replay)
-              JOIN webhook_deliveries d ON d.team_id = k.team_id AND d.webhook_id = k.webhook_id
-               AND d.event_id = k.event_id AND d.replay = k.replay
-             WHERE d.owner = $5
-               FOR UPDATE OF d SKIP LOCKED) AS mine
-     WHERE d.team_id = mine.team_id AND d.webhook_id = mine.webhook_id AND d.event_id = mine.event_id
-       AND d.replay = mine.replay
-    RETURNING d.team_id, d.webhook_id, d.event_id, d.replay
-"""
-
-# Nothing was sent of these, or nothing is known of it; they are due as they were, or from $6 on.
-GIVE_BACK = """
-    UPDATE webhook_deliveries d
-       SET owner = NULL, leased_until = NULL, due_at = greatest(d.due_at, $6)
-      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[])
-           AS k (team_id, webhook_id, event_id, replay)
-     WHERE d.team_id = k.team_id AND d.webhook_id = k.webhook_id AND d.event_id = k.event_id
-       AND d.replay = k.replay AND d.owner = $5
-"""
-
 # The first delivery of a webhook cannot be made ready; those behind it are not to wait. Where its event is
 # from before $5 it has failed.
 PUT_OFF = """
@@ -147,53 +120,6 @@ PUT_OFF = """
        SET due_at = $4
       FROM first
      WHERE d.ctid = first.spot AND d.team_id = $1 AND NOT first.hopeless
-"""
-
-# Across teams: who holds deliveries, and when the first and the last of a holder's leases end. Two index
-# descents for each holder. One that is not in the table `processes` is dead.
-HOLDERS = """
-    WITH RECURSIVE holders AS (
-        (SELECT owner, leased_until
-           FROM webhook_deliveries
-          WHERE owner IS NOT NULL
-          ORDER BY owner, leased_until
-          LIMIT 1)
-        UNION ALL
-        SELECT next.owner, next.leased_until
-          FROM holders
-         CROSS JOIN LATERAL (
-               SELECT owner, leased_until FROM webhook_deliveries
-                WHERE owner IS NOT NULL AND owner > holders.owner
-                ORDER BY owner, leased_until
-                LIMIT 1) AS next
-    )
-    SELECT h.owner, h.leased_until AS first, latest.leased_until AS last, p.id IS NOT NULL AS known, p.host,
-           p.pid, p.pid_start
-      FROM holders h
-     CROSS JOIN LATERAL (
-           SELECT d.leased_until
-             FROM webhook_deliveries d
-            WHERE d.owner IS NOT NULL AND d.owner = h.owner
-            ORDER BY d.owner DESC, d.leased_until DESC
-            LIMIT 1) AS latest
-      LEFT JOIN processes p ON p.id = h.owner
-"""
-
-# Across teams: deliveries whose holder is dead ($2 in the far future) or went silent.
-FREE = """
-    WITH lost AS MATERIALIZED (
-        SELECT team_id, webhook_id, event_id, replay
-          FROM webhook_deliveries
-         WHERE owner IS NOT NULL AND owner = $1 AND leased_until <= $2
-         ORDER BY owner, leased_until
-         LIMIT $3
-           FOR UPDATE SKIP LOCKED
-    )
-    UPDATE webhook_deliveries d
-       SET owner = NULL, leased_until = NULL
-      FROM lost
-     WHERE d.team_id = lost.team_id AND d.webhook_id = lost.webhook_id AND d.event_id = lost.event_id
-       AND d.replay = lost.replay
 """
 
 # A success is a fact: it counts whoever has the delivery by now. Anything else counts only while the delivery
@@ -304,19 +230,6 @@ class Taken(NamedTuple):
     rows: Sequence[ClaimedRow]
 
 
-class Holder(NamedTuple):
-    """A process that holds leases, from the `first` that ends to the `last`; `known` where it is in the
-    register."""
-
-    owner: UUID
-    first: datetime
-    last: datetime
-    known: bool
-    host: str | None
-    pid: int | None
-    pid_start: int | None
-
-
 async def due_webhooks(conn: Source, now: datetime, after: WebhookKey, most: int) -> list[DueWebhook]:
     """Up to `most` webhooks with free work behind `after`, in key order, due or not."""
     return [DueWebhook(*row) for row in await conn.fetch(DUE_WEBHOOKS, now, *after, most)]
@@ -349,37 +262,12 @@ async def claim(
     return Taken(rows[0]["held"], rows[0]["met"], taken)
 
 
-async def renew(
-    conn: Source, keys: Sequence[Key], owner: UUID, until: datetime, latest: datetime
-) -> set[Key]:
-    """Let these leases end at `until`, or later where they already do, but not after `latest`; returns those
-    that were renewed."""
-    rows = await conn.fetch(RENEW, *zip(*sorted(keys), strict=True), owner, until, latest)
-    return {(row[0], row[1], row[2], row[3]) for row in rows}
-
-
-async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, earliest: datetime | None) -> None:
-    """Free deliveries; they are not due before `earliest`."""
-    await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, earliest)
-
-
 async def put_off(
     conn: Source, webhook: WebhookKey, now: datetime, until: datetime, hopeless: datetime
 ) -> None:
     """Let the first due delivery of a webhook wait until then, or fail where its event is from before
     `hopeless`."""
     await conn.execute(PUT_OFF, *webhook, now, until, hopeless, SCHEDULED)
-
-
-async def holders(conn: Source) -> list[Holder]:
-    """Everybody who holds leases."""
-    return [Holder(*row) for row in await conn.fetch(HOLDERS)]
-
-
-async def free(conn: Source, owner: UUID, until: datetime, most: int = 2000) -> int:
-    """Free deliveries of this holder whose lease ends until then; returns how many."""
-    status: str = await conn.execute(FREE, owner, until, most)
-    return int(status.rsplit(" ", 1)[-1])
 
 
 async def settle(conn: Source, batch: Sequence[Settlement], owner: UUID, *, all_well: bool) -> dict[Key, str]:

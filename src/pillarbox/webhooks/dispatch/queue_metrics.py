@@ -1,6 +1,5 @@
-"""How many deliveries wait, and since when: counted every 15 seconds by one process of the host.
+"""How many deliveries wait, and since when (`kernel.observability.queue_counts`).
 
-Up to `MOST` rows are counted one by one; beyond that pages of the table are sampled, so the cost is bounded.
 What a listener reads (`pillarbox webhooks listen`) is never due and not counted.
 
     leased   a process holds it
@@ -10,23 +9,11 @@ What a listener reads (`pillarbox webhooks listen`) is never due and not counted
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
-
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.observability.queue_counts import Counting, QueueCounts
 from pillarbox.webhooks.dispatch import prometheus
-
-log = get("metrics")
-
-EVERY = 15.0
-MOST = 10_000
-PAGES = 150
-QUERY_TIMEOUT = 5.0
-STATES = ("due", "waiting", "leased")
 
 # Across teams: the installation's queue. At most $2 rows are read.
 COUNT = """
@@ -55,47 +42,20 @@ SIZE = """
 """
 
 
-class WebhookQueueMetrics:
-    """Counts the queue for the Prometheus metrics."""
-
-    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = MOST, pages: int = PAGES) -> None:
-        self._pool = pool
-        self._clock = clock
-        self._most = most
-        self._pages = pages
-        self.items: dict[str, float] = {}
-        self.oldest: dict[str, float] = {}
-
-    async def keep(self) -> None:
-        """Count now, and every 15 seconds from then on."""
-        prometheus.QUEUE.read = lambda: _labelled(self.items)
-        prometheus.QUEUE_OLDEST.read = lambda: _labelled(self.oldest)
-        while True:
-            try:
-                await self.count()
-            except TROUBLE as trouble:
-                log.warning("metrics.webhooks_not_counted", trouble=repr(trouble)[:200])
-            await self._clock.sleep(EVERY)
-
-    async def count(self) -> None:
-        """Count once. Ages in a queue that is sampled are at least what is reported."""
-        now = self._clock.now()
-        rows = await self._pool.fetch(COUNT, now, self._most, timeout=QUERY_TIMEOUT)
-        scale = 1.0
-        if sum(row["items"] for row in rows) >= self._most:
-            share = min(1.0, self._pages / await self._pool.fetchval(SIZE))
-            rows = await self._pool.fetch(SAMPLE, now, 100 * share, timeout=QUERY_TIMEOUT)
-            scale = 1 / share
-        self._note(rows, scale, now)
-
-    def _note(self, rows: list[Any], scale: float, now: datetime) -> None:
-        self.items = dict.fromkeys(STATES, 0.0)
-        self.oldest = dict.fromkeys(STATES, 0.0)
-        for row in rows:
-            if row["state"] in self.items:
-                self.items[row["state"]] = round(row["items"] * scale)
-                self.oldest[row["state"]] = max(0.0, (now - row["oldest"]).total_seconds())
+COUNTING = Counting(
+    name="webhook_deliveries",
+    states=("due", "waiting", "leased"),
+    count=COUNT,
+    sample=SAMPLE,
+    size=SIZE,
+    most=10_000,
+    pages=150,
+)
 
 
-def _labelled(values: dict[str, float]) -> dict[tuple[str, ...], float]:
-    return {(state,): value for state, value in values.items()}
+async def keep_counted(pool: asyncpg.Pool, clock: Clock) -> None:
+    """Count the queue for the Prometheus metrics, until cancelled."""
+    counts = QueueCounts(pool, clock, COUNTING)
+    prometheus.QUEUE.read = counts.read_items
+    prometheus.QUEUE_OLDEST.read = counts.read_oldest
+    await counts.keep()

@@ -1,0 +1,98 @@
+"""How much waits in a table that is a queue, by state: counted again and again by one process of the host.
+
+The cost is bounded. Up to `most` rows are counted one by one. Beyond that the table is sampled: `pages` of
+its pages are read, and their rows stand for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE
+
+log = get("metrics")
+
+EVERY = 15.0
+QUERY_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """How one queue is counted.
+
+    `count` and `sample` answer (state, items, oldest, first_due) a row; the last may be left out. Their
+    arguments are now, `arguments`, and then the most rows to count, or the percentage of pages to read.
+    `size` answers how many pages the table has.
+    """
+
+    name: str
+    states: Sequence[str]
+    count: str
+    sample: str
+    size: str
+    most: int
+    pages: int
+    arguments: tuple[object, ...] = ()
+
+
+class QueueCounts:
+    """The newest counts of one queue: items, and seconds since the oldest, by state."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, counting: Counting) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._counting = counting
+        self.items: dict[str, float] = {}
+        self.oldest: dict[str, float] = {}
+        self.lag = 0.0
+        """For how many seconds the item has been due that waits longest to be taken."""
+
+    def read_items(self) -> dict[tuple[str, ...], float]:
+        """The items, as a gauge with the label `state` reads them."""
+        return {(state,): count for state, count in self.items.items()}
+
+    def read_oldest(self) -> dict[tuple[str, ...], float]:
+        """The ages, as a gauge with the label `state` reads them."""
+        return {(state,): age for state, age in self.oldest.items()}
+
+    async def keep(self) -> None:
+        """Count now, and every 15 seconds from then on."""
+        while True:
+            try:
+                await self.count()
+            except TROUBLE as trouble:
+                log.warning(
+                    "metrics.queue_not_counted", queue=self._counting.name, trouble=repr(trouble)[:200]
+                )
+            await self._clock.sleep(EVERY)
+
+    async def count(self) -> None:
+        """Count once. Ages in a queue that is sampled are at least what is reported."""
+        how, now = self._counting, self._clock.now()
+        rows = await self._pool.fetch(how.count, now, *how.arguments, how.most, timeout=QUERY_TIMEOUT)
+        scale = 1.0
+        if sum(row["items"] for row in rows) >= how.most:
+            share = min(1.0, how.pages / await self._pool.fetchval(how.size))
+            rows = await self._pool.fetch(how.sample, now, *how.arguments, 100 * share, timeout=QUERY_TIMEOUT)
+            scale = 1 / share
+        self._note(rows, scale, now)
+
+    def _note(self, rows: Sequence[Any], scale: float, now: datetime) -> None:
+        self.items = dict.fromkeys(self._counting.states, 0.0)
+        self.oldest = dict.fromkeys(self._counting.states, 0.0)
+        self.lag = 0.0
+        for row in rows:
+            state = row["state"]
+            if state not in self.items:
+                continue
+            self.items[state] = round(row["items"] * scale)
+            self.oldest[state] = max(0.0, (now - row["oldest"]).total_seconds())
+            if state == "due" and (first := row.get("first_due")) is not None:
+                self.lag = max(0.0, (now - first).total_seconds())
