@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from kit.client import door, error, sending_key
+from kit.client import error, http_server, sending_key
 from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials, LastUsed
 from pillarbox.kernel.clock import SystemClock
@@ -22,7 +22,7 @@ STYLE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
 
 async def test_a_created_key_works_at_once_and_is_stored_nowhere(database_url: str) -> None:
     """SEC-01."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answers = [await client.post("/api-keys", json={"name": "printer"}) for _ in range(3)]
@@ -75,7 +75,7 @@ async def test_a_created_key_works_at_once_and_is_stored_nowhere(database_url: s
     ],
 )
 async def test_bad_fields(database_url: str, body: dict[str, object], name: str, message: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert error(await client.post("/api-keys", json=body)) == (422, name, message)
@@ -84,7 +84,7 @@ async def test_bad_fields(database_url: str, body: dict[str, object], name: str,
 
 async def test_names_are_kept_as_given(database_url: str) -> None:
     names = ["", " spaced ", "x" * 50, "🔑" * 50, "é", "same", "same"]
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for name in names:
@@ -95,7 +95,7 @@ async def test_names_are_kept_as_given(database_url: str) -> None:
 
 
 async def test_the_domain_counts_only_with_sending_access(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team, other = await api.team("One"), await api.team("Two")
         async with api.client(team.token) as client, api.client(other.token) as stranger:
             for domain_id in ("nonsense", 5, str(uuid4())):
@@ -111,7 +111,7 @@ async def test_the_domain_counts_only_with_sending_access(database_url: str) -> 
 
 
 async def test_the_list_shows_all_states_and_nothing_secret(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             await sending_key(client)
@@ -127,7 +127,7 @@ async def test_the_list_shows_all_states_and_nothing_secret(database_url: str) -
 
 async def test_last_used_at(database_url: str) -> None:
     """Set by any authenticated request, a refused one too; not by an unauthenticated one."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client, api.client("re_unknown") as stranger:
             token = await sending_key(client)
@@ -151,7 +151,7 @@ async def test_last_used_at(database_url: str) -> None:
 
 async def test_uses_are_written_in_the_background_and_survive_trouble(database_url: str) -> None:
     """SEC-06."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         last_used = LastUsed(api.pool, SystemClock())
         key_id = await api.pool.fetchval("SELECT id FROM api_keys")
@@ -170,7 +170,7 @@ async def test_uses_are_written_in_the_background_and_survive_trouble(database_u
 
 
 async def test_renaming(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             key = (await client.get("/api-keys")).json()["data"][0]["id"]
@@ -183,7 +183,7 @@ async def test_renaming(database_url: str) -> None:
 
 async def test_deleting_a_key(database_url: str) -> None:
     """At once in the process that does it; the own key and the last key may go."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             token = await sending_key(client)
@@ -203,7 +203,7 @@ async def test_deleting_a_key(database_url: str) -> None:
 
 async def test_a_key_deleted_in_one_process_is_refused_in_another_within_a_second(database_url: str) -> None:
     """Contract decision 33."""
-    async with door(database_url) as one, door(database_url) as two:
+    async with http_server(database_url) as one, http_server(database_url) as two:
         team = await one.team()
         async with one.client(team.token) as first, two.client(team.token) as second:
             assert (await second.get("/domains")).status_code == 200
@@ -217,7 +217,7 @@ async def test_a_key_deleted_in_one_process_is_refused_in_another_within_a_secon
 
 async def test_another_teams_key_is_an_unknown_one(database_url: str) -> None:
     """TEN-02, API-07."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         one, two = await api.team("One"), await api.team("Two")
         async with api.client(one.token) as client, api.client(two.token) as stranger:
             key = (await client.get("/api-keys")).json()["data"][0]["id"]
@@ -230,7 +230,7 @@ async def test_another_teams_key_is_an_unknown_one(database_url: str) -> None:
 
 
 async def test_suspending_is_reversible(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         db = TeamDb(api.pool, team.id)
         (key,) = await keys.listed(db)
@@ -249,7 +249,7 @@ async def test_suspending_is_reversible(database_url: str) -> None:
 
 async def test_pages_of_keys(database_url: str) -> None:
     """Conventions section 10 and contract decision 5, on the first list there is."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for number in range(4):
@@ -292,7 +292,7 @@ async def test_pages_of_keys(database_url: str) -> None:
     ],
 )
 async def test_bad_pages(database_url: str, query: str, message: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert error(await client.get(f"/api-keys?{query}")) == (422, "validation_error", message)
@@ -300,7 +300,7 @@ async def test_bad_pages(database_url: str, query: str, message: str) -> None:
 
 async def test_the_first_team_is_made_once(database_url: str) -> None:
     """However many processes start at the same time."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         ids = api.services.use(Ids)
 
         async def start() -> str | None:
@@ -317,7 +317,7 @@ async def test_the_first_team_is_made_once(database_url: str) -> None:
 
 
 async def test_the_first_key_can_be_given(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         ids = api.services.use(Ids)
         for wrong in ("", "re_", "re_short", "sk_0123456789abcdef0123456789", "re_with space 0123456789abc"):
             with pytest.raises(ValueError, match="API key"):

@@ -18,7 +18,7 @@ JSON = ("/capture.json", "/capture.json/0199a3c2-6a41-7c02-8f11-5e0d9b7a3c44")
 
 def from_address(world: CaptureWorld, address: str) -> httpx.AsyncClient:
     """A client whose connection comes from that address."""
-    app = Api(world.door.table, world.door.services)
+    app = Api(world.http_server.table, world.http_server.services)
     transport = httpx.ASGITransport(app, client=(address, 40000))  # type: ignore[arg-type]
     headers = {"authorization": f"Bearer {TOKEN}"}
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
@@ -28,7 +28,7 @@ async def test_the_printed_link_leaves_a_cookie_and_no_token_in_the_address(
     database_url: str, tmp_path: Path
 ) -> None:
     """UI-05, UI-06: HttpOnly, SameSite=Strict."""
-    async with capture_world(database_url, tmp_path) as world, world.door.client() as browser:
+    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
         answer = await browser.get("/capture", params={"token": TOKEN, "q": "a&b"})
         assert answer.status_code == 303
         assert answer.headers["location"] == "/capture?q=a%26b"
@@ -46,15 +46,15 @@ async def test_slashes_at_the_beginning_open_nothing(database_url: str, tmp_path
     async with capture_world(database_url, tmp_path) as world:
         for query, status in (("", b"403"), (f"?token={TOKEN}x", b"403"), (f"?token={TOKEN}", b"303")):
             head = f"GET //capture{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            answer = await world.door.raw(head.encode())
+            answer = await world.http_server.raw(head.encode())
             assert answer[9:12] == status
             assert (b"\r\nlocation: /capture\r\n" in answer) == (status == b"303")
         foreign = f"GET //evil.example/capture?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\n"
-        assert (await world.door.raw(foreign.encode() + b"Connection: close\r\n\r\n"))[9:12] == b"404"
+        assert (await world.http_server.raw(foreign.encode() + b"Connection: close\r\n\r\n"))[9:12] == b"404"
 
 
 async def test_a_wrong_token_is_refused_everywhere(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.door.client() as browser:
+    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
         for token in ("", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "ü" * 300):
             for path in PAGES:
                 answer = await browser.get(path, params={"token": token})
@@ -67,7 +67,7 @@ async def test_a_wrong_token_is_refused_everywhere(database_url: str, tmp_path: 
 
 
 async def test_without_the_token_pages_say_where_the_link_is(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.door.client() as browser:
+    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
         for path in (*PAGES, *PARTS):
             answer = await browser.get(path)
             assert answer.status_code == 403
@@ -83,7 +83,7 @@ async def test_without_the_token_pages_say_where_the_link_is(database_url: str, 
 
 
 async def test_a_wrong_cookie_is_refused(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.door.client() as browser:
+    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as browser:
         for cookie in ("", "wrong", TOKEN, world.guard.derived("form")):
             headers = {"cookie": f"pillarbox_capture={cookie}"}
             assert (await browser.get("/capture", headers=headers)).status_code == 403, cookie
@@ -160,7 +160,7 @@ async def test_a_change_with_the_cookie_must_come_from_our_own_page(
         form = {"form": world.guard.derived("form")}
         foreign = [
             {"sec-fetch-site": "cross-site"},
-            {"sec-fetch-site": "same-site", "origin": world.door.url},
+            {"sec-fetch-site": "same-site", "origin": world.http_server.url},
             {"sec-fetch-site": "none"},
             {"origin": "http://evil.example"},
             {"origin": "null"},
@@ -178,14 +178,16 @@ async def test_a_change_with_the_cookie_must_come_from_our_own_page(
                 refused = await browser.post("/capture/clear", data=fields, headers=own)
                 assert refused.status_code == 403, fields
             assert (await browser.get("/capture/clear", headers=own)).status_code == 405
-            assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 1
-            cleared = await browser.post("/capture/clear", data=form, headers={"origin": world.door.url})
+            assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
+            cleared = await browser.post(
+                "/capture/clear", data=form, headers={"origin": world.http_server.url}
+            )
             assert (cleared.status_code, cleared.headers["location"]) == (303, "/capture")
-        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 0
+        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
 async def test_the_key_of_a_picture_opens_that_picture_alone(database_url: str, tmp_path: Path) -> None:
-    async with capture_world(database_url, tmp_path) as world, world.door.client() as nobody:
+    async with capture_world(database_url, tmp_path) as world, world.http_server.client() as nobody:
         captured = await world.captured_id(await world.mail())
         key = world.guard.picture_key(captured, 2)
         for path in (

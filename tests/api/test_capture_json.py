@@ -149,7 +149,7 @@ async def test_a_program_clears_with_its_token(database_url: str, tmp_path: Path
 async def test_an_unreadable_message_is_still_listed(database_url: str, tmp_path: Path) -> None:
     async with capture_world(database_url, tmp_path) as world, world.program() as program:
         await world.mail()
-        await world.door.pool.execute("UPDATE captured SET data = '\\x00ff0d0a00', size = 5")
+        await world.http_server.pool.execute("UPDATE captured SET data = '\\x00ff0d0a00', size = 5")
         mail = (await program.get("/capture.json")).json()["data"][0]
         assert (mail["subject"], mail["headers"]) == ("Berth 12", [])
 

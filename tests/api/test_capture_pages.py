@@ -103,7 +103,7 @@ async def test_the_frame_can_load_its_own_pictures_and_nothing_else(
         answer = await browser.get(f"/capture/{captured}/html")
         policy = answer.headers["content-security-policy"]
         assert policy == (
-            f"default-src 'none'; img-src data: {world.door.url}/capture/{captured}/parts/; "
+            f"default-src 'none'; img-src data: {world.http_server.url}/capture/{captured}/parts/; "
             "style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; "
             "sandbox allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
         )
@@ -111,7 +111,7 @@ async def test_the_frame_can_load_its_own_pictures_and_nothing_else(
         assert "spy.example" not in answer.text
         sources = [piece.split('"')[0] for piece in answer.text.split('src="')[1:]]
         assert len(sources) == 1
-        async with world.door.client() as frame:
+        async with world.http_server.client() as frame:
             picture = await frame.get(sources[0])
             assert (picture.status_code, picture.content) == (200, LOGO.content)
             assert picture.headers["content-type"] == "image/png"
@@ -165,15 +165,15 @@ async def plant(world: CaptureWorld) -> UUID:
             Attachment("a", "image/png", b"", cid="x'y"),
         ],
     )
-    captured: UUID = await world.door.pool.fetchval("SELECT id FROM captured")
-    email = await world.door.pool.fetchval("SELECT email_id FROM captured")
+    captured: UUID = await world.http_server.pool.fetchval("SELECT id FROM captured")
+    email = await world.http_server.pool.fetchval("SELECT email_id FROM captured")
     await history_of(world, team, email, MARKER)
     return captured
 
 
 async def history_of(world: CaptureWorld, team: UUID, email: UUID, reply: str) -> None:
     """An email with one recipient whose server said `reply`."""
-    pool = world.door.pool
+    pool = world.http_server.pool
     await pool.execute(
         "INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,"
         " domain_name, last_event, last_event_at)"

@@ -52,7 +52,7 @@ async def test_a_batch_holds_mails_of_several_teams(database_url: str, tmp_path:
     async with capture_world(database_url, tmp_path) as world:
         email = uuid4()
         await world.keeps(*[settled(uuid4(), email, subject=f"Team {n}") for n in range(30)])
-        rows = await world.door.pool.fetch("SELECT subject FROM captured ORDER BY id")
+        rows = await world.http_server.pool.fetch("SELECT subject FROM captured ORDER BY id")
         assert [row["subject"] for row in rows] == [f"Team {n}" for n in range(30)]
 
 
@@ -76,13 +76,13 @@ async def test_a_transaction_that_fails_keeps_nothing(database_url: str, tmp_pat
     async with capture_world(database_url, tmp_path) as world:
 
         async def fail() -> None:
-            async with transaction(world.door.pool) as conn:
+            async with transaction(world.http_server.pool) as conn:
                 await world.capture.keep(conn, [settled(uuid4(), uuid4())])
                 raise RuntimeError
 
         with pytest.raises(RuntimeError):
             await fail()
-        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 0
+        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
 async def test_what_the_carrier_wants_done_after_the_commit_is_still_done(
@@ -104,7 +104,7 @@ async def test_beyond_the_limit_the_oldest_mails_go_with_their_blobs(
         large = [await world.mail(subject=f"Large {n}", attachments=[LARGE]) for n in range(3)]
         small = await world.mail(subject="Small")
         assert await world.capture.trim() == 2
-        rows = await world.door.pool.fetch("SELECT email_id, blob, size FROM captured ORDER BY id")
+        rows = await world.http_server.pool.fetch("SELECT email_id, blob, size FROM captured ORDER BY id")
         assert [row["email_id"] for row in rows] == [large[2], small]
         assert sum(row["size"] for row in rows) <= INLINE * 5
         assert await stored_blobs(world) == [rows[0]["blob"]]
@@ -116,7 +116,7 @@ async def test_the_limit_is_kept_in_the_background(database_url: str, tmp_path: 
         await world.mail(attachments=[LARGE])
         await world.capture.start()
         async with asyncio.timeout(10):
-            while await world.door.pool.fetchval("SELECT count(*) FROM captured"):
+            while await world.http_server.pool.fetchval("SELECT count(*) FROM captured"):
                 await asyncio.sleep(0.01)
         assert await stored_blobs(world) == []
 
@@ -152,7 +152,7 @@ async def test_a_mail_of_another_process_wakes_who_waits(
     monkeypatch.setattr(arrivals, "LOOK_EVERY", 60.0)
     async with capture_world(database_url, tmp_path) as world:
         listening = asyncio.Event()
-        here = Arrivals(world.door.pool, SystemClock())
+        here = Arrivals(world.http_server.pool, SystemClock())
 
         def heard() -> None:
             here.heard()
@@ -171,7 +171,7 @@ async def test_without_any_notification_the_mail_is_found_within_a_second(
     database_url: str, tmp_path: Path
 ) -> None:
     async with capture_world(database_url, tmp_path) as world:
-        other = Arrivals(world.door.pool, SystemClock())
+        other = Arrivals(world.http_server.pool, SystemClock())
         waiter = asyncio.create_task(other.wait(Filters(), PAGE, 30))
         await world.mail()
         assert len(await asyncio.wait_for(waiter, 5)) == 1

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit import probe_routes
-from kit.client import Door, door, error, sending_key
+from kit.client import HttpServer, error, http_server, sending_key
 from kit.database_link import database_link
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.http.pipeline import HttpSettings
@@ -22,7 +22,7 @@ UNKNOWN = "re_AAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAA"
 
 async def test_routing_answers_before_authentication(database_url: str) -> None:
     """Unknown routes, wrong methods, HEAD, OPTIONS, slashes and case (section 1)."""
-    async with door(database_url) as api, api.client() as anyone:
+    async with http_server(database_url) as api, api.client() as anyone:
         assert error(await anyone.get("/nothing"))[:2] == (404, "not_found")
         assert error(await anyone.post("/nothing", content=b"{"))[:2] == (404, "not_found")
         assert error(await anyone.get("/Api-Keys"))[:2] == (404, "not_found")
@@ -40,7 +40,7 @@ async def test_routing_answers_before_authentication(database_url: str) -> None:
 
 
 async def test_trailing_slash_and_percent_encoding_name_the_same_route(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for path in ("/api-keys", "/api-keys/", "/api%2Dkeys"):
@@ -55,7 +55,7 @@ async def test_trailing_slash_and_percent_encoding_name_the_same_route(database_
 
 async def test_several_slashes_at_the_beginning_are_one(database_url: str) -> None:
     """A client whose base URL ends with a slash asks for `//emails`. Nothing else becomes shorter by it."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
 
         async def status(target: str, token: str = team.token) -> bytes:
@@ -79,7 +79,7 @@ async def test_several_slashes_at_the_beginning_are_one(database_url: str) -> No
 
 
 async def test_head_is_get_without_a_body(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             got, head = await client.get("/domains"), await client.head("/domains")
@@ -90,7 +90,7 @@ async def test_head_is_get_without_a_body(database_url: str) -> None:
 
 async def test_every_answer_carries_the_standing_headers(database_url: str) -> None:
     """API-11: no store, nosniff, our own Server, no CORS; ids differ from answer to answer."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answers = [
@@ -134,7 +134,7 @@ async def test_failed_authentication(database_url: str, header: str | None, stat
     """Rows 1, 2, 6 and 8 of section 3; a body that could not be parsed does not matter yet (API-03)."""
     line = "" if header is None else f"Authorization: {header}\r\n"
     request = f"POST /api-keys HTTP/1.1\r\nHost: x\r\n{line}Connection: close\r\nContent-Length: 1\r\n\r\n{{"
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         head, _, body = (await api.raw(request.encode())).decode().partition("\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ")
     assert json.loads(body)["name"] == name
@@ -143,7 +143,7 @@ async def test_failed_authentication(database_url: str, header: str | None, stat
 
 
 async def test_the_scheme_is_case_insensitive_and_spaces_are_trimmed(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client() as client:
             for form in (f"bearer {team.token}", f"BEARER    {team.token}"):
@@ -157,7 +157,7 @@ async def test_the_scheme_is_case_insensitive_and_spaces_are_trimmed(database_ur
 
 async def test_states_of_keys_and_teams(database_url: str) -> None:
     """Rows 3, 4 and 9 of section 3."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for status, expected in (
@@ -179,7 +179,7 @@ async def test_states_of_keys_and_teams(database_url: str) -> None:
 
 async def test_a_sending_key_may_only_send(database_url: str) -> None:
     """Row 5, generated from the route table (TEN-03): new routes join by themselves."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as owner:
             token = await sending_key(owner)
@@ -200,7 +200,7 @@ async def test_a_sending_key_may_only_send(database_url: str) -> None:
 
 
 async def test_path_ids_must_be_uuids(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for wrong in (
@@ -220,7 +220,7 @@ async def test_path_ids_must_be_uuids(database_url: str) -> None:
 
 async def test_stages_answer_in_the_order_of_the_contract(database_url: str) -> None:
     """Section 1: each request breaks two rules, the earlier stage answers."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as owner:
             token = await sending_key(owner)
@@ -243,7 +243,7 @@ async def test_stages_answer_in_the_order_of_the_contract(database_url: str) -> 
 
 
 async def test_an_unforeseen_failure_is_500_without_details(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             status, name, message = error(await client.post("/probe/fail"))
@@ -253,7 +253,7 @@ async def test_an_unforeseen_failure_is_500_without_details(database_url: str) -
 
 
 async def test_values_that_postgresql_refuses_are_422(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answer = await client.post("/probe/store", json={"number": 10**12})
@@ -261,7 +261,7 @@ async def test_values_that_postgresql_refuses_are_422(database_url: str) -> None
 
 
 async def test_a_lock_that_cannot_be_had_is_409(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client, api.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT FROM teams WHERE id = $1 FOR UPDATE", team.id)
@@ -269,7 +269,7 @@ async def test_a_lock_that_cannot_be_had_is_409(database_url: str) -> None:
 
 
 async def test_a_lost_database_is_503_with_retry_after(database_url: str) -> None:
-    async with database_link(database_url) as wire, door(wire.url) as api:
+    async with database_link(database_url) as wire, http_server(wire.url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert (await client.get("/health")).json() == {"status": "ok"}
@@ -282,7 +282,7 @@ async def test_a_lost_database_is_503_with_retry_after(database_url: str) -> Non
 
 
 async def test_public_answers_choose_their_own_form(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api, api.client() as anyone:
+    async with http_server(database_url, probe_routes) as api, api.client() as anyone:
         page = await anyone.get("/page")
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert page.headers.get_list("cache-control") == ["private"]
@@ -297,10 +297,10 @@ async def test_public_answers_choose_their_own_form(database_url: str) -> None:
 async def test_forwarded_addresses_count_only_from_trusted_proxies(database_url: str) -> None:
     """API-04: the hop that the proxy vouches for, never what the client wrote in front of it."""
     forged = {"x-forwarded-for": "198.51.100.7, 203.0.113.9"}
-    async with door(database_url, probe_routes) as api, api.client() as anyone:
+    async with http_server(database_url, probe_routes) as api, api.client() as anyone:
         assert (await anyone.get("/who", headers=forged)).json() == {"client": "127.0.0.1"}
     behind = HttpSettings(rate_limit=0, trusted_proxies=(ip_network("127.0.0.0/8"),))
-    async with door(database_url, probe_routes, settings=behind) as api, api.client() as anyone:
+    async with http_server(database_url, probe_routes, settings=behind) as api, api.client() as anyone:
         assert (await anyone.get("/who", headers=forged)).json() == {"client": "203.0.113.9"}
         chain = {"x-forwarded-for": "198.51.100.7, 203.0.113.9, 127.0.0.5"}
         assert (await anyone.get("/who", headers=chain)).json() == {"client": "203.0.113.9"}
@@ -310,7 +310,7 @@ async def test_forwarded_addresses_count_only_from_trusted_proxies(database_url:
 
 async def test_a_user_agent_can_be_required(database_url: str) -> None:
     strict = HttpSettings(rate_limit=0, require_user_agent=True)
-    async with door(database_url, settings=strict) as api, api.client() as anyone:
+    async with http_server(database_url, settings=strict) as api, api.client() as anyone:
         bare = await api.raw(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert bare.startswith(b"HTTP/1.1 403 ")
         assert (await anyone.get("/health")).status_code == 200
@@ -333,7 +333,7 @@ def test_a_route_without_an_answer_type_cannot_be_declared() -> None:
 
 
 async def test_query_values_follow_the_list_and_scalar_rules(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answer = await client.get("/probe/list?a=x,y&a=z&a=%20x%20,,&b=1&b=p+q&unknown=1")
@@ -341,6 +341,6 @@ async def test_query_values_follow_the_list_and_scalar_rules(database_url: str) 
             assert error(await client.get("/probe/list?a=%00"))[:2] == (422, "validation_error")
 
 
-def settle(api: Door, team_id: UUID) -> None:
-    """Changes made behind the door's back count once the remembered callers are forgotten."""
+def settle(api: HttpServer, team_id: UUID) -> None:
+    """Changes made directly in the database count once the remembered callers are forgotten."""
     api.services.use(KeyCredentials).forget(team_id)

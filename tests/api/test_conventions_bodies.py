@@ -11,14 +11,14 @@ from uuid import uuid4
 import pytest
 
 from kit import probe_routes
-from kit.client import door, error
+from kit.client import error, http_server
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 
 MIB = 1024 * 1024
 
 
 async def test_empty_bodies_and_content_types(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for headers in ({}, {"content-type": "application/json"}, {"content-type": "text/plain"}):
@@ -33,7 +33,7 @@ async def test_empty_bodies_and_content_types(database_url: str) -> None:
 
 
 async def test_a_body_on_get_and_delete_is_read_and_ignored(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for body in (b"{}", b"{", b"\xff" * 5000):
@@ -79,7 +79,7 @@ BAD_JSON: list[tuple[bytes, int]] = [
 @pytest.mark.parametrize(("body", "status"), BAD_JSON, ids=range(len(BAD_JSON)))
 async def test_bad_json_is_refused_in_bounded_time(database_url: str, body: bytes, status: int) -> None:
     """TRAP-09: each of these is 4xx, never 5xx, and the connection stays usable."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             start = time.monotonic()
@@ -99,7 +99,7 @@ async def test_sound_json_at_the_edges_is_taken(database_url: str) -> None:
         b'{"a":"' + b"{[" * 5000 + b'"}',
         b'{"a":' + b"9" * 40 + b"}",
     ]
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for body in bodies:
@@ -110,7 +110,7 @@ async def test_sound_json_at_the_edges_is_taken(database_url: str) -> None:
 
 async def test_masses_of_small_values_are_refused_before_they_are_built(database_url: str) -> None:
     """A body of 20 MB must not become a gigabyte of objects; as text inside one string it is fine."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             many = b'{"a":[' + b"[]," * 5_000_000 + b"[]]}"
@@ -123,7 +123,7 @@ async def test_masses_of_small_values_are_refused_before_they_are_built(database
 
 async def test_masses_of_strings_are_counted_in_bounded_time_and_memory(database_url: str) -> None:
     """Strings, and quotes inside of one: telling which is which must not cost what it guards against."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             tracemalloc.start()
@@ -141,7 +141,7 @@ async def test_masses_of_strings_are_counted_in_bounded_time_and_memory(database
 
 
 async def test_declared_sizes_over_the_limit_are_refused_before_reading(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = (
             f"POST /probe/small HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
@@ -168,7 +168,7 @@ async def test_sixty_megabytes_without_a_length_are_413(database_url: str) -> No
             yield b"x" * MIB
         yield b'"}'
 
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answer = await client.post("/domains", content=megabytes(60))
@@ -185,7 +185,7 @@ async def test_half_a_body_and_silence_is_408_and_closed(database_url: str) -> N
     class Hasty(Protocol):
         limits = ConnectionLimits(body_seconds=0.3)
 
-    async with door(database_url, probe_routes, protocol=Hasty) as api:
+    async with http_server(database_url, probe_routes, protocol=Hasty) as api:
         team = await api.team()
         for length in ("Content-Length: 100", "Transfer-Encoding: chunked"):
             head = (
@@ -207,7 +207,7 @@ async def test_a_large_body_does_not_wait_for_one_that_is_only_announced(databas
     class Hasty(Protocol):
         limits = ConnectionLimits(body_seconds=1.5)
 
-    async with door(database_url, probe_routes, protocol=Hasty) as api:
+    async with http_server(database_url, probe_routes, protocol=Hasty) as api:
         team = await api.team()
         head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
 
@@ -226,7 +226,7 @@ async def test_a_large_body_does_not_wait_for_one_that_is_only_announced(databas
 
 
 async def test_the_connection_stays_usable_after_errors(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         auth = f"Authorization: Bearer {team.token}\r\n"
         requests = (
@@ -256,7 +256,7 @@ async def test_who_reads_nothing_of_an_answer_is_let_go(database_url: str) -> No
             super().connection_lost(exc)
             gone.set()
 
-    async with door(database_url, probe_routes, protocol=Hasty) as api:
+    async with http_server(database_url, probe_routes, protocol=Hasty) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             size = 30 * MIB
@@ -274,7 +274,7 @@ async def test_who_reads_slowly_gets_it_all(database_url: str) -> None:
     class Hasty(Protocol):
         limits = ConnectionLimits(reading_seconds=1.0)
 
-    async with door(database_url, probe_routes, protocol=Hasty) as api:
+    async with http_server(database_url, probe_routes, protocol=Hasty) as api:
         team = await api.team()
         head = f"POST /probe/large HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", api.port, limit=1024)

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from kit import probe_routes
-from kit.client import door
+from kit.client import http_server
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 from pillarbox.kernel.http.request import ONCE
 
@@ -65,7 +65,7 @@ BAD: dict[str, bytes] = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
 async def test_malformed_requests_get_400_and_are_closed(database_url: str, data: bytes) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         answer = await api.raw(data)
         head, _, body = answer.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
@@ -84,7 +84,7 @@ async def test_malformed_requests_get_400_and_are_closed(database_url: str, data
 @pytest.mark.parametrize("name", sorted(ONCE - {b"host", b"content-length"}))
 async def test_a_header_that_decides_something_may_be_there_once(database_url: str, name: bytes) -> None:
     """Two of them could mean one thing to us and another to a proxy before us."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         token = team.token.encode()
         lines = [b"POST /probe HTTP/1.1", b"Host: x", b"Content-Length: 2", b"Connection: close"]
@@ -106,7 +106,7 @@ async def test_a_header_that_decides_something_may_be_there_once(database_url: s
 
 
 async def test_other_headers_may_be_repeated(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = (
             f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\nConnection: close\r\n"
@@ -117,7 +117,7 @@ async def test_other_headers_may_be_repeated(database_url: str) -> None:
 
 
 async def test_an_unsupported_transfer_encoding_is_415(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         answer = await api.raw(
             b"POST /domains HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
         )
@@ -125,7 +125,7 @@ async def test_an_unsupported_transfer_encoding_is_415(database_url: str) -> Non
 
 
 async def test_a_broken_chunk_ends_the_request(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
         answer = await api.raw(head.encode() + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
@@ -143,7 +143,7 @@ async def test_a_broken_chunk_ends_the_request(database_url: str) -> None:
 
 async def test_a_trailer_is_no_header(database_url: str) -> None:
     """RFC 9110 section 6.5.1: behind the body nobody changes who is calling."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
         chunks = b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
@@ -154,7 +154,7 @@ async def test_a_trailer_is_no_header(database_url: str) -> None:
 
 @pytest.mark.parametrize("start", [b"0\r\nX-A: ", b"0\r\n", b"2;"], ids=["one trailer", "many", "extension"])
 async def test_what_is_no_body_of_a_chunked_request_is_bounded(database_url: str, start: bytes) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
@@ -167,7 +167,7 @@ async def test_what_is_no_body_of_a_chunked_request_is_bounded(database_url: str
 
 
 async def test_rubbish_after_a_request_does_not_spoil_its_answer(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         answer = await api.raw(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nrubbish \x00\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert answer.count(b"HTTP/1.1 ") == 1
@@ -177,7 +177,7 @@ async def test_a_head_in_pieces_must_be_complete_in_time(database_url: str) -> N
     class Hasty(Protocol):
         limits = ConnectionLimits(head_seconds=0.3)
 
-    async with door(database_url, protocol=Hasty) as api:
+    async with http_server(database_url, protocol=Hasty) as api:
         assert await api.raw(b"") == b""
         assert await api.raw(b"GET /health HT") == b""
         second = await api.raw(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHo")
@@ -185,7 +185,7 @@ async def test_a_head_in_pieces_must_be_complete_in_time(database_url: str) -> N
 
 
 async def test_a_head_in_pieces_is_taken(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
         for byte in b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
             writer.write(bytes((byte,)))
@@ -196,7 +196,7 @@ async def test_a_head_in_pieces_is_taken(database_url: str) -> None:
 
 async def test_an_upgrade_that_is_not_offered_is_ignored(database_url: str) -> None:
     """Some clients offer h2c with every request in clear text."""
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         head = (
             f"POST /probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {team.token}\r\n"

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from kit import probe_routes
-from kit.client import Door, door, error, sending_key
+from kit.client import HttpServer, error, http_server, sending_key
 
 
-def counted(api: Door) -> probe_routes.Count:
+def counted(api: HttpServer) -> probe_routes.Count:
     """The counter of effects, new."""
     count = probe_routes.Count()
     api.services.add(count)
@@ -20,7 +20,7 @@ def counted(api: Door) -> probe_routes.Count:
 
 
 async def test_a_repeat_is_answered_byte_for_byte_without_effect(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team, count = await api.team(), counted(api)
         key = {"idempotency-key": "order 1"}
         async with api.client(team.token) as client:
@@ -43,7 +43,7 @@ async def test_a_repeat_is_answered_byte_for_byte_without_effect(database_url: s
 
 
 async def test_the_key_belongs_to_one_team_and_lives_for_a_day(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         one, two, count = await api.team("One"), await api.team("Two"), counted(api)
         key = {"idempotency-key": "k"}
         async with api.client(one.token) as first, api.client(two.token) as second:
@@ -60,7 +60,7 @@ async def test_the_key_belongs_to_one_team_and_lives_for_a_day(database_url: str
 
 @pytest.mark.parametrize("value", ["", "x" * 257, "tab\there", "caf\xe9"])
 async def test_bad_keys_are_400(database_url: str, value: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         counted(api)
         async with api.client(team.token) as client:
@@ -71,7 +71,7 @@ async def test_bad_keys_are_400(database_url: str, value: str) -> None:
 
 
 async def test_long_and_odd_keys_are_kept_apart(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         counted(api)
         async with api.client(team.token) as client:
@@ -81,7 +81,7 @@ async def test_long_and_odd_keys_are_kept_apart(database_url: str) -> None:
 
 
 async def test_while_the_first_runs_a_second_is_409(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team, gate = await api.team(), probe_routes.Gate()
         api.services.add(gate)
         key = {"idempotency-key": "k"}
@@ -101,7 +101,7 @@ async def test_while_the_first_runs_a_second_is_409(database_url: str) -> None:
 
 async def test_two_processes_with_one_key_make_one_effect(database_url: str) -> None:
     """The second one's insert meets the row and its whole transaction is undone."""
-    async with door(database_url, probe_routes) as one, door(database_url, probe_routes) as two:
+    async with http_server(database_url, probe_routes) as one, http_server(database_url, probe_routes) as two:
         team = await one.team()
         counted(one), counted(two)
         key = {"idempotency-key": "k"}
@@ -116,7 +116,7 @@ async def test_two_processes_with_one_key_make_one_effect(database_url: str) -> 
 
 
 async def test_after_an_error_the_key_is_free(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api:
+    async with http_server(database_url, probe_routes) as api:
         team = await api.team()
         counted(api)
         key = {"idempotency-key": "k"}

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from kit.client import HERE, Door, door, error
+from kit.client import HERE, HttpServer, error, http_server
 from pillarbox.domains import names
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.installation import OwnershipProof
@@ -34,13 +34,13 @@ ITEM = [
 FULL = ["object", *ITEM, "records"]
 
 
-def domain_context(api: Door) -> DomainContext:
+def domain_context(api: HttpServer) -> DomainContext:
     """What the command line hands to `trust`."""
     return api.services.use(DomainContext)
 
 
 async def test_the_three_shapes(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             body = {
@@ -87,7 +87,7 @@ async def test_the_three_shapes(database_url: str) -> None:
 
 
 async def test_defaults_and_the_omitted_tracking_subdomain(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             body = {"name": "quay.example", "capabilities": None, "tracking_subdomain": None, "region": None}
@@ -117,7 +117,7 @@ async def test_defaults_and_the_omitted_tracking_subdomain(database_url: str) ->
 async def test_record_names_are_relative(
     database_url: str, name: str, expected: list[str], registrable: str
 ) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             body = {"name": name, "tracking_subdomain": "links"}
@@ -162,7 +162,7 @@ BAD_NAMES = [
 
 async def test_names_that_are_refused(database_url: str) -> None:
     here = replace(HERE, inbound_domain="in.pillar.example")
-    async with door(database_url, here=here) as api:
+    async with http_server(database_url, here=here) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             for name in BAD_NAMES:
@@ -211,7 +211,7 @@ async def test_names_that_are_refused(database_url: str) -> None:
     ],
 )
 async def test_bad_fields(database_url: str, fields: dict[str, object], name: str, message: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             found = error(await client.post("/domains", json={"name": "harbor.example", **fields}))
@@ -220,7 +220,7 @@ async def test_bad_fields(database_url: str, fields: dict[str, object], name: st
 
 
 async def test_concurrent_creates_of_one_name_make_one_domain(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             answers = await asyncio.gather(
@@ -236,7 +236,7 @@ async def test_concurrent_creates_of_one_name_make_one_domain(database_url: str)
 
 
 async def test_a_name_of_several_teams(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         one, two, three = [await api.team(name) for name in ("One", "Two", "Three")]
         async with api.client(one.token) as a, api.client(two.token) as b, api.client(three.token) as c:
             for client in (a, b):
@@ -259,7 +259,7 @@ async def test_a_name_of_several_teams(database_url: str) -> None:
 
 
 async def test_an_operators_limit(database_url: str) -> None:
-    async with door(database_url, here=replace(HERE, most_domains=1)) as api:
+    async with http_server(database_url, here=replace(HERE, most_domains=1)) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             assert (await client.post("/domains", json={"name": "a.example"})).status_code == 201
@@ -281,7 +281,7 @@ async def test_an_operators_limit(database_url: str) -> None:
 async def test_a_receiving_only_domain_shows_who_owns_it(
     database_url: str, proof: OwnershipProof, teams: int, shown: list[str]
 ) -> None:
-    async with door(database_url, here=replace(HERE, receiving_ownership_proof=proof)) as api:
+    async with http_server(database_url, here=replace(HERE, receiving_ownership_proof=proof)) as api:
         made = [await api.team(str(number)) for number in range(teams)]
         async with api.client(made[0].token) as client:
             body = {
@@ -294,7 +294,7 @@ async def test_a_receiving_only_domain_shows_who_owns_it(
 
 async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
     """Contract decision 21 and docs/decisions/0010."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         context = domain_context(api)
         senders = api.services.use(Senders)
@@ -320,7 +320,7 @@ async def test_trust_lets_a_team_send_without_dns(database_url: str) -> None:
 
 async def test_the_private_key_is_sealed_for_its_row(database_url: str) -> None:
     """SEC-04: it opens only with the ring and the row's own context."""
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             made = (await client.post("/domains", json={"name": "harbor.example"})).json()

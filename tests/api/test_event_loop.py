@@ -199,12 +199,12 @@ async def test_no_query_holds_up_the_loop(
 async def test_no_submitted_message_holds_up_the_loop(
     database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
 ) -> None:
-    async with submission(database_url, tmp_path) as (team, doors), watched(team.world) as watch:
+    async with submission(database_url, tmp_path) as (team, listeners), watched(team.world) as watch:
         client = sender(pool, team)
         for kind, shape in messages():
             watch.now = f"{kind} {shape}"
             spec = kind, shape, most or MOST_SUBMITTED - KIB
-            assert await client.submit(doors.submission, "ben@quay.example", spec) in DECIDED, watch.now
+            assert await client.submit(listeners.submission, "ben@quay.example", spec) in DECIDED, watch.now
 
 
 async def test_no_received_message_holds_up_the_loop(

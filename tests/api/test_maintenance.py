@@ -62,9 +62,9 @@ async def parts() -> AsyncIterator[bytes]:
 async def test_smtp_clients_are_put_off(database_url: str, tmp_path: Path) -> None:
     """451, so that programs and other mail servers keep their mail and try again."""
     async with (
-        submission(database_url, tmp_path) as (team, doors),
-        doors.program(team.token) as program,
-        dialog(doors.smtp) as other_server,
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as program,
+        dialog(listeners.smtp) as other_server,
     ):
         await other_server.ask("EHLO mx.quay.example")
         await switch(team.world, on=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from kit import probe_routes
 from kit.brought import ROUTES, WEBHOOKS
-from kit.client import door
+from kit.client import http_server
 from kit.openapi_document import OpenApiDocument
 from pillarbox.emails import parse
 from pillarbox.kernel.http.openapi import document
@@ -24,7 +24,7 @@ def references(value: Any) -> set[str]:
 
 
 async def test_every_route_is_in_the_document(database_url: str) -> None:
-    async with door(database_url, probe_routes) as api, api.client() as anyone:
+    async with http_server(database_url, probe_routes) as api, api.client() as anyone:
         document = (await anyone.get("/openapi.json")).json()
         assert document["openapi"] == "3.1.0"
         shown = {(path, method.upper()) for path, item in document["paths"].items() for method in item}
@@ -41,7 +41,7 @@ async def test_every_route_is_in_the_document(database_url: str) -> None:
 
 
 async def test_every_reference_leads_somewhere(database_url: str) -> None:
-    async with door(database_url) as api, api.client() as anyone:
+    async with http_server(database_url) as api, api.client() as anyone:
         document = (await anyone.get("/openapi.json")).json()
         schemas = document["components"]["schemas"]
         for reference in references(document):
@@ -56,7 +56,7 @@ async def test_every_reference_leads_somewhere(database_url: str) -> None:
 
 
 async def test_answers_have_the_documented_keys(database_url: str) -> None:
-    async with door(database_url) as api:
+    async with http_server(database_url) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]

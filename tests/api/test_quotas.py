@@ -202,7 +202,11 @@ async def test_quotas_are_exact_over_processes(database_url: str, tmp_path: Path
         team = await limited(one, daily_quota=40)
         free = await one.team("Quay")
         other = Team(two, team.id, team.token, two.client(team.token))
-        sent = [door.post("/emails", to(1 + index % 3)) for index in range(40) for door in (team, other)]
+        sent = [
+            http_server.post("/emails", to(1 + index % 3))
+            for index in range(40)
+            for http_server in (team, other)
+        ]
         more = [free.post("/emails", mail()) for _ in range(20)]
         answers = await asyncio.gather(*sent, *more)
         units = [1 + index % 3 for index in range(40) for _ in range(2)]
@@ -310,7 +314,10 @@ async def test_old_days_are_forgotten(database_url: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("quota", ["daily_quota", "monthly_quota"])
 async def test_submission_hears_of_quotas(database_url: str, tmp_path: Path, quota: str) -> None:
     """452 4.7.1 (emails.md section 10)."""
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         await limit(team, **{quota: 2})
         said = await client.send(message_bytes(), to=["a@quay.example", "b@quay.example"])
         assert said.code == 250

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import probe_routes
-from kit.client import UNLIMITED, door, error, sending_key
+from kit.client import UNLIMITED, error, http_server, sending_key
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.http.pipeline import HttpSettings
 from pillarbox.kernel.process import shared_memory
@@ -117,7 +117,7 @@ def test_the_count_is_exact_over_processes() -> None:
 
 async def test_headers_and_429(database_url: str) -> None:
     clock = SteppedClock()
-    async with door(database_url, probe_routes, settings=HttpSettings(), clock=clock) as api:
+    async with http_server(database_url, probe_routes, settings=HttpSettings(), clock=clock) as api:
         team = await api.team()
         async with api.client(team.token) as client:
             first = await client.get("/domains")
@@ -150,7 +150,7 @@ async def test_headers_and_429(database_url: str) -> None:
 
 async def test_teams_have_their_own_windows_and_limits(database_url: str) -> None:
     clock = SteppedClock()
-    async with door(database_url, settings=HttpSettings(rate_limit=2), clock=clock) as api:
+    async with http_server(database_url, settings=HttpSettings(rate_limit=2), clock=clock) as api:
         one, two = await api.team("One"), await api.team("Two")
         async with api.client(one.token) as first, api.client(two.token) as second:
             assert [(await first.get("/domains")).status_code for _ in range(3)] == [200, 200, 429]
@@ -168,8 +168,8 @@ async def test_processes_share_one_window(database_url: str) -> None:
     clock = SteppedClock()
     limited = replace(UNLIMITED, rate_limit=7)
     async with (
-        door(database_url, settings=limited, windows_fd=fd, clock=clock) as one,
-        door(database_url, settings=limited, windows_fd=fd, clock=clock) as two,
+        http_server(database_url, settings=limited, windows_fd=fd, clock=clock) as one,
+        http_server(database_url, settings=limited, windows_fd=fd, clock=clock) as two,
     ):
         team = await one.team()
         async with one.client(team.token) as first, two.client(team.token) as second:
@@ -181,7 +181,7 @@ async def test_processes_share_one_window(database_url: str) -> None:
 async def test_sixty_failed_authentications_a_minute_then_429(database_url: str) -> None:
     """SEC-03."""
     clock = SteppedClock()
-    async with door(database_url, clock=clock) as api:
+    async with http_server(database_url, clock=clock) as api:
         team = await api.team()
         async with api.client() as anyone, api.client(team.token) as owner:
             for _ in range(60):

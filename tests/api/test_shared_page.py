@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 import httpx
 
-from kit.client import door
+from kit.client import http_server
 from kit.clock import ManualClock
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
@@ -114,7 +114,7 @@ class Shared:
 @asynccontextmanager
 async def shared(database_url: str, folder: Path) -> AsyncIterator[Shared]:
     clock = ManualClock()
-    async with door(database_url, shared_page, clock=clock) as opened, opened.client() as client:
+    async with http_server(database_url, shared_page, clock=clock) as opened, opened.client() as client:
         sharing = Sharing(Signer(opened.services.use(KeyRing), clock), "https://out.example")
         work = PageWork()
         blobs = BlobStore.open(f"file:{folder}/blobs")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kit import probe_routes
-from kit.client import Door, door
+from kit.client import HttpServer, http_server
 from pillarbox.kernel.http.pipeline import HttpSettings
 from pillarbox.kernel.http.protocol import ConnectionLimits, Protocol
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
@@ -46,9 +46,9 @@ class Client:
 
 
 class Clients:
-    """Raw connections to one door; all are closed with it."""
+    """Raw connections to one server; all are closed with it."""
 
-    def __init__(self, api: Door) -> None:
+    def __init__(self, api: HttpServer) -> None:
         self.api = api
         self.opened: list[Client] = []
 
@@ -76,7 +76,7 @@ async def clients(
     database_url: str, limits: UploadLimits, protocol: type[Protocol] = Protocol
 ) -> AsyncIterator[Clients]:
     settings = HttpSettings(rate_limit=0, uploads=limits)
-    async with door(database_url, probe_routes, settings=settings, protocol=protocol) as api:
+    async with http_server(database_url, probe_routes, settings=settings, protocol=protocol) as api:
         made = Clients(api)
         api.services.add(probe_routes.Gate())
         try:

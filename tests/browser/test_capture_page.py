@@ -121,15 +121,15 @@ async def plant(world: CaptureWorld, bird: Canary) -> UUID:
 async def test_hostile_mail_runs_nothing_and_loads_nothing(
     browser: Chromium, database_url: str, tmp_path: Path
 ) -> None:
-    """UI-01, UI-02, UI-03, UI-04: every page of the capture door."""
+    """UI-01, UI-02, UI-03, UI-04: every page of the capture view."""
     async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
         captured = await plant(world, bird)
-        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
         assert await tab.run("location.search") == ""
         views = ("html", "text", "headers", "raw", "attachments", "links", "events")
         paths = [f"/capture/{captured}?view={view}" for view in views]
         for path in (*paths, f"/capture/{captured}/html", "/capture?q=%3Cimg%20src=x%20onerror=alert(1)%3E"):
-            await tab.open(world.door.url + path)
+            await tab.open(world.http_server.url + path)
             assert await tab.run("document.scripts.length") == 0, path
         assert bird.asked == []
         assert tab.dialogs == []
@@ -194,12 +194,12 @@ async def test_the_mails_own_pictures_are_shown_in_the_frame(
     browser: Chromium, database_url: str, tmp_path: Path
 ) -> None:
     async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        reader = CountingReader(world.door.pool, world.blobs)
-        world.door.services.add(reader, Reader)
+        reader = CountingReader(world.http_server.pool, world.blobs)
+        world.http_server.services.add(reader, Reader)
         logo = Attachment("logo.png", "image/png", b"\x89PNG", cid="logo")
         captured = await world.captured_id(await world.mail(html="<img src='cid:logo'>", attachments=[logo]))
-        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
-        await tab.open(f"{world.door.url}/capture/{captured}")
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.http_server.url}/capture/{captured}")
         assert reader.parts == [2]
         assert tab.violations == []
 
@@ -210,10 +210,10 @@ async def test_the_clear_button_works_without_scripts(
     """UI-06: a real browser sends what the check asks for."""
     async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
         await world.mail()
-        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
         await tab.submit("form[method=post]")
         assert await tab.run("document.querySelector('.empty').innerText.includes('No mail yet')")
-        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 0
+        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 0
 
 
 async def test_a_form_of_another_site_clears_nothing(
@@ -222,14 +222,14 @@ async def test_a_form_of_another_site_clears_nothing(
     """UI-06: even where the browser would send the cookie (another port is the same site)."""
     async with capture_world(database_url, tmp_path) as world, canary() as bird, browser.tab() as tab:
         await world.mail()
-        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
         form = world.guard.derived("form")
-        target = f"{world.door.url}/capture/clear"
+        target = f"{world.http_server.url}/capture/clear"
         page = f'<form method=post action="{target}"><input name=form value="{form}"></form>'
         await visit(tab, bird, page)
         await tab.submit("form")
         assert await tab.run("document.body.innerText.includes('does not come from the capture page')")
-        assert await world.door.pool.fetchval("SELECT count(*) FROM captured") == 1
+        assert await world.http_server.pool.fetchval("SELECT count(*) FROM captured") == 1
 
 
 async def test_a_shared_email_runs_nothing_and_loads_nothing(browser: Chromium) -> None:
@@ -251,12 +251,12 @@ async def test_the_capture_pages_keep_nobody_out(
     browser: Chromium, database_url: str, tmp_path: Path
 ) -> None:
     async with capture_world(database_url, tmp_path) as world, browser.tab() as tab:
-        await tab.open(f"{world.door.url}/capture?token={TOKEN}")
+        await tab.open(f"{world.http_server.url}/capture?token={TOKEN}")
         assert await tab.barriers() == []
         email = await world.captured_id(await world.mail(html="<p lang=en>Hello</p>"))
         views = [f"/capture/{email}?view={view}" for view in ("html", "text", "headers", "raw", "events")]
         for path in ("/capture", *views):
-            await tab.open(world.door.url + path)
+            await tab.open(world.http_server.url + path)
             assert await tab.barriers() == [], path
         await tab.run("document.body.append(document.createElement('img'))")
         assert len(await tab.barriers()) == 1, "the check can fail"

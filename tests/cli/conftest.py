@@ -108,7 +108,7 @@ def answer(session: Any, argument: str) -> object:
 
 
 async def build(url: str, folder: Path) -> None:
-    """Every kind of email there is, each by its own door and carried by the real engine."""
+    """Every kind of email there is, each by its own way in and carried by the real engine."""
     zone = Zone(ZONE)
     zone.fail("deaf.example")
     async with (

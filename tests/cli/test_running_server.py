@@ -23,9 +23,9 @@ def environment(**more: str) -> dict[str, str]:
 def serving(data: Path) -> Iterator[Lines]:
     """A whole server with its embedded database; what it says on standard output."""
     command = [sys.executable, "-P", "-m", "pillarbox", "serve", "--data", str(data)]
-    doors = ["--http", "127.0.0.1:0", "--smtp", "off", "--submission", "off", "--processes", "1"]
+    listeners = ["--http", "127.0.0.1:0", "--smtp", "off", "--submission", "off", "--processes", "1"]
     process = subprocess.Popen(
-        [*command, *doors],
+        [*command, *listeners],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

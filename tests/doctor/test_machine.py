@@ -169,15 +169,15 @@ async def test_a_domain_that_nobody_has(database_url: str, tmp_path: Path) -> No
 
 
 def test_beside_a_running_server_its_settings_count(tmp_path: Path) -> None:
-    """The host name and the route are those that the server was started with; its door is knocked at."""
+    """The host name and the route are those that the server was started with; a connection to it is tried."""
     flags = ("--processes", "1", "--hostname", "berth")
     with supervisor(tmp_path, *flags) as running:
-        doors = running.ready()
+        listeners = running.ready()
         found = CliRunner().invoke(program(), ["doctor", "--json", "--data", str(tmp_path)])
         checks = {check["name"]: check for check in json.loads(found.stdout)["checks"]}
         assert checks["helo.no_domain"]["found"] == "the host name is berth"
         assert checks["listener.http"]["level"] == "ok"
-        assert doors["http"] in checks["listener.http"]["found"]
+        assert listeners["http"] in checks["listener.http"]["found"]
         assert (found.exit_code, json.loads(found.stdout)["healthy"]) == (0, True)
 
 

@@ -280,13 +280,13 @@ async def test_listeners_that_are_open_and_one_that_is_not() -> None:
     async with Sink() as sink, outside("", connect=Tcp()) as world:
         with socket.socket() as unheard:
             unheard.bind(("127.0.0.1", 0))
-            doors = {
+            listeners = {
                 "http": HostPort("0.0.0.0", sink.port),
                 "smtp": HostPort("127.0.0.1", sink.port),
                 "submission": HostPort("127.0.0.1", unheard.getsockname()[1]),
                 "lmtp": HostPort("127.0.0.1", sink.port),
             }
-            checks = await listening(world, doors, running=True)
+            checks = await listening(world, listeners, running=True)
         [alone] = await listening(world, {}, running=False)
     assert [(check.name, check.level) for check in checks] == [
         ("listener.http", Level.OK),

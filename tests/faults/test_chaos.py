@@ -75,7 +75,7 @@ FIXED: Mapping[str, tuple[Behaviour, set[str]]] = {
     "is-full": ({"RCPT": "452 4.2.2 mailbox full"}, {"bounced"}),
     "hangs-up": ({"DATA": "drop"}, {"bounced"}),
     "babbles": ({"CONNECT": "garbage"}, {"failed"}),
-    "slams-the-door": ({"CONNECT": "554 5.3.2 no service"}, {"failed"}),
+    "refuses-connections": ({"CONNECT": "554 5.3.2 no service"}, {"failed"}),
     "never-ends": ({"RCPT": "endless"}, {"bounced"}),
     "answers-early": ({"DATA": "early"}, {"bounced"}),
 }

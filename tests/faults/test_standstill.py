@@ -66,9 +66,9 @@ async def said(client: Dialog, data: bytes) -> str:
 
 
 @asynccontextmanager
-async def inbound(doors: SubmissionPorts, *, recipient: str | None) -> AsyncIterator[Dialog]:
+async def inbound(listeners: SubmissionPorts, *, recipient: str | None) -> AsyncIterator[Dialog]:
     """A session with a sender, and a recipient if one is named."""
-    async with dialog(doors.smtp) as client:
+    async with dialog(listeners.smtp) as client:
         await client.ask("EHLO quay.example")
         assert (await client.ask("MAIL FROM:<a@quay.example>")).code == 250
         if recipient:
@@ -76,8 +76,8 @@ async def inbound(doors: SubmissionPorts, *, recipient: str | None) -> AsyncIter
         yield client
 
 
-async def logged_in(doors: SubmissionPorts, token: str) -> str:
-    async with dialog(doors.submission) as client:
+async def logged_in(listeners: SubmissionPorts, token: str) -> str:
+    async with dialog(listeners.submission) as client:
         await client.ask("EHLO program.example")
         return await said(client, f"AUTH PLAIN {plain(token)}\r\n".encode())
 
@@ -99,13 +99,13 @@ async def test_every_listener_answers_while_the_database_stands_still(tmp_path: 
             route=f"relay:smtp://127.0.0.1:{sink.port}",
             require_verified_domain="never",
             inbound_require_dns="false",
-        ) as (team, doors),
+        ) as (team, listeners),
     ):
         await receiving_domain(team)
         before = await team.send(subject="before")
         await team.settled(before)
-        await stands_still(postgres, team, doors, longer)
-        await goes_on(team, doors)
+        await stands_still(postgres, team, listeners, longer)
+        await goes_on(team, listeners)
         arrived = [subject_of(message.content) for message in await sink.messages(3)]
         # What the program handed in was answered 451, and may be there or not; but not twice.
         assert sorted(set(arrived) - {"program"}) == ["after", "before", "kept"]
@@ -117,11 +117,11 @@ def subject_of(content: bytes) -> str:
     return content.split(b"Subject: ")[1].split(b"\r\n")[0].decode()
 
 
-async def stands_still(postgres: Freezable, team: Team, doors: SubmissionPorts, longer: int) -> None:
+async def stands_still(postgres: Freezable, team: Team, listeners: SubmissionPorts, longer: int) -> None:
     async with (
-        inbound(doors, recipient=None) as at_recipient,
-        inbound(doors, recipient="x@harbor.example") as at_data,
-        doors.program(team.token) as program,
+        inbound(listeners, recipient=None) as at_recipient,
+        inbound(listeners, recipient="x@harbor.example") as at_data,
+        listeners.program(team.token) as program,
     ):
         assert (await at_data.ask("DATA")).code == 354
         await program.ask("MAIL FROM:<notes@harbor.example>")
@@ -138,7 +138,7 @@ async def stands_still(postgres: Freezable, team: Team, doors: SubmissionPorts, 
                 refused(team.post("/api-keys", {"name": "late"})),
                 refused(team.post("/emails", mail(subject="kept"), idempotency_key="kept")),
                 refused(team.http.get("/emails", headers={"authorization": f"Bearer {team.token[:-1]}x"})),
-                logged_in(doors, unused),
+                logged_in(listeners, unused),
                 said(at_recipient, b"RCPT TO:<x@another.example>\r\n"),
                 said(at_data, RAW),
                 said(program, message_bytes(subject="program") + b".\r\n"),
@@ -160,7 +160,7 @@ async def healths_of(team: Team, is_over: asyncio.Event) -> list[int]:
     return found
 
 
-async def goes_on(team: Team, doors: SubmissionPorts) -> None:
+async def goes_on(team: Team, listeners: SubmissionPorts) -> None:
     """Without a restart, and at once."""
 
     async def is_well() -> bool:
@@ -174,7 +174,7 @@ async def goes_on(team: Team, doors: SubmissionPorts) -> None:
     after = await team.send(subject="after")
     for email in (first.json()["id"], after):
         assert (await team.settled(email, 60))["last_event"] == "delivered"
-    async with inbound(doors, recipient="x@harbor.example") as client:
+    async with inbound(listeners, recipient="x@harbor.example") as client:
         await client.ask("DATA")
         assert await said(client, RAW) == "250"
     received = (await team.get("/emails/receiving")).json()["data"]

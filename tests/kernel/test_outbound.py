@@ -323,8 +323,8 @@ def test_there_is_no_other_http_client_in_the_code() -> None:
         for path in package.rglob("*.py")
         if client_import.search(path.read_text())
     }
-    doors = {"kernel/http/protocol.py"}
-    assert users - doors == {
+    listeners = {"kernel/http/protocol.py"}
+    assert users - listeners == {
         "kernel/network/outbound.py",
         "kernel/network/outbound_session.py",
         "kernel/network/http_connection.py",

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from kit.client import door
+from kit.client import http_server
 from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import Team, World
 from pillarbox.delivery import prometheus as delivery_figures
@@ -128,7 +128,7 @@ def test_counting_an_email_costs_a_few_microseconds() -> None:
 
 async def test_requests_are_counted_by_the_pattern_of_their_route(database_url: str) -> None:
     """Never by path: ids and what a scanner tries would make a label each."""
-    async with door(database_url) as here:
+    async with http_server(database_url) as here:
         team = await here.team()
         before = {key: REQUESTS.count(key) for key in WATCHED}
         async with here.client(team.token) as client:

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import httpx
 
-from kit.client import Door, door
+from kit.client import HttpServer, http_server
 from kit.http_client import http_client
 from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
@@ -80,16 +80,16 @@ def settled(
 
 @dataclass(slots=True)
 class CaptureWorld:
-    """A running capture door."""
+    """A running server with the capture view."""
 
-    door: Door
+    http_server: HttpServer
     capture: Capture
     blobs: BlobStore
     guard: CaptureAccess
 
     async def keeps(self, *settlements: Settlement) -> None:
         """Keep these in one transaction, and do what follows its commit."""
-        async with transaction(self.door.pool) as conn:
+        async with transaction(self.http_server.pool) as conn:
             await self.capture.keep(conn, settlements)
         for settlement in settlements:
             assert settlement.report is not None
@@ -104,21 +104,23 @@ class CaptureWorld:
 
     async def row(self, sql: str, *args: Any) -> asyncpg.Record:
         """The one row of a statement."""
-        (found,) = await self.door.pool.fetch(sql, *args)
+        (found,) = await self.http_server.pool.fetch(sql, *args)
         return found
 
     async def captured_id(self, email: UUID) -> UUID:
-        found: UUID = await self.door.pool.fetchval("SELECT id FROM captured WHERE email_id = $1", email)
+        found: UUID = await self.http_server.pool.fetchval(
+            "SELECT id FROM captured WHERE email_id = $1", email
+        )
         return found
 
     def person(self, **headers: str) -> httpx.AsyncClient:
         """A browser that came by the printed link."""
         cookies = {"pillarbox_capture": self.guard.derived("cookie")}
-        return http_client(self.door.url, cookies=cookies, headers=headers, timeout=30)
+        return http_client(self.http_server.url, cookies=cookies, headers=headers, timeout=30)
 
     def program(self) -> httpx.AsyncClient:
         """A test suite with the token."""
-        return self.door.client(TOKEN)
+        return self.http_server.client(TOKEN)
 
 
 @asynccontextmanager
@@ -127,7 +129,7 @@ async def capture_world(
 ) -> AsyncIterator[CaptureWorld]:
     """The routes of captured mail on a free port; nothing runs in the background."""
     clock = clock or SystemClock()
-    async with door(database_url, routes, json_routes, clock=clock) as opened:
+    async with http_server(database_url, routes, json_routes, clock=clock) as opened:
         blobs = BlobStore.open(f"file:{folder}/blobs")
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
         work = PageWork()

@@ -53,7 +53,7 @@ UNLIMITED = HttpSettings(rate_limit=0)
 
 
 @dataclass(slots=True)
-class Door:
+class HttpServer:
     """A running API."""
 
     port: int
@@ -86,7 +86,7 @@ class Door:
 
 
 def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation) -> Services:
-    """The parts that the door reaches for."""
+    """The parts that the HTTP server needs."""
     last_used = LastUsed(pool, clock)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
@@ -105,7 +105,7 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
 
 
 @asynccontextmanager
-async def door(
+async def http_server(
     database_url: str,
     *more: ModuleType,
     settings: HttpSettings = UNLIMITED,
@@ -113,7 +113,7 @@ async def door(
     protocol: type[Protocol] = Protocol,
     windows_fd: int | None = None,
     clock: Clock | None = None,
-) -> AsyncIterator[Door]:
+) -> AsyncIterator[HttpServer]:
     """The product's routes and those of `more` on a free loopback port."""
     pool = await open_pool(database_url, most=8)
     fd = shared_memory.create() if windows_fd is None else windows_fd
@@ -129,7 +129,7 @@ async def door(
         lambda: protocol(config, state, {}), "127.0.0.1", 0, family=socket.AF_INET
     )
     try:
-        yield Door(server.sockets[0].getsockname()[1], services, pool, table)
+        yield HttpServer(server.sockets[0].getsockname()[1], services, pool, table)
     finally:
         server.close()
         for connection in list(state.connections):

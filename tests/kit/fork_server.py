@@ -32,12 +32,12 @@ SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL}
 
 
 class Parent:
-    """Children by their place; one in each at a time. They share a door that outlives them."""
+    """Children by their place; one in each at a time. They share a listener that outlives them."""
 
     def __init__(self) -> None:
         self._memory = shared_memory.create()
         self._settings: dict[str, str] = {}
-        self._door: socket.socket | None = None
+        self._listener: socket.socket | None = None
         self._children: dict[int, int] = {}
         self._channels: dict[int, socket.socket] = {}
 
@@ -54,10 +54,10 @@ class Parent:
         return str(os.waitstatus_to_exitcode(os.waitpid(self._children.pop(place), 0)[1]))
 
     def _open(self, settings: dict[str, str]) -> str:
-        self._door = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._door.bind(("127.0.0.1", 0))
-        self._door.listen(512)
-        port = self._door.getsockname()[1]
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.bind(("127.0.0.1", 0))
+        self._listener.listen(512)
+        port = self._listener.getsockname()[1]
         self._settings = {**settings, "http": f"127.0.0.1:{port}"}
         return str(port)
 
@@ -69,8 +69,8 @@ class Parent:
             channel.close()
         self._children.clear()
         self._channels.clear()
-        if self._door is not None:
-            self._door.close()
+        if self._listener is not None:
+            self._listener.close()
         return "closed"
 
     def _start(self, place: int, fault: str) -> str:
@@ -92,9 +92,9 @@ class Parent:
                 os.dup2(lines.fileno(), 2)
             log.configure("json")
             faults.arm(fault)
-            assert self._door is not None
-            doors = {"http": self._door.fileno()}
-            runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", doors)
+            assert self._listener is not None
+            listeners = {"http": self._listener.fileno()}
+            runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", listeners)
             uvloop.run(
                 worker.work(worker.WorkerConfig(settings_of(self._settings), runtime, FACTORY), channel)
             )

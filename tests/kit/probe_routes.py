@@ -1,4 +1,4 @@
-"""Routes for tests of the door itself."""
+"""Routes for tests of the HTTP server itself."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Served:
         self.log = Lines(self.process.stderr)
 
     def ready(self) -> tuple[str, int]:
-        """Host and port of the HTTP door, once all doors are open."""
+        """Host and port of the HTTP listener, once all listeners are open."""
         line = self.out.wait_for("ready")
         host, _, port = dict(part.split("=") for part in line.split()[1:])["http"].rpartition(":")
         return host, int(port)
@@ -237,7 +237,7 @@ def parent_of_workers() -> subprocess.Popen[str]:
 
 
 class WorkerProcesses:
-    """Single workers, forked. They share a door that stays open when one of them dies."""
+    """Single workers, forked. They share a listener that stays open when one of them dies."""
 
     def __init__(self, database_url: str, data: Path, **settings: str) -> None:
         given = {

@@ -138,7 +138,7 @@ async def resets(arrival: Arrival) -> bytes | None:
 
 
 async def subscribed(at: tuple[str, int], endpoint: str, *events: str) -> None:
-    """A webhook of the first team, made through the door."""
+    """A webhook of the first team, made over the API."""
     line = Line(*at, KEY)
     code, answer = await line.ask("POST", "/webhooks", {"endpoint": endpoint, "events": list(events)})
     line.hang_up()

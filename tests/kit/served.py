@@ -53,10 +53,10 @@ def serving(data: Path, **flags: str) -> Iterator[Server]:
     out, log = Lines(process.stdout), Lines(process.stderr)
     try:
         try:
-            doors = dict(part.split("=", 1) for part in out.wait_for("ready ").split()[1:])
+            listeners = dict(part.split("=", 1) for part in out.wait_for("ready ").split()[1:])
         except AssertionError:
             raise AssertionError("\n".join(log.all)) from None
-        yield Server(process, out, log, f"http://{doors['http']}")
+        yield Server(process, out, log, f"http://{listeners['http']}")
     finally:
         if process.poll() is None:
             process.terminate()

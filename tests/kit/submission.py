@@ -59,7 +59,7 @@ async def submission(
         **settings,
     }
     descriptors = {name: bound_socket.detach() for name, bound_socket in sockets.items()}
-    async with world(database_url, folder, doors=descriptors, **given) as pillarbox:
+    async with world(database_url, folder, listeners=descriptors, **given) as pillarbox:
         yield await pillarbox.team(), SubmissionPorts(**ports)
 
 

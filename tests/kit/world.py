@@ -1,4 +1,4 @@
-"""Builders: a whole Pillarbox in this process, with real PostgreSQL and a real HTTP door.
+"""Builders: a whole Pillarbox in this process, with real PostgreSQL and a real HTTP listener.
 
 async with world(database_url, tmp_path) as pillarbox:
     team = await pillarbox.team()
@@ -172,7 +172,7 @@ async def world(
     chance: float = 0.5,
     trust: ssl.SSLContext | None = None,
     https_port: int = 443,
-    doors: dict[str, int] | None = None,
+    listeners: dict[str, int] | None = None,
     started: bool = True,
     slices: Sequence[Slice] = SLICES,
     **settings: str,
@@ -189,7 +189,7 @@ async def world(
         **settings,
     }
     memory = shared_memory.create()
-    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", doors or {})
+    runtime = Runtime(Ids(SystemClock()).new(), 0, 1, memory, "capture-token", listeners or {})
     known = zone or Zone()
     externals = Externals(
         clock or SystemClock(),

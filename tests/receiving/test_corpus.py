@@ -1,4 +1,4 @@
-"""Mail as it really is, through the real door (receiving.md 10; INB-02, INB-03, INB-04)."""
+"""Mail as it really is, through the real server (receiving.md 10; INB-02, INB-03, INB-04)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ RAW = b"Subject: Lost words\r\nMessage-ID: <1@quay.example>\r\n\r\n%s\r\n"
 """No author and no sender: nothing about it is asked of DNS."""
 
 
-def doors(running: Served) -> tuple[str, int]:
+def listeners(running: Served) -> tuple[str, int]:
     """The API's base URL, and the port for mail."""
     line = next(line for line in running.out.all if line.startswith("ready"))
     found = dict(part.split("=") for part in line.split()[1:])
@@ -67,7 +67,7 @@ def test_a_message_whose_250_was_lost_is_stored_once(
 ) -> None:
     raw = RAW % b"\r\n".join([b"x" * 70] * (octets // 72 + 1))
     with served(tmp_path, fault=fault, **SETTINGS) as running:
-        url, port = doors(running)
+        url, port = listeners(running)
         with pytest.raises((OSError, smtplib.SMTPException)):
             bring(port, raw)
         assert bring_until_taken(port, raw).startswith(second)

@@ -29,7 +29,7 @@ mx.quay.example A 127.0.0.1
 
 
 class Port(NamedTuple):
-    """A Pillarbox with an open SMTP door, and the server that it delivers to."""
+    """A Pillarbox with an open SMTP listener, and the server that it delivers to."""
 
     pillarbox: World
     team: Team
@@ -56,8 +56,8 @@ def _session(port: int, sender: str, recipient: str, raw: bytes) -> list[tuple[i
 
 @asynccontextmanager
 async def port(database_url: str, folder: Path) -> AsyncIterator[Port]:
-    door = socket.create_server(("127.0.0.1", 0))
-    number = door.getsockname()[1]
+    http_server = socket.create_server(("127.0.0.1", 0))
+    number = http_server.getsockname()[1]
     async with (
         Sink() as sink,
         world(
@@ -66,7 +66,7 @@ async def port(database_url: str, folder: Path) -> AsyncIterator[Port]:
             clock=ManualClock(),
             zone=Zone(ZONE),
             started=False,
-            doors={SMTP: door.detach()},
+            listeners={SMTP: http_server.detach()},
             route="direct",
             remote_smtp_port=str(sink.port),
             allow_private="127.0.0.0/8",

@@ -87,8 +87,8 @@ class Running:
         line = self.out.wait_for("ready")
         return dict(part.split("=") for part in line.split()[1:])
 
-    def get(self, path: str = "/", *, door: str = "http") -> str:
-        with urllib.request.urlopen(f"http://{self.ready()[door]}{path}", timeout=TIMEOUT) as reply:
+    def get(self, path: str = "/", *, listener: str = "http") -> str:
+        with urllib.request.urlopen(f"http://{self.ready()[listener]}{path}", timeout=TIMEOUT) as reply:
             text: str = reply.read().decode()
             return text
 

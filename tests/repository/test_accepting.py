@@ -56,9 +56,9 @@ async def turns(port: int, accepted: Callable[[], int]) -> int:
 
 
 async def of_http(folder: Path) -> int:
-    door, memory = bound(), os.memfd_create("test")
-    port = door.getsockname()[1]
-    runtime = Runtime(uuid4(), 0, 1, memory, "", {HTTP: door.detach()})
+    http_server, memory = bound(), os.memfd_create("test")
+    port = http_server.getsockname()[1]
+    runtime = Runtime(uuid4(), 0, 1, memory, "", {HTTP: http_server.detach()})
     server = HttpServer(WorkerConfig(read_settings({"data": str(folder)}, {}), runtime, ""), Nothing())
     await server.open()
     try:
@@ -69,15 +69,15 @@ async def of_http(folder: Path) -> int:
 
 
 async def of_smtp(name: str, folder: Path) -> int:
-    door, clock = bound(), SystemClock()
-    port = door.getsockname()[1]
+    http_server, clock = bound(), SystemClock()
+    port = http_server.getsockname()[1]
     path = self_made(folder, "localhost", clock.now())
     memory = shared_memory.create()
     clients, neighbours = [
         Clients(Windows(memory, clock), clock, Allowance(1000, None, None)) for _ in range(2)
     ]
     listeners = SmtpListeners(
-        sockets={name: door.detach()},
+        sockets={name: http_server.detach()},
         submission=RecordingHandler(),
         inbound=None,
         local=RecordingHandler(),

@@ -33,11 +33,11 @@ async def test_without_a_server_the_embedded_database_runs_for_the_command_alone
 
 async def test_beside_a_server_the_command_uses_its_database_and_keys(tmp_path: Path) -> None:
     with supervisor(tmp_path, "--processes", "1") as running:
-        doors = running.ready()
+        listeners = running.ready()
         processes = running.family()
         async with connect(read_settings({"data": str(tmp_path)}, {})) as found:
             assert await found.pool.fetchval(COUNT) == 0
-            assert found.server == f"http://{doors['http']}" == found.settings.public_url
+            assert found.server == f"http://{listeners['http']}" == found.settings.public_url
             assert found.settings.secret_key == (tmp_path / "secret.key").read_text().strip()
             assert running.postmaster() in processes
         assert running.get()

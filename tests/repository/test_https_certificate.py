@@ -38,12 +38,13 @@ class Greeter:
 async def https(folder: Path) -> AsyncIterator[tuple[HttpServer, int]]:
     """A worker's HTTP server with a certificate in this folder, and its port."""
     path = str(self_made(folder, "localhost", SystemClock().now()))
-    door = bound()
-    port = int(door.getsockname()[1])
+    http_server = bound()
+    port = int(http_server.getsockname()[1])
     settings = read_settings({"data": str(folder), "tls_cert": path, "tls_key": path}, {})
     memory = os.memfd_create("test")
     server = HttpServer(
-        WorkerConfig(settings, Runtime(uuid4(), 0, 1, memory, "", {"http": door.detach()}), ""), Greeter()
+        WorkerConfig(settings, Runtime(uuid4(), 0, 1, memory, "", {"http": http_server.detach()}), ""),
+        Greeter(),
     )
     await server.open()
     try:

@@ -52,9 +52,9 @@ def test_secrets_of_the_environment_are_written_nowhere(tmp_path: Path) -> None:
     )
     out, log = Lines(process.stdout), Lines(process.stderr)
     try:
-        door = dict(part.split("=") for part in out.wait_for("ready").split()[1:])["http"]
+        http_server = dict(part.split("=") for part in out.wait_for("ready").split()[1:])["http"]
         assert PASSWORD in ask(data)["settings"]["route"], "commands are told"
-        send(door)
+        send(http_server)
         said = [command(data, words) for words in COMMANDS]
         assert found_in(files(data)) == []
         for pid in descendants(process.pid):
@@ -94,11 +94,11 @@ def test_a_socket_of_a_killed_server_is_replaced(tmp_path: Path) -> None:
     assert not (data / RUN_FOLDER / SOCKET_FILE).exists()
 
 
-def send(door: str) -> None:
+def send(http_server: str) -> None:
     """A mail that the relay will never take, so that its failure is recorded too."""
     body = {"from": "a@harbor.example", "to": "b@quay.example", "subject": "x", "text": "x"}
     request = urllib.request.Request(
-        f"http://{door}/emails",
+        f"http://{http_server}/emails",
         json.dumps(body).encode(),
         {"authorization": f"Bearer {KEY}", "content-type": "application/json"},
     )

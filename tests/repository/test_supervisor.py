@@ -27,18 +27,18 @@ def cut_off(running: Running) -> None:
 
 def test_the_first_start_prints_key_link_and_the_ready_line_and_a_signal_ends_it(tmp_path: Path) -> None:
     with supervisor(tmp_path / "data") as running:
-        doors = running.ready()
+        listeners = running.ready()
         family = Watched(running.family())
-        assert set(doors) == {"http"}
-        assert not doors["http"].endswith(":0")
+        assert set(listeners) == {"http"}
+        assert not listeners["http"].endswith(":0")
         assert int(running.get()) in running.workers()
         running.send(signal.SIGTERM)
         assert running.exit_status() == 0
         assert family.all_ended()
         lines = running.out.wait_for_end()
     assert re.fullmatch(r"api key re_abcdefgh_0123456789 \(.*\)", lines[0])
-    assert re.fullmatch(rf"capture http://{doors['http']}/capture\?token=[\w-]{{32}}", lines[1])
-    assert lines[2:] == [f"ready http={doors['http']}"]
+    assert re.fullmatch(rf"capture http://{listeners['http']}/capture\?token=[\w-]{{32}}", lines[1])
+    assert lines[2:] == [f"ready http={listeners['http']}"]
     assert not (tmp_path / "data/run/supervisor.json").exists()
 
 
@@ -165,15 +165,15 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_ready_line_names_the_smtp_listeners_of_the_role(tmp_path: Path) -> None:
-    doors = ("--smtp", "127.0.0.1:0", "--submission", "127.0.0.1:0,tls://127.0.0.1:0,127.0.0.1:0")
-    with supervisor(tmp_path / "one", "--processes", "1", *doors) as running:
+    listeners = ("--smtp", "127.0.0.1:0", "--submission", "127.0.0.1:0,tls://127.0.0.1:0,127.0.0.1:0")
+    with supervisor(tmp_path / "one", "--processes", "1", *listeners) as running:
         found = running.ready()
         assert list(found) == ["http", "smtp", "submission"]
         at = r"127\.0\.0\.1:[1-9]\d+"
         assert re.fullmatch(rf"{at},tls://{at},{at}", found["submission"])
         assert running.note()["listeners"] == ["http", "smtp", "submission", "submissions", "submission-2"]
-    doors = (*doors, "--lmtp", "127.0.0.1:0")
-    with supervisor(tmp_path / "two", "--processes", "1", "--roles", "api,jobs", *doors) as running:
+    listeners = (*listeners, "--lmtp", "127.0.0.1:0")
+    with supervisor(tmp_path / "two", "--processes", "1", "--roles", "api,jobs", *listeners) as running:
         assert list(running.ready()) == ["http"]
 
 
@@ -233,10 +233,10 @@ def test_the_metrics_endpoint_adds_up_all_workers(tmp_path: Path) -> None:
         assert set(running.ready()) == {"http", "metrics"}
         for _ in range(8):
             running.get()
-        assert "small_app_requests_total 8.0" in running.get("/metrics", door="metrics")
+        assert "small_app_requests_total 8.0" in running.get("/metrics", listener="metrics")
         os.kill(running.workers()[0], signal.SIGKILL)
         running.log.wait_for("worker.ready", count=3)
-        assert "small_app_requests_total 8.0" in running.get("/metrics", door="metrics")
+        assert "small_app_requests_total 8.0" in running.get("/metrics", listener="metrics")
 
 
 def test_without_the_role_there_is_no_http_listener(tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ async def test_a_thousand_malformed_messages_get_one_reply_each(database_url: st
         References="<a@b.example> <c@d.example>",
     )  # fmt: skip
     settings = {"smtp_client_rate": "off", "roles": "api,smtp"}
-    async with submission(database_url, tmp_path, **settings) as (team, doors):
+    async with submission(database_url, tmp_path, **settings) as (team, listeners):
         codes: Counter[str] = Counter()
         texts = mutations(base, 1000, chance)
         after_some = 0
         while codes.total() < 1000:
             if codes.total() == 400:
                 after_some = resident()
-            async with doors.program(team.token) as client:
+            async with listeners.program(team.token) as client:
                 for text in itertools.islice(texts, 8):  # from the tenth mistake on answers are slow
                     codes[str(await client.send(text, to=TO))] += 1
                 assert [said.code for said in (await client.ask("QUIT"), *await client.over())] == [221]

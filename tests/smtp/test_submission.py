@@ -36,8 +36,8 @@ def told(said: SmtpReply) -> str:
 
 async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tmp_path: Path) -> None:
     """SMTP-12: the id of the answer, in the list, with its events, delivered."""
-    async with submission(database_url, tmp_path) as (team, doors):
-        async with doors.program(team.token) as client:
+    async with submission(database_url, tmp_path) as (team, listeners):
+        async with listeners.program(team.token) as client:
             text = message_bytes(
                 to="Ada <ada@quay.example>, bo@quay.example",
                 Cc="cy@pier.example",
@@ -64,19 +64,19 @@ async def test_a_submitted_mail_is_an_email_like_any_other(database_url: str, tm
 
 async def test_every_listener_takes_submissions(database_url: str, tmp_path: Path) -> None:
     """Port 25 too: there AUTH decides. Implicit TLS on its own listener."""
-    async with submission(database_url, tmp_path) as (team, doors):
-        for port in (doors.smtp, doors.submission):
-            async with doors.program(team.token, port=port) as client:
+    async with submission(database_url, tmp_path) as (team, listeners):
+        for port in (listeners.smtp, listeners.submission):
+            async with listeners.program(team.token, port=port) as client:
                 queued_id(await client.send(message_bytes(), to=TO))
-        async with dialog(doors.submissions, tls=trusting(tmp_path)) as client:
+        async with dialog(listeners.submissions, tls=trusting(tmp_path)) as client:
             await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token)}")
             queued_id(await client.send(message_bytes(), to=TO))
 
 
 async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Path) -> None:
     """OPS-10."""
-    async with submission(database_url, tmp_path, smtp_login_needs_tls="true") as (team, doors):
-        async with dialog(doors.submission) as client:
+    async with submission(database_url, tmp_path, smtp_login_needs_tls="true") as (team, listeners):
+        async with dialog(listeners.submission) as client:
             assert "STARTTLS" in (await client.ask("EHLO x")).lines
             assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
             assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "530 5.7.0"
@@ -86,29 +86,29 @@ async def test_without_auth_nothing_is_submitted(database_url: str, tmp_path: Pa
             assert str(await client.ask("MAIL FROM:<a@b.example>")) == "530 5.7.0"
             assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "235 2.7.0"
             queued_id(await client.send(message_bytes(), to=TO))
-        async with dialog(doors.smtp) as client:
+        async with dialog(listeners.smtp) as client:
             await client.ask("EHLO x", "MAIL FROM:<a@b.example>")
             assert (await client.ask("RCPT TO:<ada@quay.example>")).code == 550
 
 
 async def test_user_names(database_url: str, tmp_path: Path) -> None:
-    async with submission(database_url, tmp_path) as (team, doors):
+    async with submission(database_url, tmp_path) as (team, listeners):
         for user in ("resend", "RESEND", "pillarbox", "Pillarbox"):
-            async with dialog(doors.submission) as client:
+            async with dialog(listeners.submission) as client:
                 await client.ask("EHLO x")
                 assert str(await client.ask(f"AUTH PLAIN {plain(team.token, user)}")) == "235 2.7.0"
 
 
 async def test_wrong_credentials(database_url: str, tmp_path: Path) -> None:
     """535 for whatever is wrong; a client that fails five times is not heard for ten minutes (SMTP-10)."""
-    async with submission(database_url, tmp_path) as (team, doors):
+    async with submission(database_url, tmp_path) as (team, listeners):
         wrong = [("admin", team.token), ("resend", team.token[:-1]), ("resend", "x" * 9000)]
-        async with dialog(doors.submission) as client:
+        async with dialog(listeners.submission) as client:
             await client.ask("EHLO x")
             for user, token in wrong:
                 assert str(await client.ask(f"AUTH PLAIN {plain(token, user)}")) == "535 5.7.8"
             assert await client.over() == []
-        async with dialog(doors.smtp) as client:
+        async with dialog(listeners.smtp) as client:
             await client.ask("EHLO x", f"AUTH PLAIN {plain('')}", f"AUTH PLAIN {plain('nobody')}")
             assert str(await client.ask(f"AUTH PLAIN {plain(team.token)}")) == "421 4.7.0"
             assert await client.over() == []
@@ -117,21 +117,21 @@ async def test_wrong_credentials(database_url: str, tmp_path: Path) -> None:
 async def test_keys_that_may_not_be_used(database_url: str, tmp_path: Path) -> None:
     """Suspended or inactive: 535 at AUTH, 550 for a message of a session that runs."""
     clock = ManualClock()
-    async with submission(database_url, tmp_path, clock=clock) as (team, doors):
+    async with submission(database_url, tmp_path, clock=clock) as (team, listeners):
         for statement, text in (
             ("UPDATE api_keys SET status = 'suspended'", "This API key is suspended."),
             ("UPDATE api_keys SET status = 'inactive'", "This API key is not active."),
             ("DELETE FROM api_keys", "API key is invalid"),
         ):
             token = await team.key(permission="sending_access")
-            async with doors.program(token) as client:
+            async with listeners.program(token) as client:
                 queued_id(await client.send(message_bytes(), to=TO))
                 made = "WHERE permission = 'sending_access'"
                 await team.world.pool.execute(f"{statement} {made}")
                 clock.advance(1)  # contract decision 33
                 said = await client.send(message_bytes(), to=TO)
                 assert (str(said), told(said)) == ("550 5.7.1", text)
-                async with dialog(doors.submission) as late:
+                async with dialog(listeners.submission) as late:
                     await late.ask("EHLO x")
                     assert str(await late.ask(f"AUTH PLAIN {plain(token)}")) == "535 5.7.8"
 
@@ -156,12 +156,12 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url: str, tmp_path: Path) -> None:
     """SMTP-11: one table, both listeners, nothing stored."""
-    async with submission(database_url, tmp_path, require_verified_domain="always") as (team, doors):
+    async with submission(database_url, tmp_path, require_verified_domain="always") as (team, listeners):
         await team.domain()
         for case, fields, parts, code in REFUSALS:
             answer = await team.post("/emails", mail(**fields))
             assert answer.status_code >= 400, case
-            async with doors.program(team.token) as client:
+            async with listeners.program(team.token) as client:
                 said = await client.send(message_bytes(**parts), to=TO)
                 assert str(said) == code, case
                 # A reply has one line of ASCII, so a long text is cut.
@@ -174,11 +174,11 @@ async def test_what_the_api_refuses_smtp_refuses_in_the_same_words(database_url:
 
 async def test_a_key_of_one_domain_sends_from_it_alone(database_url: str, tmp_path: Path) -> None:
     """SMTP-11, TEN-03."""
-    async with submission(database_url, tmp_path) as (team, doors):
+    async with submission(database_url, tmp_path) as (team, listeners):
         domain_id = await team.domain()
         await team.domain("quay.example")
         token = await team.key(permission="sending_access", domain_id=domain_id)
-        async with doors.program(token) as client:
+        async with listeners.program(token) as client:
             queued_id(await client.send(message_bytes(), to=TO))
             said = await client.send(message_bytes(sender="a@quay.example"), to=TO)
         api = await team.using(token).post("/emails", mail(**{"from": "a@quay.example"}))
@@ -198,7 +198,10 @@ SENDERS = [
 
 async def test_from_is_one_mailbox(database_url: str, tmp_path: Path) -> None:
     """MSG-12."""
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         for header, text in SENDERS:
             said = await client.send(header + b"To: ada@quay.example\r\nSubject: x\r\n\r\nx\r\n", to=TO)
             assert str(said) == "550 5.6.0"
@@ -206,7 +209,10 @@ async def test_from_is_one_mailbox(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> None:
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         await client.ask("MAIL FROM:<>")
         for bad in (
             "ada@quay",
@@ -230,7 +236,10 @@ async def test_recipients_of_the_envelope(database_url: str, tmp_path: Path) -> 
 
 async def test_idempotency(database_url: str, tmp_path: Path) -> None:
     """The same key and content: the same id, one email. Other content 554. The header is not sent on."""
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         text = message_bytes(Resend_Idempotency_Key="berth-12")
         first = queued_id(await client.send(text, to=TO))
         assert queued_id(await client.send(text, to=TO)) == first
@@ -250,9 +259,9 @@ async def test_idempotency(database_url: str, tmp_path: Path) -> None:
 async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp_path: Path) -> None:
     """451 4.3.0, from the session beside it."""
     async with (
-        submission(database_url, tmp_path) as (team, doors),
-        doors.program(team.token) as first,
-        doors.program(team.token) as second,
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as first,
+        listeners.program(team.token) as second,
     ):
         text = message_bytes(Resend_Idempotency_Key="berth-12")
         with faults.armed("accept.before_commit=delay:0.5"):
@@ -270,8 +279,8 @@ async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp
 async def test_the_rate_limit_is_the_one_of_the_api(database_url: str, tmp_path: Path) -> None:
     clock = ManualClock()
     async with (
-        submission(database_url, tmp_path, clock=clock, rate_limit="4") as (team, doors),
-        doors.program(team.token) as client,
+        submission(database_url, tmp_path, clock=clock, rate_limit="4") as (team, listeners),
+        listeners.program(team.token) as client,
     ):
         for _ in range(2):
             assert (await team.post("/emails", mail())).status_code == 200
@@ -286,7 +295,10 @@ async def test_the_rate_limit_is_the_one_of_the_api(database_url: str, tmp_path:
 
 async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path) -> None:
     """451 4.3.0, nothing stored, the session goes on."""
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         with faults.armed("accept.before_commit=raise"):
             assert str(await client.send(message_bytes(), to=TO)) == "451 4.3.0"
             queued_id(await client.send(message_bytes(), to=TO))
@@ -296,10 +308,10 @@ async def test_trouble_of_our_own_is_for_later(database_url: str, tmp_path: Path
 async def test_a_spent_quota(database_url: str, tmp_path: Path) -> None:
     """452 4.7.1, in the words of the API; nothing is stored."""
     clock = ManualClock()
-    async with submission(database_url, tmp_path, clock=clock) as (team, doors):
+    async with submission(database_url, tmp_path, clock=clock) as (team, listeners):
         await team.world.pool.execute("UPDATE teams SET daily_quota = 1")
         clock.advance(1)
-        async with doors.program(team.token) as client:
+        async with listeners.program(team.token) as client:
             queued_id(await client.send(message_bytes(), to=TO))
             said = await client.send(message_bytes(), to=TO)
         answer = await team.post("/emails", mail())
@@ -318,7 +330,10 @@ def test_what_nobody_foresaw_is_for_later() -> None:
 async def test_a_message_in_a_mail_loop_is_refused(database_url: str, tmp_path: Path) -> None:
     """SMTP-14, contract decision 35."""
     hop = b"Received: from a.example by b.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         queued_id(await client.send(hop * 50 + message_bytes(), to=TO))
         assert str(await client.send(hop * 51 + message_bytes(), to=TO)) == "554 5.4.6"
         assert str(await client.send(hop + message_bytes(X_Pillarbox_Hops="50"), to=TO)) == "554 5.4.6"
@@ -327,8 +342,8 @@ async def test_a_message_in_a_mail_loop_is_refused(database_url: str, tmp_path: 
 async def test_a_loop_through_us_has_an_end(database_url: str, tmp_path: Path) -> None:
     """SMTP-14: a relay that gives our mail back to us; each round adds its Received, and we drop it."""
     hop = b"Received: from us by relay.example; Mon, 5 Oct 2026 10:00:00 +0000\r\n"
-    async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
-        async with doors.program(team.token) as client:
+    async with relayed_submission(database_url, tmp_path) as (team, listeners, sink):
+        async with listeners.program(team.token) as client:
             rounds = 0
             said = await client.send(message_bytes(), to=TO)
             while said.code == 250:
@@ -343,10 +358,10 @@ async def test_inboxes_whose_programs_submit_to_each_other_get_one_copy_each(
 ) -> None:
     """SMTP-14: what is submitted anew has lost its Received fields, and keeps the marks of where it was."""
     inboxes = ["help@berth.example", "info@berth.example"]
-    async with relayed_submission(database_url, tmp_path) as (team, doors, sink):
+    async with relayed_submission(database_url, tmp_path) as (team, listeners, sink):
         await receiving_domain(team, "berth.example")
         at, said, text = 0, None, message_bytes(sender="ada@quay.example", to=inboxes[0])
-        async with doors.program(team.token) as program, dialog(doors.smtp) as server:
+        async with listeners.program(team.token) as program, dialog(listeners.smtp) as server:
             await server.ask("EHLO relay.example")
             while (said := await server.send(text, to=[inboxes[at % 2]])).code == 250:
                 at += 1
@@ -362,17 +377,20 @@ async def test_inboxes_whose_programs_submit_to_each_other_get_one_copy_each(
 async def relayed_submission(
     database_url: str, folder: Path
 ) -> AsyncIterator[tuple[Team, SubmissionPorts, Sink]]:
-    """Doors of a Pillarbox that hands its mail to a server of the test."""
+    """Listeners of a Pillarbox that hands its mail to a server of the test."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
-        async with submission(database_url, folder, route=route) as (team, doors):
+        async with submission(database_url, folder, route=route) as (team, listeners):
             await team.domain()
-            yield team, doors, sink
+            yield team, listeners, sink
 
 
 async def test_bodies_beyond_ten_megabytes_are_too_big(database_url: str, tmp_path: Path) -> None:
     lines = (b"x" * 900 + b"\r\n") * 12_000
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         said = await client.send(message_bytes(text=None) + lines, to=TO)
         assert said.text == "5.3.4 Invalid `text` field. The bodies may have 10 MB together."
         assert said.code == 552
@@ -382,7 +400,10 @@ async def test_attachments_beyond_forty_megabytes_are_too_big(database_url: str,
     """The total of 1.4 is counted in base64 whatever the message used."""
     lines = (b"x" * 998 + b"\r\n") * 31_500
     head = message_bytes(text=None)[:-2] + b"Content-Type: application/pdf\r\n\r\n"
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         assert str(await client.send(head + lines, to=TO)) == "552 5.3.4"
         assert str(await client.ask("MAIL FROM:<a@b.example> SIZE=52428801")) == "552 5.3.4"
 
@@ -391,9 +412,9 @@ async def test_smuggling_through_a_real_listener(database_url: str, tmp_path: Pa
     """SMTP-01 with the real handler: nothing of the smuggled sender is stored."""
     from smtp.test_server_data import FALSE_ENDS, SMUGGLED
 
-    async with submission(database_url, tmp_path) as (team, doors):
-        for end, port in itertools.product(FALSE_ENDS.values(), (doors.smtp, doors.submission)):
-            async with doors.program(team.token, port=port) as client:
+    async with submission(database_url, tmp_path) as (team, listeners):
+        for end, port in itertools.product(FALSE_ENDS.values(), (listeners.smtp, listeners.submission)):
+            async with listeners.program(team.token, port=port) as client:
                 await client.ask("MAIL FROM:<a@b.example>", "RCPT TO:<ada@quay.example>", "DATA")
                 client.write(message_bytes() + b"text" + end + SMUGGLED + b"\r\n.\r\n")
                 assert str(await client.hear()) == "550 5.5.2"
@@ -420,10 +441,10 @@ async def test_keys_are_in_no_log(
     database_url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """SMTP-10."""
-    async with submission(database_url, tmp_path) as (team, doors):
-        async with doors.program(team.token) as client:
+    async with submission(database_url, tmp_path) as (team, listeners):
+        async with listeners.program(team.token) as client:
             queued_id(await client.send(message_bytes(), to=TO))
-        async with dialog(doors.submission) as client:
+        async with dialog(listeners.submission) as client:
             await client.ask("EHLO x", f"AUTH PLAIN {plain(team.token + 'x')}")
         said = capfd.readouterr()
         for secret in (team.token, plain(team.token), plain(team.token + "x"), "ada@quay.example"):
@@ -438,11 +459,14 @@ async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
         (prometheus.MESSAGES, ("submission", "250")),
         (prometheus.MESSAGES, ("submission", "550")),
     ]
-    async with submission(database_url, tmp_path) as (team, doors), doors.program(team.token) as client:
+    async with (
+        submission(database_url, tmp_path) as (team, listeners),
+        listeners.program(team.token) as client,
+    ):
         before = [tally.value(labels) for tally, labels in tallies]
         await client.send(message_bytes(), to=TO)
         await client.send(message_bytes(sender=None), to=TO)
-        async with doors.program(team.token):
+        async with listeners.program(team.token):
             assert prometheus.SESSIONS.read() == {(): 2}
         after = [tally.value(labels) for tally, labels in tallies]
         assert [late - early for late, early in zip(after, before, strict=True)] == [1, 1, 1, 1]
