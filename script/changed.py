@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTE = ROOT / ".venv" / "caches" / "tested.json"
 COMPOSITION = (
     "pillarbox.app",
+    "pillarbox.application",
     "pillarbox.cli",
     "pillarbox.worker",
     "pillarbox.fork_server",

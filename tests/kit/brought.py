@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.app import SLICES
+from pillarbox.application import SLICES
 
 ROUTES = [route for one in SLICES for route in one.routes]
 CAPTURE_ROUTES = [route for one in SLICES for route in one.closed_routes]

@@ -25,7 +25,7 @@ import uvicorn
 from kit.clock import ManualClock
 from kit.http_client import http_client
 from kit.zone import Zone
-from pillarbox.app import SLICES, App, build
+from pillarbox.application import SLICES, App, build
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext

@@ -16,7 +16,7 @@ import asyncio, gc, os, socket
 from pillarbox.kernel.ids import RandomBytes
 from pillarbox.fork_server import load
 
-load("pillarbox.app:build")
+load("pillarbox.application:build")
 kept = gc.get_objects()
 gc.unfreeze()
 kept += gc.get_objects()

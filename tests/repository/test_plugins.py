@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import pillarbox.app
 from kit.world import world
 from kit.zone import Zone
-from pillarbox.app import SLICES
+from pillarbox.application import SLICES
 from pillarbox.cli import program
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock

@@ -8,6 +8,7 @@ from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
 from pillarbox.capture.reading import Reader
+from pillarbox.capture.settings import CAPTURE_LIMIT
 from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.plugin import CapturedMail
@@ -25,7 +26,7 @@ def _is_on(settings: Settings) -> bool:
 
 
 def _store(kit: Kit) -> Capture:
-    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings.capture_limit)
+    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings[CAPTURE_LIMIT])
 
 
 def _notice(kit: Kit) -> ArrivalNotice | None:

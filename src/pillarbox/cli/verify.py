@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from pillarbox.cli.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.blob_references import BlobReferences
 from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.program import running_program
 
 GAPS = 1
 NOT_VERIFIED = 2
@@ -83,9 +84,7 @@ async def verify(
 
 def invariants() -> list[Invariant]:
     """What must hold, of all slices."""
-    from pillarbox.app import SLICES
-
-    return [invariant for one in SLICES for invariant in one.invariants]
+    return [invariant for one in running_program().slices() for invariant in one.invariants]
 
 
 def show(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap], seconds: float) -> None:

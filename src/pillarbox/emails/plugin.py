@@ -10,7 +10,8 @@ from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.claims.transfer import OwnerActivity
 from pillarbox.domains.senders import Senders
-from pillarbox.emails import event_data, fetching, routes, shared_page
+from pillarbox.domains.settings import SIMULATOR_DOMAINS
+from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
@@ -20,7 +21,14 @@ from pillarbox.emails.jobs import Orphans, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import Retention
 from pillarbox.emails.rows import JOB_FETCH
-from pillarbox.emails.share import Sharing
+from pillarbox.emails.settings import (
+    BODY_RETENTION_DAYS,
+    ORPHAN_BLOB_DAYS,
+    REJECT_RESERVED_RECIPIENTS,
+    verified_domain_required,
+)
+from pillarbox.emails.sharing import shared_page
+from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -32,6 +40,7 @@ from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage.quotas import Quotas
 from pillarbox.webhooks.plugin import TeamMailer
@@ -53,9 +62,9 @@ def _accept(kit: Kit) -> Accept:
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(
-            frozenset(settings.simulator_domains),
-            settings.verified_domain_required,
-            settings.reject_reserved_recipients,
+            frozenset(settings[SIMULATOR_DOMAINS]),
+            verified_domain_required(settings),
+            settings[REJECT_RESERVED_RECIPIENTS],
         ),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
@@ -77,7 +86,7 @@ def _commits(kit: Kit) -> Commits:
 
 
 def _loader(kit: Kit) -> EmailLoader:
-    required = kit.settings.verified_domain_required
+    required = verified_domain_required(kit.settings)
     return EmailLoader(Senders(kit.engine_pool, kit.clock), domain_required=required)
 
 
@@ -96,14 +105,14 @@ def _periodic(kit: Kit) -> Sequence[Periodic]:
         kit.pool,
         kit.clock,
         blobs,
-        emails=settings.email_retention_days,
-        bodies=settings.body_retention_days,
+        emails=settings[EMAIL_RETENTION_DAYS],
+        bodies=settings[BODY_RETENTION_DAYS],
     )
     orphans = Orphans(
         kit.pool,
         kit.clock,
         blobs,
-        days=settings.orphan_blob_days,
+        days=settings[ORPHAN_BLOB_DAYS],
         is_ours=settings.blob_url is None,
     )
     return email_periodic(retention, orphans)

@@ -11,6 +11,7 @@ from pillarbox.logs import routes
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_periodic
 from pillarbox.logs.writing import RequestLog
+from pillarbox.teams.settings import LOG_RETENTION_DAYS
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -21,7 +22,7 @@ def _background(kit: Kit) -> Sequence[Background]:
 SLICE = Slice(
     name="logs",
     provides={
-        LogPolicy: lambda kit: LogPolicy(kit.settings.log_retention_days),
+        LogPolicy: lambda kit: LogPolicy(kit.settings[LOG_RETENTION_DAYS]),
         RequestLog: lambda kit: RequestLog(kit.pool, kit.clock, kit.need(LogPolicy)),
         Journal: lambda kit: kit.need(RequestLog),
     },

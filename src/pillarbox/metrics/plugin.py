@@ -7,11 +7,13 @@ from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.metrics import routes
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
+from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 
 
 def _policy(kit: Kit) -> MetricsPolicy:
     settings = kit.settings
-    return MetricsPolicy(settings.metrics_retention_days, Cache(settings.metrics_cache_seconds))
+    return MetricsPolicy(settings[METRICS_RETENTION_DAYS], Cache(settings[METRICS_CACHE_SECONDS]))
 
 
 SLICE = Slice(name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Slice
+from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rollups import metric_periodic
@@ -20,5 +21,5 @@ def timeline_of(clock: Clock) -> Timeline:
 SLICE = Slice(
     name="timeline",
     provides={Timeline: lambda kit: Timeline(kit.need(Ids), Announcer(kit.need(Publisher)))},
-    periodic=lambda kit: metric_periodic(kit.pool, kit.clock, kit.settings.metrics_retention_days),
+    periodic=lambda kit: metric_periodic(kit.pool, kit.clock, kit.settings[METRICS_RETENTION_DAYS]),
 )

@@ -33,6 +33,12 @@ from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
 from pillarbox.webhooks.retention import WebhookRetention
+from pillarbox.webhooks.settings import (
+    WEBHOOKS_ALLOW_HTTP,
+    WEBHOOKS_ALLOWED_PORTS,
+    WEBHOOKS_RETENTION_DAYS,
+    WEBHOOKS_RETRIES,
+)
 
 CHANNEL = "pillarbox_webhooks"
 """Notified when deliveries were written."""
@@ -57,7 +63,7 @@ def bodies_of(slices: Iterable[Slice]) -> Bodies:
 def _endpoint_rules(settings: Settings) -> EndpointRules:
     """Where webhooks of this installation may lead."""
     return EndpointRules(
-        settings.webhooks_allow_http, settings.webhooks_allowed_ports, settings.allow_private
+        settings[WEBHOOKS_ALLOW_HTTP], settings[WEBHOOKS_ALLOWED_PORTS], settings.allow_private
     )
 
 
@@ -90,19 +96,19 @@ def _dispatcher(kit: Kit) -> Dispatcher | None:
         claims=Claims(kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(Bodies)),
         settler=Settler(kit.engine_pool, ids, process),
         poster=Poster(posts, rules),
-        retries=settings.webhooks_retries,
+        retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),
     )
 
 
 def _delivery_log(kit: Kit) -> DeliveryLog:
-    days = kit.settings.webhooks_retention_days
+    days = kit.settings[WEBHOOKS_RETENTION_DAYS]
     return DeliveryLog(kit.need(Bodies), kit.need(Ids), kit.clock, _waking(kit), days)
 
 
 def _retention(kit: Kit) -> WebhookRetention:
-    return WebhookRetention(kit.pool, kit.clock, days=kit.settings.webhooks_retention_days)
+    return WebhookRetention(kit.pool, kit.clock, days=kit.settings[WEBHOOKS_RETENTION_DAYS])
 
 
 def _jobs(kit: Kit) -> Mapping[str, Handler]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pillarbox.domains.claims import routes
 from pillarbox.domains.claims.jobs import JOB_LIMIT, Claiming, claim_periodic
 from pillarbox.domains.claims.policy import JOB, ClaimRules
+from pillarbox.domains.claims.settings import CLAIM_GRACE, CLAIM_QUIET, CLAIM_SCHEDULED, CLAIM_TOKEN_PREFIX
 from pillarbox.domains.claims.transfer import OwnerActivity, Transfers
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
@@ -18,10 +19,10 @@ from pillarbox.kernel.work.jobs import Handler
 def _rules(kit: Kit) -> ClaimRules:
     settings = kit.settings
     return ClaimRules(
-        settings.claim_grace,
-        settings.claim_quiet,
-        settings.claim_scheduled,
-        settings.claim_token_prefix,
+        settings[CLAIM_GRACE],
+        settings[CLAIM_QUIET],
+        settings[CLAIM_SCHEDULED],
+        settings[CLAIM_TOKEN_PREFIX],
     )
 
 
