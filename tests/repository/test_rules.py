@@ -13,8 +13,10 @@ import asyncpg
 import pytest
 
 from pillarbox.app import MANIFESTS
+from pillarbox.application import SLICES
 from pillarbox.kernel.http.request import ONCE, REPEATABLE
 from pillarbox.kernel.settings.page import settings_page
+from pillarbox.kernel.work.retention_page import retention_page
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pillarbox"
@@ -264,10 +266,10 @@ def test_no_file_names_a_registry_or_a_machine(forbidden: str) -> None:
     assert holders == []
 
 
-def test_the_page_of_settings_is_current() -> None:
-    assert (ROOT / "docs/guide/settings.md").read_text(encoding="utf-8") == settings_page(MANIFESTS), (
-        "run script/docs"
-    )
+def test_the_pages_that_are_made_are_current() -> None:
+    made = {"settings.md": settings_page(MANIFESTS), "retention.md": retention_page(SLICES)}
+    found = {name: (ROOT / "docs/guide" / name).read_text(encoding="utf-8") for name in made}
+    assert found == made, "run script/docs"
 
 
 def test_pins_carry_hashes_and_no_address() -> None:

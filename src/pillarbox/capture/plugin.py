@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
+from pillarbox.capture.invariants import INVARIANTS
 from pillarbox.capture.reading import Reader
 from pillarbox.capture.settings import CAPTURE_LIMIT
 from pillarbox.capture.store import Capture
@@ -65,8 +66,10 @@ SLICE = Slice(
         Reader: _reader,
         CaptureAccess: _access,
     },
-    closed_routes=collect(routes, json_routes),
+    closed_routes=collect(json_routes),
+    closed_pages=collect(routes),
     opens=_is_on,
     listeners=_listeners,
     background=_background,
+    invariants=INVARIANTS,
 )

@@ -20,7 +20,7 @@ from pillarbox.delivery.queue.queue_metrics import keep_counted
 from pillarbox.delivery.settings import DELIVERY_WINDOW, MTA_STS, QUEUE_LIMIT, REMOTE_SMTP_PORT
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.smtp.connections import Connections
-from pillarbox.delivery.smtp.known_domains import KnownDomains, known_domains_periodic
+from pillarbox.delivery.smtp.known_domains import KEPT, KnownDomains, known_domains_periodic
 from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
 from pillarbox.delivery.smtp.next_hops import DirectHops, Greeting, RelayHop
 from pillarbox.delivery.smtp.site_sharing import SiteSharing
@@ -33,7 +33,7 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import Relay, Role, RouteKind
-from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.mail.reports.verp import VerpSigner
@@ -192,8 +192,8 @@ def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
     return {CHANNEL: engine.wake} if engine is not None else {}
 
 
-def _periodic(kit: Kit) -> Sequence[Periodic]:
-    return [*mta_sts_periodic(kit.pool, kit.clock), *known_domains_periodic(kit.pool, kit.clock)]
+def _policies_periodic(kit: Kit) -> Sequence[Periodic]:
+    return mta_sts_periodic(kit.pool, kit.clock)
 
 
 def _metrics(kit: Kit) -> Iterable[Loop]:
@@ -216,7 +216,13 @@ SLICE = Slice(
         KnownDomains: _known_domains,
         Engine: _engine,
     },
-    periodic=_periodic,
+    periodic=_policies_periodic,
+    retention=[
+        Retention(
+            [Kept("domains that a team's mail has reached", KEPT)],
+            lambda kit: known_domains_periodic(kit.pool, kit.clock),
+        )
+    ],
     listeners=_listeners,
     background=_background,
     loops=lambda kit: [kit.need(QueueLimit).run()],

@@ -16,10 +16,10 @@ from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.files import AttachmentFiles
-from pillarbox.emails.integrity import reconcile
+from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import Orphans, email_periodic
 from pillarbox.emails.loading import EmailLoader
-from pillarbox.emails.retention import Retention
+from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.settings import (
     BODY_RETENTION_DAYS,
@@ -35,7 +35,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.request_log import Journal
 from pillarbox.kernel.security.tokens import Signer
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler
@@ -99,9 +99,9 @@ def _jobs(kit: Kit) -> Mapping[str, Handler]:
     return {JOB_FETCH: fetching.Fetching(kit.pool, kit.clock, *parts).run}
 
 
-def _periodic(kit: Kit) -> Sequence[Periodic]:
+def _retention(kit: Kit) -> Sequence[Periodic]:
     settings, blobs = kit.settings, kit.need(BlobStore)
-    retention = Retention(
+    retention = EmailRetention(
         kit.pool,
         kit.clock,
         blobs,
@@ -133,13 +133,23 @@ SLICE = Slice(
         OwnerActivity: lambda _: DomainActivity(),
         Sharing: lambda kit: Sharing(kit.need(Signer), kit.settings.public_url),
     },
-    routes=collect(routes, shared_page),
+    routes=collect(routes),
+    pages=collect(shared_page),
     jobs=_jobs,
     job_limits=lambda _: [fetching.JOB_LIMIT],
-    periodic=_periodic,
+    retention=[
+        Retention(
+            [
+                Kept("emails with recipients, history, content and attachments", EMAIL_RETENTION_DAYS, True),
+                Kept("html, text and attachments of emails", BODY_RETENTION_DAYS),
+                Kept("blobs that no row names, which a crash can leave behind", ORPHAN_BLOB_DAYS),
+            ],
+            _retention,
+        )
+    ],
     background=_background,
     files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open},
     webhook_shapes=event_data.SHAPES,
     event_bodies={"email": event_data.event_data},
-    invariants=reconcile.OWN,
+    invariants=INVARIANTS,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.observability.request_log import Journal
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.logs import routes
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_periodic
@@ -27,7 +27,12 @@ SLICE = Slice(
         Journal: lambda kit: kit.need(RequestLog),
     },
     routes=collect(routes),
-    periodic=lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
+    retention=[
+        Retention(
+            [Kept("rows of the log of API requests", LOG_RETENTION_DAYS, True)],
+            lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
+        )
+    ],
     background=_background,
     loops=lambda kit: [kit.need(RequestLog).run()],
 )

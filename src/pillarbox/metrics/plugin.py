@@ -6,6 +6,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.metrics import routes
 from pillarbox.metrics.cache import Cache
+from pillarbox.metrics.invariants import INVARIANTS
 from pillarbox.metrics.policy import MetricsPolicy
 from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
 from pillarbox.teams.settings import METRICS_RETENTION_DAYS
@@ -16,4 +17,6 @@ def _policy(kit: Kit) -> MetricsPolicy:
     return MetricsPolicy(settings[METRICS_RETENTION_DAYS], Cache(settings[METRICS_CACHE_SECONDS]))
 
 
-SLICE = Slice(name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes))
+SLICE = Slice(
+    name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes), invariants=INVARIANTS
+)

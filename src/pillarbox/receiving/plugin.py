@@ -14,7 +14,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.mail.message.loop_marks import LoopMarks
@@ -22,9 +22,10 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving import event_data, files, routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
+from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading
-from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.receive import REMEMBERED, Receiving, ReceivingRules
 from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.receiving.settings import (
@@ -147,9 +148,18 @@ SLICE = Slice(
         ReceivedRetention: _retention,
     },
     routes=collect(routes),
-    periodic=lambda kit: kit.need(ReceivedRetention).rounds(),
+    retention=[
+        Retention(
+            [
+                Kept("received emails with their attachments", RECEIVED_RETENTION_DAYS),
+                Kept("fingerprints of received mail, by which a repetition is recognised", REMEMBERED),
+            ],
+            lambda kit: kit.need(ReceivedRetention).rounds(),
+        )
+    ],
     background=_background,
     files=_files,
     webhook_shapes=event_data.SHAPES,
     event_bodies={event_data.KIND: event_data.event_data},
+    invariants=INVARIANTS,
 )

@@ -15,9 +15,8 @@ from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.work.jobs import Handler
-from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks import routes
 from pillarbox.webhooks.bodies import Bodies
 from pillarbox.webhooks.dispatch import prometheus
@@ -28,7 +27,8 @@ from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.queue_metrics import keep_counted
 from pillarbox.webhooks.dispatch.settle import Settler
 from pillarbox.webhooks.endpoints import EndpointRules
-from pillarbox.webhooks.listening.listener import listener_periodic
+from pillarbox.webhooks.invariants import INVARIANTS
+from pillarbox.webhooks.listening.listener import REMOVE_AFTER, listener_periodic
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
@@ -116,11 +116,6 @@ def _jobs(kit: Kit) -> Mapping[str, Handler]:
     return {**notices.handlers(), **kit.need(WebhookRetention).handlers()}
 
 
-def _periodic(kit: Kit) -> Sequence[Periodic]:
-    listening = listener_periodic(kit.pool, kit.clock, kit.need(Ids))
-    return [*kit.need(WebhookRetention).rounds(), *listening]
-
-
 def _background(kit: Kit) -> Sequence[Background]:
     dispatcher = kit.find(Dispatcher)
     if dispatcher is None:
@@ -153,9 +148,19 @@ SLICE = Slice(
     },
     routes=collect(routes),
     jobs=_jobs,
-    periodic=_periodic,
+    retention=[
+        Retention(
+            [Kept("events, deliveries and answers of webhooks", WEBHOOKS_RETENTION_DAYS)],
+            lambda kit: kit.need(WebhookRetention).rounds(),
+        ),
+        Retention(
+            [Kept("listeners of `pillarbox webhooks listen` that nobody reads any more", REMOVE_AFTER)],
+            lambda kit: listener_periodic(kit.pool, kit.clock, kit.need(Ids)),
+        ),
+    ],
     listeners=_listeners,
     background=_background,
     metrics=_metrics,
     mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
+    invariants=INVARIANTS,
 )

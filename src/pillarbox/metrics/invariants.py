@@ -1,12 +1,12 @@
-"""What must hold between metrics and history, and between the levels of the rollups, as a table like that of
-`invariants`. Of the time before retention has removed emails or rollups nothing is said.
+"""What must hold between metrics and history, and between the levels of the rollups, as a table like
+that of emails. Of the time before retention has removed emails or rollups nothing is said.
 """
 
 from __future__ import annotations
 
 from pillarbox.kernel.postgres.invariant import Invariant
 
-METRIC_INVARIANTS: tuple[Invariant, ...] = (
+INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "metric_differs_from_history",
         "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the metric {metric} is {written}, "

@@ -1,4 +1,4 @@
-"""What must hold between what happened and what webhooks are owed, as a table like that of `invariants`.
+"""What must hold between what happened and what webhooks are owed, as a table like that of emails.
 
 Only of webhooks that are enabled, of the kinds that they want, and of the time for which all of their rows
 are kept: from a minute after `since` on. The minute is for transactions that were open when a webhook
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pillarbox.kernel.postgres.invariant import Invariant
 
-WEBHOOK_INVARIANTS: tuple[Invariant, ...] = (
+INVARIANTS: tuple[Invariant, ...] = (
     # An event is published once for each line of history, but that they were sent once for all
     # recipients, and a delay that is only repeated not at all. Rows of a delivery do not name the line, so
     # events of one instant are counted.
