@@ -20,7 +20,7 @@ from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.jobs import Orphans
-from pillarbox.emails.retention import BATCH, Retention
+from pillarbox.emails.retention import BATCH, EmailRetention
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.work import collectors, periodic
@@ -40,9 +40,9 @@ async def prepared(pillarbox: World) -> Team:
     return team
 
 
-def kept(pillarbox: World, *, emails: int = 0, bodies: int = 0) -> Retention:
+def kept(pillarbox: World, *, emails: int = 0, bodies: int = 0) -> EmailRetention:
     app = pillarbox.app
-    return Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=emails, bodies=bodies)
+    return EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=emails, bodies=bodies)
 
 
 async def counts(pillarbox: World) -> dict[str, int]:

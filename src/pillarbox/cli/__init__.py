@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pillarbox.app import MANIFESTS
 from pillarbox.kernel.manifests import Command, Manifest
 from pillarbox.kernel.process.fork_server_channel import FACTORY, started
 
@@ -17,12 +16,13 @@ WRONG_SETTING = 2
 FAILED = 1
 
 
-def program(manifests: Sequence[Manifest] = MANIFESTS) -> typer.Typer:
-    """The command line; each command is loaded when it is called."""
+def program(manifests: Sequence[Manifest] | None = None) -> typer.Typer:
+    """The command line of these slices, else of all; each command is loaded when it is called."""
+    from pillarbox.app import MANIFESTS
     from pillarbox.kernel.terminal.loading import command_line
     from pillarbox.kernel.terminal.program import Program
 
-    return command_line(Program(manifests), COMMANDS.items())
+    return command_line(Program(MANIFESTS if manifests is None else manifests), COMMANDS.items())
 
 
 def _serve() -> Callable[..., None]:
