@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pillarbox.kernel.settings.settings import (
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 FILE = Path(__file__)
+SOURCE = Path(__file__).parents[2] / "src/pillarbox"
 PROGRAMS = "tests-make-this"
 
 GOOD: dict[str, tuple[str, object]] = {
@@ -201,6 +203,18 @@ def test_lmtp_is_refused_where_others_could_reach_it() -> None:
         "--lmtp: '0.0.0.0:2424' is not a loopback address such as 127.0.0.1:2424; whoever can connect there "
         "is believed, so it is for this machine alone."
     )
+
+
+def test_a_setting_that_one_slice_reads_is_its_own() -> None:
+    """A row of the kernel's table is read by the kernel, by the program, or by several slices."""
+    readers: dict[str, set[str]] = {name: set() for name in KERNEL}
+    for path in SOURCE.rglob("*.py"):
+        part = path.relative_to(SOURCE).parts[0]
+        for name in re.findall(r"(?:(?<=settings\.)|(?<=self\.))[a-z_]+", path.read_text()):
+            readers.get(name, set()).add(part)
+    program = {"kernel", "cli", "worker.py"}
+    alone = {name: parts for name, parts in readers.items() if not parts & program and len(parts) < 2}
+    assert alone == {}, "put the row into the settings.py of the slice (CONTRIBUTING.md, Settings)"
 
 
 def test_the_tables_of_this_test_are_whole() -> None:
