@@ -16,7 +16,8 @@ async def test_the_hash_is_that_of_postgresql(database_url: str) -> None:
     conn = await asyncpg.connect(database_url)
     try:
         rows = await conn.fetch(
-            "SELECT id, uuid_hash(id) AS hash FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 2000)"
+            "SELECT id, uuid_hash(id) AS hash"
+            " FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 2000)"
             " UNION ALL SELECT '00000000-0000-0000-0000-000000000000'"
             " UNION ALL SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff') AS made"
         )

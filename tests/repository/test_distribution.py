@@ -89,8 +89,8 @@ async def test_every_table_has_its_place(database_url: str) -> None:
 
 
 def test_the_record_names_every_statement_that_would_not_run() -> None:
-    """A statement that names one team runs on the server of that team, whatever it does. A new one over several
-    teams is written without these, or named in the record."""
+    """A statement that names one team runs on the server of that team, whatever it does. A new one over
+    several teams is written without these, or named in the record."""
     found = set()
     for path in modules():
         for statement in statements_of(path):
