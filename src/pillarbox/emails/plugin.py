@@ -82,6 +82,7 @@ def _commits(kit: Kit) -> Commits:
         quotas=kit.need(Quotas),
         journal=journal,
         owner=kit.runtime.process_id,
+        shards=kit.settings.database_shards,
     )
 
 

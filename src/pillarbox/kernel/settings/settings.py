@@ -52,6 +52,7 @@ class Settings:
 
     data: Path
     database_url: str | None = field(repr=False)
+    database_shards: int
     blob_url: str | None = field(repr=False)
     http: HostPort
     smtp: HostPort | None

@@ -29,6 +29,13 @@ SETTINGS: tuple[Setting[Any], ...] = (
         secret=True,
     ),
     Setting(
+        "database_shards",
+        kinds.whole_number(0, 1024),
+        "N",
+        "0",
+        "Experimental: how many shards `distribute.sql` has made of the tables; 0 for an ordinary database.",
+    ),
+    Setting(
         "blob_url",
         kinds.blob_url,
         "URL",
