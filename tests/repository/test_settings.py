@@ -60,6 +60,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "allow_private": ("127.0.0.0/8,::1", (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))),
     "roles": ("delivery,api", (Role.API, Role.DELIVERY)),
     "processes": ("3", 3),
+    "database_shards": ("32", 32),
     "rate_limit": ("0", 0),
     "initial_api_key": ("re_abcdefgh_0123456789", "re_abcdefgh_0123456789"),
     "initial_email": ("ops@example.com", "ops@example.com"),
@@ -106,6 +107,7 @@ GOOD: dict[str, tuple[str, object]] = {
 WRONG: dict[str, tuple[str, ...]] = {
     "data": ("", "a\nb"),
     "database_url": ("mysql://h/x", "secret-text"),
+    "database_shards": ("-1", "many", "2000"),
     "blob_url": ("ftp://x",),
     "http": ("8080", "127.0.0.1", "127.0.0.1:70000", "a b:1", ":80", "[::x]:1", "user@host:1"),
     "smtp": ("nowhere",),
