@@ -11,8 +11,8 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from uuid import UUID
 
 import asyncpg
 import httpx
-import uvicorn
 
 from kit.clock import ManualClock
 from kit.http_client import http_client
+from kit.http_server import served
 from kit.zone import Zone
 from pillarbox.application import SLICES, App, build
 from pillarbox.delivery.engine import Engine
@@ -32,7 +32,6 @@ from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.http.protocol import server_config
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
@@ -202,25 +201,16 @@ async def world(
     app = await build(settings_of(texts), runtime, externals, {UncachedDns: asks or known}, slices)
     if started:
         await app.start()
-    server, serving = await _serve(app, listener)
+    server, serving = await served(app.asgi, listener)
     made = World(app, f"http://127.0.0.1:{port}", known)
     try:
         yield made
     finally:
         await made.close()
-        server.should_exit = True
+        server.end()
         await serving
         await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
-
-
-async def _serve(app: App, listener: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
-    server = uvicorn.Server(server_config(app.asgi))
-    server.capture_signals = _no_signals  # type: ignore[method-assign]
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:
-        await asyncio.sleep(0.005)
-    return server, serving
 
 
 def _listener() -> socket.socket:
@@ -229,11 +219,6 @@ def _listener() -> socket.socket:
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     return listener
-
-
-@contextmanager
-def _no_signals() -> Iterator[None]:
-    yield
 
 
 def mail(**fields: Any) -> dict[str, Any]:
