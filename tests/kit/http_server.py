@@ -1,7 +1,7 @@
 """uvicorn as a world runs it: it ends when it is told.
 
-uvicorn looks every tenth of a second whether it shall end, and waits another tenth for its connections: minutes,
-with a world for each of a thousand tests.
+uvicorn looks every tenth of a second whether it shall end, and waits another tenth for its connections. With
+a world for each of a thousand tests these are minutes.
 """
 
 from __future__ import annotations

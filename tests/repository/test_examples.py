@@ -153,7 +153,8 @@ class Terminal:
             ["bash", "-c", source] if language == "sh" else [sys.executable, "-c", source],
             cwd=self.folder,
             env=self.environment(),
-            stdin=subprocess.DEVNULL,
+            # Whoever is asked says yes.
+            input="y\n",
             capture_output=True,
             text=True,
             timeout=120,
