@@ -14,7 +14,7 @@ import pytest
 
 FILE = Path(__file__).parent.parent / "file_seconds.txt"
 USUAL_TEST = 0.15
-LEAST_RECORDED = 3.0
+LEAST_RECORDED = 1.0
 
 
 def recorded() -> dict[str, float]:

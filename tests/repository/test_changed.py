@@ -28,7 +28,7 @@ FILES = {
     "src/pillarbox/kernel/migrations.py": '(FOLDER / "migrations").glob("*.sql")',
     "src/pillarbox/cli/__init__.py": 'def load(name):\n    import_module(f"pillarbox.cli.{name}")',
     "src/pillarbox/cli/moor.py": "",
-    "docs/guide/quays.md": "A quay.",
+    "docs/guide/metrics.md": "A quay.",
     "script/moor": "#!/bin/sh",
     "tests/conftest.py": "import pillarbox.kernel.migrations",
     "tests/kit/world.py": "from pillarbox.app import quays",
@@ -123,7 +123,7 @@ def ask(changed: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str])
         ("src/pillarbox/harbors/templates/harbor.html", {"api/test_harbors"}, WORLD),
         ("src/pillarbox/cli/moor.py", {"cli/test_moor"} | SIZES, {"cli/test_moor"} | SIZES),
         ("src/pillarbox/schema/migrations/0001_begin.sql", None, OF_CONFTEST),
-        ("docs/guide/quays.md", {"repository/test_links"}, {"repository/test_links"}),
+        ("docs/guide/metrics.md", {"repository/test_links"}, {"repository/test_links"}),
         ("script/moor", {"repository/test_scripts"}, {"repository/test_scripts"}),
         ("tests/quays/test_depth.py", {"quays/test_depth"}, {"quays/test_depth"}),
         ("tests/cli/conftest.py", {"cli/test_moor"}, {"cli/test_moor"}),
@@ -159,7 +159,7 @@ def test_a_run_that_was_well_is_remembered_as_it_began(ask: Ask, checkout: Path)
     source = checkout / "src/pillarbox/cli/moor.py"
     source.write_text("A = 1")
     assert ask("near") == {"cli/test_moor"} | SIZES
-    (checkout / "docs/guide/quays.md").write_text("Edited while the tests ran.")
+    (checkout / "docs/guide/metrics.md").write_text("Edited while the tests ran.")
     ask("--keep", "near")
     assert ask("near") == {"repository/test_links"}
     # The run of all remembers for itself.
