@@ -30,6 +30,9 @@ RUN = {
     for page in PAGES
 }
 
+ALWAYS = {"README.md", *(f"docs/guide/{name}.md" for name in ("capture", "metrics", "smtp", "webhooks"))}
+"""What everybody does first; the other pages take a minute and run with --slow."""
+
 WAITING = ("docs/guide/delivery.md", "docs/guide/queue-and-retention.md")
 """Pages that are read while mail waits."""
 
@@ -262,7 +265,10 @@ async def call_it_harbor(folder: Path) -> None:
     await conn.close()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if RUN[page]])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[] if page in ALWAYS else pytest.mark.slow) for page in PAGES if RUN[page]],
+)
 def test_the_examples_of_a_page_do_what_they_say(terminal: Terminal, page: str) -> None:
     (terminal.folder / "state.sh").unlink(missing_ok=True)
     (terminal.folder / "message.eml").write_text(MESSAGE)
