@@ -48,6 +48,7 @@ KIN = {
 BUDGET = 25.0
 """Seconds that the near ones take together, by tests/file_seconds.txt; changed tests come on top."""
 USUAL_FILE = 1.5
+FOLDERS = ("src", "tests", "bench", "docs", "script", "requirements", "deploy")
 FIXED_NAMES = {"src", "pillarbox", "kernel", "tests", "test", "plugin", "routes", "wire", "queries", "jobs"}
 
 
@@ -67,9 +68,12 @@ Tree = Mapping[str, Mentions]
 
 
 def contents(root: Path) -> dict[str, str]:
-    """The digest of every file that git has or would take."""
-    listed = lines_of(root, "git", "ls-files", "--cached", "--others", "--exclude-standard")
-    files = ((name, root / name) for name in listed)
+    """The digest of every file that git has or would take; without git, of what a checkout holds."""
+    try:
+        listed = lines_of(root, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    except (OSError, subprocess.CalledProcessError):
+        listed = [str(path.relative_to(root)) for top in FOLDERS for path in (root / top).rglob("*")]
+    files = ((name, root / name) for name in listed if "__pycache__" not in name)
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
 
 
@@ -212,9 +216,11 @@ def touched(tree: Tree, paths: set[str]) -> list[str]:
 
 
 def nearest(tree: Tree, paths: set[str], seconds: Mapping[str, float]) -> list[str]:
-    """Of these the changed ones, then those that read or import what is changed, then those of its name, then
-    those that import it by others: as many as fit into the budget."""
-    lengths, reading = distances(tree, paths, through_composition=False), readers(tree, paths)
+    """Of these the changed ones, then those that import what is changed or read it (unless it is Python), then
+    those of its name, then those that import it by others: as many as fit into the budget."""
+    lengths = distances(tree, paths, through_composition=False)
+    # Lints read every module; `script/lint` has them.
+    reading = readers(tree, [path for path in paths if not path.endswith(".py")])
 
     def rank(test: str) -> tuple[int, int, float]:
         kin = max(kinship(test, path) for path in paths)
@@ -239,10 +245,13 @@ def changed(root: Path, now: Mapping[str, str], note: Path) -> set[str]:
     if note.exists():
         before = json.loads(note.read_text(encoding="utf-8"))
         return {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
-    return {
-        *lines_of(root, "git", "diff", "--name-only", "HEAD"),
-        *lines_of(root, "git", "ls-files", "--others", "--exclude-standard"),
-    }
+    try:
+        return {
+            *lines_of(root, "git", "diff", "--name-only", "HEAD"),
+            *lines_of(root, "git", "ls-files", "--others", "--exclude-standard"),
+        }
+    except (OSError, subprocess.CalledProcessError):
+        return set(now)
 
 
 def recorded(root: Path) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Z Where mail goes (OUT-01 to OUT-04, OUT-20, RFC 7505)."""
+"""Where mail goes (OUT-01 to OUT-04, OUT-20, RFC 7505)."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,13 @@ def changed() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def ours(changed: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """This checkout."""
+    cache = tmp_path_factory.mktemp("caches") / "mentions.json"
+    return changed.read_tree(ROOT, changed.contents(ROOT), cache)
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     for name, text in FILES.items():
@@ -107,21 +115,21 @@ def ask(changed: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str])
     [
         (
             "src/pillarbox/quays/routes.py",
-            {"api/test_quays"} | SIZES,
+            {"api/test_quays"},
             WORLD | SIZES,
         ),
         (
             "src/pillarbox/quays/depth.py",
-            {"api/test_quays", "quays/test_depth"} | SIZES,
+            {"api/test_quays", "quays/test_depth"},
             WORLD | {"quays/test_depth"} | SIZES,
         ),
         (
             "src/pillarbox/kernel/units.py",
-            {"kernel/test_units", "quays/test_depth"} | SIZES,
+            {"kernel/test_units", "quays/test_depth"},
             WORLD | {"kernel/test_units", "quays/test_depth"} | SIZES,
         ),
         ("src/pillarbox/harbors/templates/harbor.html", {"api/test_harbors"}, WORLD),
-        ("src/pillarbox/cli/moor.py", {"cli/test_moor"} | SIZES, {"cli/test_moor"} | SIZES),
+        ("src/pillarbox/cli/moor.py", {"cli/test_moor"}, {"cli/test_moor"} | SIZES),
         ("src/pillarbox/schema/migrations/0001_begin.sql", None, OF_CONFTEST),
         ("docs/guide/metrics.md", {"repository/test_links"}, {"repository/test_links"}),
         ("script/moor", {"repository/test_scripts"}, {"repository/test_scripts"}),
@@ -158,14 +166,14 @@ def test_a_new_test_is_selected_and_a_file_that_does_not_parse_stops_nothing(
 def test_a_run_that_was_well_is_remembered_as_it_began(ask: Ask, checkout: Path) -> None:
     source = checkout / "src/pillarbox/cli/moor.py"
     source.write_text("A = 1")
-    assert ask("near") == {"cli/test_moor"} | SIZES
+    assert ask("near") == {"cli/test_moor"}
     (checkout / "docs/guide/metrics.md").write_text("Edited while the tests ran.")
     ask("--keep", "near")
     assert ask("near") == {"repository/test_links"}
     # The run of all remembers for itself.
     assert ask("all") == {"cli/test_moor", "repository/test_links"} | SIZES
     source.write_text("")
-    assert ask("near") == {"cli/test_moor", "repository/test_links"} | SIZES
+    assert ask("near") == {"cli/test_moor", "repository/test_links"}
 
 
 def test_what_does_not_fit_into_the_budget_is_left_to_the_run_of_all(ask: Ask, checkout: Path) -> None:
@@ -175,9 +183,9 @@ def test_what_does_not_fit_into_the_budget_is_left_to_the_run_of_all(ask: Ask, c
     )
     git(checkout, "add", "--all")
     (checkout / "src/pillarbox/quays/depth.py").write_text("DEPTH = 2")
-    assert ask("near") == SIZES
+    assert ask("near") == set()
     (checkout / "tests/quays/test_depth.py").write_text("import pillarbox.quays.depth\n")
-    assert ask("near") == {"quays/test_depth"} | SIZES
+    assert ask("near") == {"quays/test_depth"}
 
 
 @pytest.mark.parametrize(
@@ -192,6 +200,14 @@ def test_what_does_not_fit_into_the_budget_is_left_to_the_run_of_all(ask: Ask, c
         (".ci/run", "tests/repository/test_scripts.py"),
     ],
 )
-def test_the_tests_of_a_part_are_near(changed: ModuleType, tmp_path: Path, path: str, near: str) -> None:
-    tree = changed.read_tree(ROOT, changed.contents(ROOT), ROOT / ".venv" / "caches" / "mentions.json")
-    assert near in changed.nearest(tree, {path}, changed.recorded(ROOT))
+def test_the_tests_of_a_part_are_near(changed: ModuleType, ours: Any, path: str, near: str) -> None:
+    assert near in changed.nearest(ours, {path}, changed.recorded(ROOT))
+
+
+def test_without_git_everything_is_touched_once(
+    ask: Ask, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert ask("all") == OF_CONFTEST
+    ask("--keep", "all")
+    assert ask("all") == set()
