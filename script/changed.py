@@ -216,8 +216,8 @@ def touched(tree: Tree, paths: set[str]) -> list[str]:
 
 
 def nearest(tree: Tree, paths: set[str], seconds: Mapping[str, float]) -> list[str]:
-    """Of these the changed ones, then those that import what is changed or read it where it is no Python, then
-    those of its name, then those that import it by others: as many as fit into the budget."""
+    """Of these the changed ones, then those that import what is changed or read it where it is no Python,
+    those of its name, and those that import it by others: as many as fit into the budget."""
     lengths = distances(tree, paths, through_composition=False)
     # Lints read every module; `script/lint` has them.
     reading = readers(tree, [path for path in paths if not path.endswith(".py")])

@@ -193,7 +193,7 @@ def test_what_does_not_fit_into_the_budget_is_left_to_the_run_of_all(ask: Ask, c
     [
         ("src/pillarbox/webhooks/routes.py", "tests/api/test_webhooks.py"),
         ("src/pillarbox/kernel/http/request.py", "tests/api/test_conventions_framing.py"),
-        ("src/pillarbox/cli/queue.py", "tests/cli/test_queue.py"),
+        ("src/pillarbox/delivery/commands/queue.py", "tests/cli/test_queue.py"),
         ("src/pillarbox/mail/message/compose.py", "tests/mail/test_compose.py"),
         ("src/pillarbox/schema/schema.sql", "tests/schema/test_schema.py"),
         ("docs/standards.md", "tests/repository/test_standards.py"),
