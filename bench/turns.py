@@ -119,14 +119,16 @@ def submit_mail(report: Report, name: str, python: str) -> Iterator[tuple[Server
 
 @contextmanager
 def receive(report: Report, name: str, python: str) -> Iterator[tuple[Server, Work]]:
-    with name_server(inbound.HOST, "AAAA") as dns:
-        with inbound.receiving(report, name, dns.port, python=python) as (server, port):
+    with (
+        name_server(inbound.HOST, "AAAA") as dns,
+        inbound.receiving(report, name, dns.port, python=python) as (server, port),
+    ):
 
-            def work() -> int:
-                inbound.offer(port, OFFERED)
-                return OFFERED
+        def work() -> int:
+            inbound.offer(port, OFFERED)
+            return OFFERED
 
-            yield server, work
+        yield server, work
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 A callback on the loop notes the time 20 times a second. When it comes late by more than 100 ms, one line
 `loop.stalled` is logged with what the loop was doing meanwhile (a stall of less than 150 ms may have begun
-before the callback was due, and then goes without). Each callback sets the process's alarm clock for the time
-at which the next one will be late, and sets it again before that. So nothing but a stall lets it ring: its
-signal interrupts the main thread, which runs the loop, and its handler looks at the stack that it interrupted.
-A thread that looks now and then would see the same, but each look takes Python's lock away from the loop: that
+before the callback was due, and then goes without). Each callback sets the alarm of the process (SIGALRM) to
+the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come: it
+interrupts the main thread, which runs the loop, and its handler reads the stack that it interrupted. A thread
+that reads the stack now and then would see the same, but takes Python's lock from the loop each time: that
 was six per cent of the cost of accepting a mail.
 
 Code that holds Python's lock all the time (a long call of a C library) is interrupted when the call returns,
@@ -72,7 +72,7 @@ def report(stall: Stall) -> None:
 class LoopWatchdog:
     """Watches the loop that `start` is called on; `process` names the kind of process in the histogram, and
     `on_stall` is called on the loop after each stall. The loop must run in the main thread, and the process
-    has one watchdog at a time: there is one alarm clock (SIGALRM, setitimer(2))."""
+    has one watchdog at a time: there is one alarm, see setitimer(2)."""
 
     def __init__(self, process: str = "worker", on_stall: Callable[[Stall], None] = report) -> None:
         self._labels = (process,)
@@ -93,7 +93,7 @@ class LoopWatchdog:
         self._expect(asyncio.get_running_loop())
 
     def stop(self) -> None:
-        """Watch no more, and leave the alarm clock as it was; also where it was never started."""
+        """Watch no more, and leave the alarm as it was; also where it was never started."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -118,7 +118,7 @@ class LoopWatchdog:
         self._expect(loop)
 
     def _look(self, _: int, frame: FrameType | None) -> None:
-        """The alarm rang: the callback is late."""
+        """The alarm came: the callback is late."""
         # Where the process itself stood still, the callback and the alarm come at once.
         if frame is not None and frame.f_code not in _OWN:
             self._seen = _stack(frame)
