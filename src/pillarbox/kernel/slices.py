@@ -76,11 +76,12 @@ class Stop(IntEnum):
 
 class Background(NamedTuple):
     """Something that runs in a worker. `closing` is called when the servers are about to close; `stop` is
-    given the seconds that it may take."""
+    given the seconds that it may take; `reload` looks at files that may be renewed."""
 
     start: tuple[Start, Callable[[], Awaitable[object]]] | None = None
     closing: Callable[[], None] | None = None
     stop: tuple[Stop, Callable[[float], Awaitable[object]]] | None = None
+    reload: Callable[[], object] | None = None
 
 
 class Kept(NamedTuple):

@@ -2,9 +2,10 @@
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
 the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
-print the `ready` line. The first SIGTERM or SIGINT drains: workers finish what is on the wire, then the
-database stops, and the exit status is 0. A second signal ends everything at once. The database and the
-workers always end with the supervisor.
+print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers finish what is on the wire, then
+the database stops, and the exit status is 0. A second one ends everything at once. SIGHUP makes the workers look
+at their certificates, and drains where it means that the terminal is gone (`kernel.process.signals`). The
+database and the workers always end with the supervisor.
 
 Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
 else goes to the log on standard error.
@@ -36,7 +37,7 @@ from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, Embed
 from pillarbox.kernel.postgres.migrations import MigrationError, migrate
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
 from pillarbox.kernel.postgres.programs import ProgramsError
-from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.process import shared_memory, signals
 from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
@@ -117,9 +118,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Open, wait for a signal, close; the exit status."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled, number)
+        signals.handle_with_terminal(stop=self._signalled, reload=self._reload)
         watchdog = LoopWatchdog("supervisor")
         counting = None
         try:
@@ -137,9 +136,18 @@ class Supervisor:
 
     def _signalled(self, number: signal.Signals) -> None:
         if self._stop.is_set():
+            if number is signals.HANG_UP:
+                # Whoever stopped it and closed the terminal then has not lost patience.
+                return
             self._abandon(number)
         logger.info("supervisor.stopping", signal=number.name)
         self._stop.set()
+
+    def _reload(self) -> None:
+        """Let every worker look at the files that may be renewed while it runs."""
+        logger.info("supervisor.reloading")
+        if self._workers:
+            self._workers.pass_on(signals.HANG_UP)
 
     def _abandon(self, number: signal.Signals) -> None:
         """Leave at once. What was committed stays; leases end by time."""
