@@ -18,8 +18,8 @@ from pillarbox.domains.commands.records import installation_of
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
+from pillarbox.kernel.postgres import connection_demand
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.process.supervisor import CONNECTIONS_PER_PROCESS
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
@@ -84,7 +84,7 @@ def installation_to_check(connected: Connected) -> CheckedInstallation:
         connected.pool,
         running=connected.listeners is not None,
         listeners=listeners_of(settings, connected.listeners or ()),
-        connections=settings.processes * CONNECTIONS_PER_PROCESS,
+        connections=connection_demand.of_machine(settings),
     )
 
 

@@ -3,9 +3,9 @@
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
 the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
 print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers finish what is on the wire, then
-the database stops, and the exit status is 0. A second one ends everything at once. SIGHUP makes the workers look
-at their certificates, and drains where it means that the terminal is gone (`kernel.process.signals`). The
-database and the workers always end with the supervisor.
+the database stops, and the exit status is 0. A second one ends everything at once. SIGHUP makes the workers
+look at their certificates, and drains where it means that the terminal is gone (`kernel.process.signals`).
+The database and the workers always end with the supervisor.
 
 Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
 else goes to the log on standard error.
@@ -32,10 +32,12 @@ from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bi
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.observability.metrics import MetricsFile
+from pillarbox.kernel.postgres import connection_demand
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import MigrationError, migrate
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
+from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.postgres.programs import ProgramsError
 from pillarbox.kernel.process import shared_memory, signals
 from pillarbox.kernel.process.children import reap_orphans
@@ -52,7 +54,10 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
-CONNECTIONS_PER_PROCESS = 32
+OVERLAP = 40
+"""Connections of the embedded database beyond what is needed: sessions of a worker that was killed end a
+little later than it."""
+
 METRICS_FOLDER = "metrics"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
@@ -65,6 +70,7 @@ SENTENCES = (
     EmbeddedError,
     FolderError,
     MigrationError,
+    PoolerError,
     ProgramsError,
     StartError,
 )
@@ -220,7 +226,7 @@ class Supervisor:
         self._postgres = EmbeddedPostgres(
             self._settings.data / POSTGRES_FOLDER,
             bin_dir=self._settings.pg_bin,
-            connections=max(CONNECTIONS, self._settings.processes * CONNECTIONS_PER_PROCESS),
+            connections=max(CONNECTIONS, connection_demand.of_machine(self._settings) + OVERLAP),
             on_line=lambda line: postgres_log.info("postgres", line=line),
         )
         await self._postgres.start()
@@ -247,6 +253,7 @@ class Supervisor:
         """Migrations and the first team; the key is printed as soon as it exists."""
         conn = await connect_patiently(url)
         try:
+            await self._refuse_unfit_database(conn, url)
             for version in await migrate(conn, known_migrations()):
                 logger.info("schema.migrated", version=version)
             async with conn.transaction():
@@ -255,6 +262,21 @@ class Supervisor:
             await conn.close()
         if key is not None and self._settings.initial_api_key is None:
             say(f"api key {key} (shown only now; keep it)")
+
+    async def _refuse_unfit_database(self, conn: Connection, url: str) -> None:
+        """A named database must give each of our connections a session, and have enough of them."""
+        if self._settings.database_url is None or self._postgres is not None:
+            return
+        needed = connection_demand.of_machine(self._settings)
+        if await refuse_transaction_mode(url):
+            logger.info("database.pooled", needed=needed)
+        limits = await connection_demand.limits_of(conn)
+        if complaint := connection_demand.too_few(self._settings, limits):
+            raise StartError(complaint)
+        if limits.available - limits.others < needed:
+            logger.warning(
+                "database.connections_short", needed=needed, available=limits.available, others=limits.others
+            )
 
     def _begin_workers(self) -> HandOver:
         hand_over = HandOver(
