@@ -18,8 +18,8 @@ from kit.process import KEY, connected, served, settled, verified
 from kit.remote_servers import remote_servers
 from kit.world import mail, world
 from pillarbox.cli.connect import connect
-from pillarbox.kernel.postgres import connection_demand
-from pillarbox.kernel.postgres.connection_demand import Limits, too_few
+from pillarbox.kernel.postgres import connection_limits
+from pillarbox.kernel.postgres.connection_limits import Limits, too_few
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.settings.settings import read_settings
@@ -58,7 +58,7 @@ def limited_url(databases: Any, database_url: str) -> Iterator[str]:
     ],
 )
 def test_the_demand_follows_processes_and_roles(given: dict[str, str], wanted: int) -> None:
-    assert connection_demand.of_machine(read_settings(given, {})) == wanted
+    assert connection_limits.of_machine(read_settings(given, {})) == wanted
 
 
 async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path
         kit = pillarbox.app.kit
         pools = kit.pools.requests.get_max_size() + kit.pools.engine.get_max_size()
         channels = sum(len(one.listeners(kit)) for one in kit.slices)
-        assert connection_demand.of_process(kit.settings) == pools + channels + 1
+        assert connection_limits.of_process(kit.settings) == pools + channels + 1
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_the_embedded_database_leaves_connections_to_commands(tmp_path: Pa
         settings = read_settings({"data": str(tmp_path / "data")}, {})
         async with connect(settings) as found:
             server = await found.pool.fetchval("SELECT current_setting('max_connections')::int")
-            assert server >= connection_demand.of_machine(found.settings)
+            assert server >= connection_limits.of_machine(found.settings)
 
 
 async def test_no_connection_left_is_a_503_of_its_own_and_passes(limited_url: str, tmp_path: Path) -> None:
@@ -154,18 +154,22 @@ async def test_session_mode_is_recognised_and_fine(database_url: str) -> None:
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
 @pytest.mark.parametrize("size", [1, 20])
 async def test_modes_without_sessions_are_refused(database_url: str, mode: str, size: int) -> None:
-    with pgbouncer(database_url, mode, size=size) as url:
-        with pytest.raises(PoolerError, match="pool_mode = session"):
-            await refuse_transaction_mode(url)
+    with (
+        pgbouncer(database_url, mode, size=size) as url,
+        pytest.raises(PoolerError, match="pool_mode = session"),
+    ):
+        await refuse_transaction_mode(url)
 
 
 async def test_a_pooler_with_one_session_is_too_small(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pillarbox.kernel.postgres.pooler.SECONDS", 0.5)
-    with pgbouncer(database_url, "session", size=1) as url:
-        with pytest.raises(PoolerError, match="default_pool_size"):
-            await refuse_transaction_mode(url)
+    with (
+        pgbouncer(database_url, "session", size=1) as url,
+        pytest.raises(PoolerError, match="default_pool_size"),
+    ):
+        await refuse_transaction_mode(url)
 
 
 async def test_sessions_have_their_settings_behind_a_pooler_too(database_url: str) -> None:

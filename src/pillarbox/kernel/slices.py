@@ -22,7 +22,7 @@ from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
-from pillarbox.kernel.postgres import connection_demand
+from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
 from pillarbox.kernel.postgres.invariant import Invariant
@@ -187,8 +187,8 @@ class Pools:
     @classmethod
     async def open(cls, url: str) -> Pools:
         return cls(
-            await open_pool(url, most=connection_demand.REQUESTS),
-            await open_pool(url, most=connection_demand.ENGINE, application=ENGINE, by_key=True),
+            await open_pool(url, most=connection_limits.REQUESTS),
+            await open_pool(url, most=connection_limits.ENGINE, application=ENGINE, by_key=True),
         )
 
     async def close(self) -> None:

@@ -100,8 +100,8 @@ one plan for each statement, so none is made again for other values: that costs 
 
 
 def problem_of(gone: BaseException) -> DatabaseGone:
-    """The answer to one of `GONE`. A database that has no connection left works, and is not full: the operator
-    is told so."""
+    """The answer to one of `GONE`. A database that has no connection left works, and is not full: the
+    operator is told so."""
     if isinstance(gone, asyncpg.TooManyConnectionsError):
         log.error("database.too_many_connections", trouble=str(gone))
         return NoConnectionLeft()
@@ -133,7 +133,7 @@ async def open_pool(
 
 
 async def _begin_session(wanted: Mapping[str, str], conn: Stateless) -> None:
-    """Set what holds for a session. Not when it begins: PgBouncer refuses parameters that it does not know."""
+    """Set what holds for a session. Not at its beginning: PgBouncer refuses parameters it does not know."""
     (row,) = await conn.fetch(BEGIN_SESSION, list(wanted), list(wanted.values()))
     conn.backend = row["backend"]
 

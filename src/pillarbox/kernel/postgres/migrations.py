@@ -71,8 +71,8 @@ async def migrate_url(url: str) -> list[int]:
 
 
 async def refuse_unmigrated_url(url: str) -> None:
-    """MigrationError unless the database at `url` has exactly this release's schema; PoolerError where it cannot
-    be reached properly."""
+    """MigrationError unless the database at `url` has exactly this release's schema; PoolerError where it
+    cannot be reached properly."""
     await refuse_transaction_mode(url)
     conn = await asyncpg.connect(
         url,

@@ -28,8 +28,8 @@ ADVICE: Final = (
 
 NO_TRANSACTIONS: Final = "statement pooling mode"
 TOO_SMALL: Final = (
-    "The connection pooler that --database-url leads to gives no second session: each of our connections needs "
-    "one of its own, so raise its pool size (PgBouncer: default_pool_size)."
+    "The connection pooler that --database-url leads to gives no second session: each of our connections "
+    "needs one of its own, so raise its pool size (PgBouncer: default_pool_size)."
 )
 
 

@@ -1,8 +1,8 @@
 """What signals do to our processes: a drain, a look at renewed files, or nothing (OPS-03).
 
-A process that a signal ends at once takes its open sessions with it, and the embedded database in the middle of
-what they would have written: mail that was on the wire then goes out twice. So no signal that can be caught
-does that, whoever sends it, to whichever of our processes.
+A process that a signal ends at once takes its open sessions with it, and the embedded database in the middle
+of what they would have written: mail that was on the wire then goes out twice. So no signal that can be
+caught does that, whoever sends it, to whichever of our processes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ignore_all_but_stops() -> None:
 
 
 def handle(*, stop: Handler, reload: Callable[[], None], stops: tuple[Signals, ...] = STOPPING) -> None:
-    """Take over all signals in the running event loop: `stop` is called for `stops`, `reload` for hang-ups."""
+    """Take over all signals in the running event loop: `stop` for `stops`, `reload` for hang-ups."""
     loop = asyncio.get_running_loop()
     for number in stops:
         loop.add_signal_handler(number, stop, number)

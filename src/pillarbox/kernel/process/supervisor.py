@@ -32,7 +32,7 @@ from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bi
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.observability.metrics import MetricsFile
-from pillarbox.kernel.postgres import connection_demand
+from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import MigrationError, migrate
@@ -226,7 +226,7 @@ class Supervisor:
         self._postgres = EmbeddedPostgres(
             self._settings.data / POSTGRES_FOLDER,
             bin_dir=self._settings.pg_bin,
-            connections=max(CONNECTIONS, connection_demand.of_machine(self._settings) + OVERLAP),
+            connections=max(CONNECTIONS, connection_limits.of_machine(self._settings) + OVERLAP),
             on_line=lambda line: postgres_log.info("postgres", line=line),
         )
         await self._postgres.start()
@@ -267,11 +267,11 @@ class Supervisor:
         """A named database must give each of our connections a session, and have enough of them."""
         if self._settings.database_url is None or self._postgres is not None:
             return
-        needed = connection_demand.of_machine(self._settings)
+        needed = connection_limits.of_machine(self._settings)
         if await refuse_transaction_mode(url):
             logger.info("database.pooled", needed=needed)
-        limits = await connection_demand.limits_of(conn)
-        if complaint := connection_demand.too_few(self._settings, limits):
+        limits = await connection_limits.limits_of(conn)
+        if complaint := connection_limits.too_few(self._settings, limits):
             raise StartError(complaint)
         if limits.available - limits.others < needed:
             logger.warning(

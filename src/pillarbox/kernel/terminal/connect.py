@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -107,12 +108,12 @@ def run(work: Callable[[Connected], Awaitable[int]], *, data: str | None, databa
 
 
 def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
-    """The exit status of the work. A signal cancels it, so that a database that the command started for itself
-    is stopped in order; a second one ends it at once."""
+    """The exit status of the work. A signal cancels it, so that a database that the command started for
+    itself is stopped in order; a second one ends it at once."""
     received: list[signal.Signals] = []
 
     async def cancellable() -> int:
-        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+        task = asyncio.ensure_future(work)
 
         def stop(number: signal.Signals) -> None:
             if received and number is not signals.HANG_UP:
@@ -121,7 +122,8 @@ def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
                 received.append(number)
                 task.cancel()
 
-        signals.handle_with_terminal(stop=stop, reload=lambda: stop(signals.HANG_UP), stops=STOPS)
+        if threading.current_thread() is threading.main_thread():
+            signals.handle_with_terminal(stop=stop, reload=lambda: stop(signals.HANG_UP), stops=STOPS)
         return await task
 
     try:
