@@ -1,4 +1,4 @@
-"""A smarthost that refuses us and not a mail: nothing is lost, all of it waits, and flows once it is mended."""
+"""A smarthost that refuses us and not a mail: nothing is lost, all waits, and flows once it is mended."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def kinds(team: Team, emails: Sequence[str]) -> set[tuple[str, ...]]:
 
 
 async def test_a_wrong_password_costs_no_mail_an_attempt(database_url: str, tmp_path: Path) -> None:
-    """Past its delivery window too; with the right one everything is delivered."""
+    """OUT-22: past its delivery window too; with the right one everything is delivered."""
     async with (
         Sink(users={"harbor": "right"}) as sink,
         relayed(database_url, tmp_path, "harbor:wrong@127.0.0.1", sink) as (pillarbox, team),

@@ -95,6 +95,7 @@ def on_a_terminal(data: Path, before: Callable[[], object]) -> Iterator[tuple[Ru
 
 
 def test_a_hang_up_ends_nothing_and_lets_the_workers_look_at_their_files(tmp_path: Path) -> None:
+    """OPS-03."""
     with supervisor(tmp_path / "data") as running:
         running.ready()
         workers, postmaster = running.workers(), running.postmaster()

@@ -13,7 +13,7 @@ from typing import Final
 
 import asyncpg
 
-from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.database import GONE, Connection
 
 BACKEND: Final = "SELECT pg_backend_pid()"
 TRIES: Final = 5
@@ -55,7 +55,7 @@ async def refuse_transaction_mode(url: str) -> bool:
     """PoolerError where two clients share one session; else whether there is a pooler at all."""
     try:
         return await _is_fit_pooler(url)
-    except asyncpg.PostgresConnectionError as lost:
+    except GONE as lost:
         # Where not even a transaction has a session, the pooler ends the connection and says why.
         if NO_TRANSACTIONS not in str(lost):
             raise

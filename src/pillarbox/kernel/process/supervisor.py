@@ -268,7 +268,11 @@ class Supervisor:
         if self._settings.database_url is None or self._postgres is not None:
             return
         needed = connection_limits.of_machine(self._settings)
-        if await refuse_transaction_mode(url):
+        try:
+            is_pooled = await refuse_transaction_mode(url)
+        except TROUBLE as error:
+            raise StartError(f"The database cannot be reached: {error or type(error).__name__}.") from None
+        if is_pooled:
             logger.info("database.pooled", needed=needed)
         limits = await connection_limits.limits_of(conn)
         if complaint := connection_limits.too_few(self._settings, limits):
