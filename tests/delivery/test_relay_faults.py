@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -53,10 +53,6 @@ async def next_try(pillarbox: World) -> None:
 
 async def items(pillarbox: World) -> list[dict[str, Any]]:
     return [dict(row) for row in await pillarbox.pool.fetch(ITEMS)]
-
-
-async def kinds(team: Team, emails: Sequence[str]) -> set[tuple[str, ...]]:
-    return {tuple(await team.kinds(email)) for email in emails}
 
 
 async def test_a_wrong_password_costs_no_mail_an_attempt(database_url: str, tmp_path: Path) -> None:
