@@ -17,12 +17,13 @@ from kit.pgbouncer import pgbouncer
 from kit.process import KEY, connected, served, settled, verified
 from kit.remote_servers import remote_servers
 from kit.world import mail, world
-from pillarbox.cli.connect import connect
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.connection_limits import Limits, too_few
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.settings.settings import read_settings
+from pillarbox.kernel.terminal.connect import connect
 from repository.running import supervisor
 
 SESSION = """
@@ -58,7 +59,7 @@ def limited_url(databases: Any, database_url: str) -> Iterator[str]:
     ],
 )
 def test_the_demand_follows_processes_and_roles(given: dict[str, str], wanted: int) -> None:
-    assert connection_limits.of_machine(read_settings(given, {})) == wanted
+    assert connection_limits.of_machine(read_settings(SETTINGS, given, {})) == wanted
 
 
 async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path
     ],
 )
 def test_too_few_connections_are_one_sentence(limits: Limits, words: str) -> None:
-    found = too_few(read_settings({"processes": "4", "route": "direct"}, {}), limits)
+    found = too_few(read_settings(SETTINGS, {"processes": "4", "route": "direct"}, {}), limits)
     assert found == (
         f"The database allows {words}, but this machine needs 119: 29 for each of 4 processes and 3 for "
         "commands. Raise the limit, or run fewer processes with --processes."
@@ -90,7 +91,7 @@ def test_too_few_connections_are_one_sentence(limits: Limits, words: str) -> Non
 
 
 def test_enough_connections_are_no_sentence() -> None:
-    settings = read_settings({"processes": "4", "route": "direct"}, {})
+    settings = read_settings(SETTINGS, {"processes": "4", "route": "direct"}, {})
     assert too_few(settings, Limits(200, 3, None, None, 0)) is None
     assert too_few(settings, Limits(122, 3, 119, None, 0)) is None
 
@@ -108,7 +109,7 @@ async def test_the_embedded_database_leaves_connections_to_commands(tmp_path: Pa
     """However many processes there are, and all of them at their limits."""
     with supervisor(tmp_path / "data", "--processes", "12") as running:
         running.ready()
-        settings = read_settings({"data": str(tmp_path / "data")}, {})
+        settings = read_settings(SETTINGS, {"data": str(tmp_path / "data")}, {})
         async with connect(settings) as found:
             server = await found.pool.fetchval("SELECT current_setting('max_connections')::int")
             assert server >= connection_limits.of_machine(found.settings)

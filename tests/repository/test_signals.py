@@ -35,14 +35,17 @@ import asyncio, sys
 import typer
 
 folder = sys.argv.pop()
-from pillarbox.cli.connect import run
+from pillarbox.app import MANIFESTS
+from pillarbox.kernel.terminal.connect import run
+from pillarbox.kernel.terminal.program import Program, running
 
 async def work(connected):
     print("working", flush=True)
     await asyncio.sleep(600)
     return 0
 
-typer.run(lambda: run(work, data=folder, database_url=None))
+with running(Program(MANIFESTS)):
+    typer.run(lambda: run(work, data=folder, database_url=None))
 """
 
 
