@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.postgres.database import GONE, problem_of
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent
-from pillarbox.kernel.wire.problems import DatabaseGone, Invalid, Overloaded, Problem, ResourceLocked
+from pillarbox.kernel.wire.problems import Invalid, Overloaded, Problem, ResourceLocked
 
 FULL_SECONDS = 10
 LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
@@ -26,7 +26,7 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return ResourceLocked("Another request is changing this object right now. Try again.")
     if isinstance(failure, GONE):
         log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
-        return DatabaseGone()
+        return problem_of(failure)
     if isinstance(failure, BlobsSilent):
         log.get("http").error("http.storage_silent", request=str(request_id))
         return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
