@@ -19,6 +19,8 @@ GLOBAL = {
     "sites": "what other people's servers complained of",
     "mta_sts_policies": "what other domains ask of senders",
     "clock_jumps": "when the clocks of machines were set",
+    "backups": "which backups of the whole installation were made",
+    "restored": "the whole installation was restored or not",
     "maintenance": "the whole installation is in it or not",
     "schema_migrations": "the migrator's own",
 }

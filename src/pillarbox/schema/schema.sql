@@ -467,7 +467,8 @@ CREATE INDEX received_seen_at ON received_seen USING brin (at) WITH (pages_per_r
 -- that ended without an outcome; `begun` counts, from the first of those on, attempts that were begun
 -- since the last outcome (an item that takes its process with it is quarantined).
 -- Every claim moves the row between the two partial indexes, so its updates are never free of them; what is
--- handed over in memory is only inserted and deleted. Dead versions are vacuumed early and without pauses.
+-- handed over in memory is only inserted and deleted. `restored_due_at` is when work was due that a restore has put
+-- aside (it is due at an instant that never comes); `webhook_deliveries` and `jobs` have it too. Dead versions are vacuumed early and without pauses.
 CREATE TABLE deliveries (
     team_id          uuid        NOT NULL,
     email_id         uuid        NOT NULL,
@@ -487,6 +488,7 @@ CREATE TABLE deliveries (
     last_reply       text,
     reason           text,
     created_at       timestamptz NOT NULL,
+    restored_due_at  timestamptz,
     PRIMARY KEY (team_id, email_id, grp),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (
@@ -524,6 +526,7 @@ CREATE TABLE jobs (
     reason       text,
     created_at   timestamptz NOT NULL,
     site         text        NOT NULL DEFAULT '',
+    restored_due_at timestamptz,
     PRIMARY KEY (team_id, id),
     CONSTRAINT jobs_team_kind_subject_key UNIQUE (team_id, kind, subject_id),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
@@ -624,6 +627,23 @@ CREATE TABLE maintenance (
     retry_after integer     NOT NULL CHECK (retry_after > 0)
 );
 
+-- Backups that were made; the last hundred are kept. Global.
+CREATE TABLE backups (
+    name        text        NOT NULL PRIMARY KEY,
+    target      text        NOT NULL,
+    snapshot_at timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    octets      bigint      NOT NULL
+);
+
+-- Its one row is there from a restore on, until the work that it has put aside is released or dropped. Global.
+CREATE TABLE restored (
+    id          smallint    NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    backup      text        NOT NULL,
+    snapshot_at timestamptz NOT NULL,
+    restored_at timestamptz NOT NULL
+);
+
 -- Requests and units ---------------------------------------------------------------------------------
 
 -- One row per authenticated API request; the id is the answer's `x-request-id`. Bodies are masked and cut to
@@ -719,6 +739,7 @@ CREATE TABLE webhook_deliveries (
     leased_until timestamptz,
     attempt      integer     NOT NULL DEFAULT 0,
     tries        smallint    NOT NULL DEFAULT 0,
+    restored_due_at timestamptz,
     PRIMARY KEY (team_id, webhook_id, event_id, replay),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (
