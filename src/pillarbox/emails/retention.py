@@ -24,6 +24,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.timeline import history
 from pillarbox.timeline.batch import quarter
@@ -167,6 +168,8 @@ class EmailRetention:
 
     async def _forget(self, blobs: Sequence[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        if not await blob_removal.is_allowed(self._pool):
+            return
         for blob in blobs:
             if blob is None:
                 continue

@@ -78,6 +78,10 @@ class BlobStore:
         """All bytes of a blob; raises BlobMissing or BlobFailed."""
         return await self._backend.get(_valid(key))
 
+    async def size(self, key: str) -> int | None:
+        """How many bytes a blob has; None where there is none of this key. Raises BlobFailed."""
+        return await self._backend.size(_valid(key))
+
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """The bytes from `start` up to but not including `end`, in chunks; raises as `get`."""
         return self._backend.stream(_valid(key), start, end)

@@ -37,6 +37,18 @@ class Bucket:
     async def get(self, key: str) -> bytes:
         return b"".join([chunk async for chunk in self.stream(key, 0, None)])
 
+    async def size(self, key: str) -> int | None:
+        try:
+            async with asyncio.timeout(timeout_of()):
+                found = await obstore.head_async(self._store, key)
+        except TimeoutError:
+            raise BlobsSilent from None
+        except FileNotFoundError:
+            return None
+        except (BaseError, OSError) as failure:
+            raise BlobFailed(_brief(failure)) from failure
+        return int(found["size"])
+
     async def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]:
         if end is not None and end <= start:
             return

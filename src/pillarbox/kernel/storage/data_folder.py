@@ -17,6 +17,10 @@ POSTGRES_FOLDER = "postgres"
 """The cluster of the embedded database, where there is one."""
 
 
+RESTORING = ".restoring"
+"""In a data folder while a backup is brought into it."""
+
+
 class FolderError(Exception):
     """The data folder cannot be used; the message is one sentence for the operator."""
 
@@ -44,6 +48,12 @@ def locked(folder: Path) -> Iterator[None]:
     finally:
         note_path(folder).unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """FolderError where a restore was interrupted: a server would make a new database there."""
+    if (folder / RESTORING).exists():
+        raise FolderError(f"A restore into {folder} was not finished; remove the folder and restore again.")
 
 
 def note_path(folder: Path) -> Path:
