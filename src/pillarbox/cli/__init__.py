@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Command, Manifest
+from pillarbox.kernel.manifests import Command, Group, Manifest
 from pillarbox.kernel.process.fork_server_channel import FACTORY, started
 
 if TYPE_CHECKING:
@@ -56,7 +56,31 @@ def _version() -> Callable[..., None]:
     return command
 
 
-COMMANDS = {
+def _backup() -> Callable[..., None]:
+    from pillarbox.cli.backups.backup import command
+
+    return command
+
+
+def _restore() -> Callable[..., None]:
+    from pillarbox.cli.backups.restore import command
+
+    return command
+
+
+def _restored() -> typer.Typer:
+    from pillarbox.cli.backups.restored import group
+
+    return group
+
+
+def _upgrade() -> Callable[..., None]:
+    from pillarbox.cli.backups.upgrade import command
+
+    return command
+
+
+COMMANDS: dict[str, Command | Group] = {
     "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
     "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
     "verify": Command(
@@ -68,6 +92,13 @@ COMMANDS = {
         "Find out whether this machine can deliver and receive mail, and what to do where it cannot.", _doctor
     ),
     "version": Command("Print the version.", _version),
+    "backup": Command("Make a backup while the server runs; check one, or try one.", _backup),
+    "restore": Command("Bring a backup into an empty data folder or an empty database.", _restore),
+    "restored": Group(
+        _restored,
+        "Show what a restore has put aside, because it may have been sent since; release or drop it.",
+    ),
+    "upgrade": Command("Say what this release would do to the database.", _upgrade),
 }
 
 

@@ -125,7 +125,7 @@ RETRY = """
            FOR UPDATE SKIP LOCKED
     )
     UPDATE deliveries d
-       SET due_at = $4, begun = 0, reason = CASE WHEN d.due_at < $7 THEN d.reason END
+       SET due_at = $4, begun = 0, restored_due_at = NULL, reason = CASE WHEN d.due_at < $7 THEN d.reason END
       FROM waiting
      WHERE d.team_id = waiting.team_id AND d.email_id = waiting.email_id AND d.grp = waiting.grp
 """

@@ -46,7 +46,14 @@ from pillarbox.kernel.process.secrets_channel import SecretsChannel
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
 from pillarbox.kernel.settings.settings import ConfigError, Settings, load_or_create_key_ring_text
-from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
+from pillarbox.kernel.storage.data_folder import (
+    POSTGRES_FOLDER,
+    RUN_FOLDER,
+    FolderError,
+    locked,
+    refuse_unfinished,
+    write_note,
+)
 
 if TYPE_CHECKING:
     from pillarbox.kernel.observability.prometheus import PrometheusServer
@@ -97,6 +104,7 @@ def serve(
     log.configure(settings.log)
     try:
         with locked(settings.data):
+            refuse_unfinished(settings.data)
             return asyncio.run(Supervisor(settings, first_team, factory, fork_server).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)

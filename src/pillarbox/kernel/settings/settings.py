@@ -35,6 +35,9 @@ FILE_SUFFIX = "_FILE"
 API_KEY_VARIABLE = PREFIX + "API_KEY"
 """No setting of the server: the key that `pillarbox send` uses."""
 
+PASSPHRASE_VARIABLE = PREFIX + "BACKUP_PASSPHRASE"
+"""No setting of the server either: what the key ring in a backup is encrypted with."""
+
 LONGEST_SHOWN = 80
 
 
@@ -127,7 +130,7 @@ def read_settings(
 
 def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str]) -> None:
     """A misspelt variable is an error: it would be a setting that silently does nothing."""
-    known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE}
+    known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE, PASSPHRASE_VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
             raise ConfigError(f"{name} is not a setting of Pillarbox.")
