@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from pillarbox.delivery.settings import REMOTE_SMTP_PORT
-from pillarbox.doctor import clocks, machine
+from pillarbox.doctor import backups, clocks, machine
 from pillarbox.doctor.checks import Check
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
@@ -59,6 +59,8 @@ async def examined(installation: CheckedInstallation, outside: Outside) -> list[
         await machine.clock(installation.pool, outside.clock),
         await clocks.jumps(installation.pool),
         await clocks.future(installation.pool, outside.clock.now()),
+        await backups.age(installation.pool, outside.clock.now()),
+        await backups.put_aside(installation.pool),
         *machine.disk(disks_of(settings.data, settings.blobs), installation.measure),
         *await machine.database(installation.pool, installation.connections),
     ]
