@@ -15,9 +15,9 @@ from kit.backups import programs
 from kit.clock import ManualClock
 from kit.world import World, world
 from pillarbox.backup import check, restore
+from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.make import Wishes, make, session
-from pillarbox.backup.manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import BucketFiles, Target
 from pillarbox.emails.integrity import blob_references

@@ -15,8 +15,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from pillarbox.backup.backup_manifest import MOST_LISTED
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import MOST_LISTED
 from pillarbox.backup.target import Hashed
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
 

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from pillarbox.backup import blob_index, secrets
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import DUMP, INDEX, KEYS, Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.kernel.security.secrets import KeyRing

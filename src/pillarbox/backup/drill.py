@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pillarbox.backup import check, restore
-from pillarbox.backup.manifest import Manifest
+from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.emails.integrity import blob_references

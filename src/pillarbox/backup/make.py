@@ -21,9 +21,7 @@ import asyncpg
 
 from pillarbox import __version__
 from pillarbox.backup import blob_index, secrets, snapshot
-from pillarbox.backup.blob_index import Copied, IndexEntry
-from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import (
+from pillarbox.backup.backup_manifest import (
     DUMP,
     FORMAT,
     INDEX,
@@ -35,6 +33,8 @@ from pillarbox.backup.manifest import (
     StoredFile,
     encoded,
 )
+from pillarbox.backup.blob_index import Copied, IndexEntry
+from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.retention import keep_newest
 from pillarbox.backup.target import Target, pieces, sentences

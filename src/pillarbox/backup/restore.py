@@ -17,8 +17,8 @@ from pathlib import Path
 import asyncpg
 
 from pillarbox.backup import blob_index, restored, secrets, snapshot
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import DUMP, INDEX, KEYS, Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Hashed, Target, sentences
 from pillarbox.kernel.clock import Clock

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from pillarbox.backup.backup_manifest import INDEX
 from pillarbox.backup.blob_index import only_in
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import INDEX
 from pillarbox.backup.target import Target, sentences
 
 

@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlsplit
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, MANIFEST, Manifest, StoredFile, decoded
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.manifest import DUMP, INDEX, KEYS, MANIFEST, Manifest, StoredFile, decoded
 from pillarbox.kernel.storage.backend import PART, BlobFailed, BlobMissing, gathered
 from pillarbox.kernel.storage.blobs import SCHEMES, BlobStore
 from pillarbox.kernel.storage.bucket import Bucket

@@ -11,9 +11,9 @@ import asyncpg
 import typer
 
 from pillarbox.backup import check as checking
+from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.drill import drill
 from pillarbox.backup.make import Wishes, make
-from pillarbox.backup.manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform, reached
@@ -65,7 +65,9 @@ def command(
     blob_url: BlobUrl = None,
     pg_bin: PgBin = None,
 ) -> None:
-    """Make a backup while the server runs: database, blobs, and the key ring with a passphrase
+    """Make a backup while the server runs; check one, or try one.
+
+    It has the database, the blobs, and the key ring, encrypted with a passphrase
     (PILLARBOX_BACKUP_PASSPHRASE or PILLARBOX_BACKUP_PASSPHRASE_FILE).
 
     Status 0: made, or whole; 1: no backup was made, or it is not whole; 3: made, but blobs were missing,

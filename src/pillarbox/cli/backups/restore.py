@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from pillarbox.backup import restore, restored
-from pillarbox.backup.manifest import Manifest
+from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform
@@ -55,10 +55,10 @@ def command(
     secret_key: SecretKey = None,
     pg_bin: PgBin = None,
 ) -> None:
-    """Bring a backup into an empty data folder or an empty database. Nothing is sent: what was open when the
-    backup was made is put aside until `pillarbox restored release` or `drop`.
+    """Bring a backup into an empty data folder or an empty database.
 
-    Status 0: restored; 1: not.
+    Nothing is sent: what was open when the backup was made is put aside until `pillarbox restored release` or
+    `drop`. Status 0: restored; 1: not.
     """
     perform(
         lambda settings: bring(settings, source, backup, without_keys=without_keys),

@@ -85,10 +85,11 @@ def command(
     database_url: DatabaseUrl = None,
     pg_bin: PgBin = None,
 ) -> None:
-    """Say what this release would do to the database: pending migrations, whether the previous release may
-    run meanwhile, what they lock, space, and the age of the last backup.
+    """Say what this release would do to the database.
 
-    The upgrade itself is the start of the new release. Status 0: ready; 1: something is in the way.
+    That is: pending migrations, whether the previous release may run meanwhile, what they lock, space, and
+    the age of the last backup. The upgrade itself is the start of the new release. Status 0: ready; 1:
+    something is in the way.
     """
     if not check:
         raise typer.BadParameter("only --check is there: `pillarbox serve` of the new release upgrades")
