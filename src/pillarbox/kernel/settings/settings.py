@@ -71,6 +71,7 @@ class Settings:
     initial_email: str
     secret_key: str | None = field(repr=False)
     log: str
+    log_level: str
     tls_cert: Path | None
     tls_key: Path | None
     trusted_proxy: tuple[Network, ...]

@@ -154,6 +154,13 @@ SETTINGS: tuple[Setting[Any], ...] = (
         "`text` on a terminal, else `json`",
     ),
     Setting(
+        "log_level",
+        kinds.one_of("debug", "info", "warning", "error"),
+        "LEVEL",
+        "info",
+        "The least that is logged; `debug` adds the database's own log and periodic work that found nothing.",
+    ),
+    Setting(
         "tls_cert",
         kinds.readable_file,
         "FILE",

@@ -33,7 +33,8 @@ def locked(folder: Path) -> Iterator[None]:
         (folder / RUN_FOLDER).mkdir(exist_ok=True, mode=0o700)
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise FolderError(f"The data folder {folder} cannot be used: {error.strerror}.") from None
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise FolderError(f"The data folder {folder} cannot be used: {reason}.") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -62,7 +62,7 @@ DatabaseUrl = Annotated[
 Note = dict[str, Any]
 """What a running server says of itself in its data folder."""
 
-OWN = frozenset({"data", "log"})
+OWN = frozenset({"data", "log", "log_level"})
 """Settings that a command has for itself, beside a server too."""
 
 STOPS = (signal.SIGTERM, signal.SIGQUIT)
@@ -98,7 +98,7 @@ def run(work: Callable[[Connected], Awaitable[int]], *, data: str | None, databa
     """Do the work with a connection to the database and exit with its status."""
     os.umask(0o077)
     settings = read_settings(running_program().settings, {"data": data, "database_url": database_url})
-    log.configure(settings.log)
+    log.configure(settings.log, level=settings.log_level)
 
     async def reached() -> int:
         async with connect(settings) as found:
