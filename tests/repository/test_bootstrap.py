@@ -185,7 +185,16 @@ def test_a_package_with_another_hash_is_not_installed(tmp_path: Path, wheel: Pat
 def test_uv_takes_the_packages_from_the_index_that_pip_is_configured_with(
     tmp_path: Path, wheel: Path, index: Index
 ) -> None:
-    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path / "links")]
+    fetch = [
+        getattr(sys, "_base_executable", sys.executable),
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "-d",
+        str(tmp_path / "links"),
+    ]
     subprocess.run([*fetch, "--require-hashes", "-r", str(ROOT / "requirements/uv.txt")], check=True)
     folder = small_checkout(tmp_path / "a checkout", wheel)
     (tmp_path / "pip.conf").write_text(
