@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import venv
 import zipfile
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -169,6 +170,17 @@ def test_where_uv_is_not_to_be_had_plain_pip_installs_the_same(
     assert next(agent for path, agent in index.asked if PACKAGE in path).startswith("pip/")
     assert "pillarbox: fetching the packages with pip\n" in done.stderr
     assert not (folder / ".venv/installing").exists()
+
+
+def test_a_python_without_pip_gets_one_for_the_moment(tmp_path: Path, wheel: Path, index: Index) -> None:
+    venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
+    folder = small_checkout(tmp_path / "checkout", wheel)
+    configured = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": ""}
+    bare = str(tmp_path / "bare/bin/python")
+    done = run(folder, "script/bootstrap", "runtime", PYTHON=bare, **configured)
+    assert done.returncode == 0, done.stderr
+    assert level(done.stdout) == "3\n"
+    assert not (folder / ".venv/bin/pip").exists()
 
 
 def test_a_package_with_another_hash_is_not_installed(tmp_path: Path, wheel: Path, index: Index) -> None:

@@ -20,6 +20,7 @@ import trustme
 import yaml
 
 from kit.process import Lines
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.settings.settings import Settings, read_settings
 from repository.test_scripts import ROOT
 
@@ -98,7 +99,7 @@ def environment_of(name: str, service: str, mounted: Path) -> dict[str, str]:
 
 
 def settings_of(name: str, service: str, mounted: Path) -> Settings:
-    return read_settings({}, environment_of(name, service, mounted))
+    return read_settings(SETTINGS, {}, environment_of(name, service, mounted))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -139,10 +140,10 @@ def test_the_settings_of_a_service_are_settings_and_its_ports_are_listened_on(
 
 def test_both_nodes_of_production_do_all_work_with_the_same_secrets(mounted: Path) -> None:
     front, delivery = (settings_of(FILES[1], name, mounted) for name in ("front", "delivery"))
-    assert {*front.roles, *delivery.roles} == set(read_settings({}, {}).roles)
+    assert {*front.roles, *delivery.roles} == set(read_settings(SETTINGS, {}, {}).roles)
     assert front.hostname != delivery.hostname
     for shared in ("database_url", "secret_key", "public_url", "blob_url", "route", "spf_value"):
-        assert getattr(front, shared) == getattr(delivery, shared), shared
+        assert front.given[shared] == delivery.given[shared], shared
 
 
 def test_on_a_laptop_everything_is_published_on_loopback_alone() -> None:
