@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import pillarbox
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.process import supervisor
 from pillarbox.kernel.process.workers import StartError
+from pillarbox.kernel.storage.data_folder import FolderError, read_note
 from repository.running import TESTS
 
 
@@ -103,6 +105,37 @@ def test_a_port_below_1024_needs_a_right(tmp_path: Path) -> None:
         "pillarbox: Cannot listen on 127.0.0.1:80 (http): "
         "ports below 1024 need root or CAP_NET_BIND_SERVICE.\n"
     )
+
+
+def test_a_command_says_what_is_wrong_with_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = pillarbox_command("queue", "--data", str(tmp_path / "file"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"pillarbox: There is no database in the data folder {tmp_path / 'file'}; ")
+    assert done.stderr.count("\n") == 1
+    done = pillarbox_command("serve", "--data", str(tmp_path / "file"), "--http", "127.0.0.1:0")
+    assert (
+        done.stderr == f"pillarbox: The data folder {tmp_path / 'file'} cannot be used: it is not a folder.\n"
+    )
+
+
+def test_a_data_folder_of_somebody_else_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    shut = tmp_path / "run" / "supervisor.json"
+    shut.write_text("{}")
+    if os.geteuid() == 0:
+        # Root may read everything: the system's refusal is the same for the file and for its folder.
+        monkeypatch.setattr(Path, "read_text", refused)
+    else:
+        shut.chmod(0)
+    with pytest.raises(FolderError, match=r"^The data folder .* cannot be read: Permission denied\.$"):
+        read_note(tmp_path)
+
+
+def refused(*_: object, **__: object) -> str:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def test_a_database_that_does_not_answer_is_named_once_while_it_is_waited_for(

@@ -63,9 +63,11 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """The running supervisor's note; None when there is none."""
+    """The running supervisor's note; None when there is none. FolderError if it cannot be read."""
     try:
         note: dict[str, Any] = json.loads(note_path(folder).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        raise FolderError(f"The data folder {folder} cannot be read: {error.strerror}.") from None
     return note

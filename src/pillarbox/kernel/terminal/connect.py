@@ -181,9 +181,9 @@ def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str)
 
 def refuse_emptiness(settings: Settings) -> None:
     """Raises where neither a database was named, nor one is in the folder, nor a server runs on it."""
-    if settings.database_url is not None or postgres_folder(settings).is_dir():
+    if settings.database_url is not None or read_note(settings.data) is not None:
         return
-    if read_note(settings.data) is None:
+    if not postgres_folder(settings).is_dir():
         raise NoDatabaseError(settings.data)
 
 
