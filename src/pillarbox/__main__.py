@@ -1,10 +1,11 @@
 """`python -m pillarbox`, and the command `pillarbox`."""
 
-import signal
+# The part of `signal` that is built in: loading all of it takes a moment in which Ctrl-C would show a traceback.
+import _signal  # type: ignore[import-not-found]
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     # Ctrl-C while the program is loaded ends it without a word; `main` sets the handler again.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 from pillarbox.cli import main
 
