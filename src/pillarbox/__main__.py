@@ -1,6 +1,6 @@
 """`python -m pillarbox`, and the command `pillarbox`."""
 
-# The part of `signal` that is built in: loading all of it takes a moment in which Ctrl-C would show a traceback.
+# The built-in part of `signal`: loading all of it takes a moment in which Ctrl-C would show a traceback.
 import _signal  # type: ignore[import-not-found]
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
