@@ -5,6 +5,7 @@ It has imported the whole product once, so a worker is there in a tenth of a sec
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 import uvloop
 
+from kit.world import with_key_ring
 from pillarbox import app, worker  # noqa: F401 - imported once, for all children
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -58,7 +60,8 @@ class Parent:
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen(512)
         port = self._listener.getsockname()[1]
-        self._settings = {**settings, "http": f"127.0.0.1:{port}"}
+        given = settings_of({**settings, "http": f"127.0.0.1:{port}"})
+        self._settings = dict(asyncio.run(with_key_ring(given)).given)
         return str(port)
 
     def _close(self) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
 """Commands: module `pillarbox.cli.NAME`, function `command`."""
 
-GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks", "maintenance")
+GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks", "maintenance", "keyring")
 """Groups of commands: module `pillarbox.cli.NAME`, its `group`. Slices may bring more of their own."""
 
 WRONG_SETTING = 2

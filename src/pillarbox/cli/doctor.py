@@ -12,6 +12,7 @@ from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_t
 from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name
 from pillarbox.cli.connect import Connected, Data, DatabaseUrl
 from pillarbox.cli.domain_records import installation_of
+from pillarbox.cli.keyring import columns
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
@@ -53,6 +54,7 @@ def command(
         data=data,
         database_url=database_url,
         failed=NOT_EXAMINED,
+        with_any_ring=True,
     )
 
 
@@ -84,6 +86,7 @@ def installation_to_check(connected: Connected) -> CheckedInstallation:
         running=connected.listeners is not None,
         listeners=listeners_of(settings, connected.listeners or ()),
         connections=settings.processes * CONNECTIONS_PER_PROCESS,
+        sealed=columns(),
     )
 
 

@@ -26,6 +26,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Externals, Kit, Pools
+from pillarbox.kernel.storage.store_check import refuse_other_store
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.transfer_encoding import is_clean
 from pillarbox.mail.smtp.intake import Content
@@ -90,6 +91,9 @@ async def receive(
     """Store the message for all recipients, or for none of them when one is not ours."""
     from pillarbox.app import SLICES
 
+    connected.key_ring()
+    async with connected.pool.acquire() as conn:
+        await refuse_other_store(conn, connected.settings)
     settings = replace(connected.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:

@@ -19,7 +19,6 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.webhooks.dispatch.deliveries import EVENT_PREFIX
 from pillarbox.webhooks.dispatch.posting import Poster
@@ -87,7 +86,7 @@ async def follow(
     from pillarbox.webhooks.plugin import bodies_of
 
     clock = SystemClock()
-    ids, ring = Ids(clock), KeyRing.parse(connected.settings.secret_key or "")
+    ids, ring = Ids(clock), connected.key_ring()
     listener = await listen(
         connected.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies_of(SLICES)
     )

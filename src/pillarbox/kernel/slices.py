@@ -26,6 +26,7 @@ from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.process.clock_watch import Mend
 from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.work.jobs import Handler, JobLimit
@@ -108,7 +109,7 @@ class Slice:
     A builder in `provides` may answer None: then the process has no such part. `closed_routes` are served
     only where `opens` says so. `webhook_shapes` are the types of the data of webhook events, `event_bodies`
     the makers of data by the event's kind or the first word of it. `mends` correct rows that were dated by a
-    clock that was ahead. `loops` run until the worker ends, `metrics` the same, only where metrics are asked
+    clock that was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends, `metrics` the same, only where metrics are asked
     for.
     """
 
@@ -129,6 +130,7 @@ class Slice:
     webhook_shapes: Mapping[str, type] = field(default_factory=dict)
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
     invariants: Sequence[Invariant] = ()
+    sealed: Sequence[SealedColumn] = ()
     commands: Mapping[str, Callable[[], typer.Typer]] = field(default_factory=dict)
 
 

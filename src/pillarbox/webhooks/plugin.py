@@ -33,6 +33,7 @@ from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
 from pillarbox.webhooks.retention import WebhookRetention
+from pillarbox.webhooks.signing_secrets import WEBHOOK_SECRETS
 
 CHANNEL = "pillarbox_webhooks"
 """Notified when deliveries were written."""
@@ -152,4 +153,5 @@ SLICE = Slice(
     background=_background,
     metrics=_metrics,
     mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
+    sealed=(WEBHOOK_SECRETS,),
 )

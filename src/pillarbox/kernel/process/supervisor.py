@@ -1,8 +1,8 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
-the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
-print the `ready` line. The first SIGTERM or SIGINT drains: workers finish what is on the wire, then the
+the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
+first team, let the workers open, print the `ready` line. The first SIGTERM or SIGINT drains: workers finish what is on the wire, then the
 database stops, and the exit status is 0. A second signal ends everything at once. The database and the
 workers always end with the supervisor.
 
@@ -41,10 +41,12 @@ from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
+from pillarbox.kernel.security.ring_check import KeyRingRefused, established
 from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
-from pillarbox.kernel.settings.settings import ConfigError, Settings, load_or_create_key_ring_text
+from pillarbox.kernel.settings.settings import ConfigError, Settings
 from pillarbox.kernel.settings.table import SETTINGS
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
+from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_store
 
 if TYPE_CHECKING:
     from pillarbox.kernel.observability.prometheus import PrometheusServer
@@ -62,10 +64,12 @@ FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
 SECRET_SETTINGS = frozenset(setting.name for setting in SETTINGS if setting.secret)
 
 SENTENCES = (
+    BlobStoreRefused,
     ConfigError,
     ListenError,
     EmbeddedError,
     FolderError,
+    KeyRingRefused,
     MigrationError,
     ProgramsError,
     StartError,
@@ -168,8 +172,7 @@ class Supervisor:
         self._bind_listeners()
         hand_over = self._begin_workers()
         url = await self._open_database()
-        ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
-        self._settings = self._settings.replacing(database_url=url, secret_key=ring)
+        self._settings = self._settings.replacing(database_url=url)
         await self._prepare_database(url)
         self._secrets_channel = SecretsChannel(self._settings.data, self._secrets())
         await self._secrets_channel.open()
@@ -239,11 +242,13 @@ class Supervisor:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _prepare_database(self, url: str) -> None:
-        """Migrations and the first team; the key is printed as soon as it exists."""
+        """Migrations, key ring, blob store, first team; the key is printed as soon as it exists."""
         conn = await connect_patiently(url)
         try:
             for version in await migrate(conn, known_migrations()):
                 logger.info("schema.migrated", version=version)
+            self._settings = self._settings.replacing(secret_key=await established(conn, self._settings))
+            await refuse_other_store(conn, self._settings)
             async with conn.transaction():
                 key = await self._first_team(conn, self._settings)
         finally:
@@ -293,7 +298,6 @@ class Supervisor:
     def _note(self) -> dict[str, object]:
         """What may stand in a file; `SecretsChannel` has the rest."""
         return {
-            "pid": os.getpid(),
             "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
