@@ -1,4 +1,5 @@
-"""An S3 store over real HTTP, as much of it as a blob store uses: objects, ranges, listing and multipart uploads."""
+"""An S3 store over real HTTP, as much of it as a blob store uses: objects, ranges, listing and multipart
+uploads."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(bucket[key])
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def _send(self, data: bytes) -> None:
         headers = {
@@ -129,7 +131,10 @@ class _Handler(BaseHTTPRequestHandler):
         )
         self._answer(
             200,
-            f'<ListBucketResult xmlns="{NAMESPACE}"><IsTruncated>false</IsTruncated>{found}</ListBucketResult>'.encode(),
+            (
+                f'<ListBucketResult xmlns="{NAMESPACE}"><IsTruncated>false</IsTruncated>'
+                f"{found}</ListBucketResult>"
+            ).encode(),
         )
 
     def do_PUT(self) -> None:

@@ -152,7 +152,8 @@ async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 async def test_nothing_outside_of_the_folder_is_removed(tmp_path: Path) -> None:
-    """An earlier release noted in the folder where its socket was, and a copy of the folder has the note too."""
+    """An earlier release noted in the folder where its socket was, and a copy of the folder has the note
+    too."""
     async with running(tmp_path / "postgres"):
         pass
     theirs = tmp_path / "pillarbox-theirs"

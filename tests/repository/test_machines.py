@@ -17,7 +17,11 @@ import pytest
 from kit.http_client import http_client
 from kit.object_store import object_store
 from kit.process import KEY, PATIENCE, Served, connected, environment, served, settled, verified
-from pillarbox.kernel.settings.settings import create_key_ring_file
+from kit.world import world
+from pillarbox.kernel.postgres.migrations import FOLDER
+from pillarbox.kernel.security.ring_check import OtherKeyRing, established, known_keys, lacking
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.settings import create_key_ring_file, settings_of
 
 LARGE = {"filename": "chart.bin", "content": b64encode(b"chart" * 600_000).decode()}
 GONE = "The blob store cannot be reached right now. Try again later."
@@ -143,7 +147,7 @@ def test_a_large_attachment_is_for_all_machines_or_refused(tmp_path: Path, datab
         assert f"The blob store in {two / 'blobs'} is not the one of this database: it has no id" in sentence
         assert "the same --blob-url" in sentence
         assert not (two / "blobs").exists()
-        with served(two, roles="delivery,webhooks,jobs", **front):
+        with served(two, roles="api,delivery,webhooks,jobs", **front):
             assert post(api, attachments=[LARGE]).status_code == 200
             asyncio.run(settled(database_url, PATIENCE))
     verified(one, database_url=database_url, blob_url=shared)
@@ -262,15 +266,14 @@ def test_the_key_ring_is_rotated_machine_by_machine(tmp_path: Path, database_url
 def test_a_process_that_is_left_behind_by_a_new_key_says_so(tmp_path: Path, database_url: str) -> None:
     old, new = (f"{name}:{b64encode(bytes([at]) * 32).decode()}" for at, name in enumerate(("old", "new")))
     flags = {"database_url": database_url, "processes": "1", "blob_url": f"file:{tmp_path / 'shared'}"}
-    with served(tmp_path / "one", secret_key=old, **flags) as behind:
-        with served(tmp_path / "two", secret_key=f"{new},{old}", **flags) as ahead:
-            made = asyncio.run(call(ahead, "POST", "/domains", {"name": "harbor.example"}))
-            assert made.status_code == 201
-            answer = asyncio.run(changed(behind, 503))
-            assert (
-                answer.json()["message"]
-                == "A key of the key ring is missing on this server. Try again later."
-            )
+    with (
+        served(tmp_path / "one", secret_key=old, **flags) as behind,
+        served(tmp_path / "two", secret_key=f"{new},{old}", **flags) as ahead,
+    ):
+        made = asyncio.run(call(ahead, "POST", "/domains", {"name": "harbor.example"}))
+        assert made.status_code == 201
+        answer = asyncio.run(changed(behind, 503))
+    assert answer.json()["message"] == "A key of the key ring is missing on this server. Try again later."
 
 
 async def test_mail_whose_key_is_lost_is_held_and_named(tmp_path: Path, database_url: str) -> None:
@@ -309,3 +312,35 @@ async def test_mail_whose_key_is_lost_is_held_and_named(tmp_path: Path, database
     with served(one, **flags):
         await settled(database_url, PATIENCE)
     verified(one, database_url=database_url)
+
+
+async def test_two_machines_that_start_at_once_do_not_make_two_key_rings(
+    tmp_path: Path, database_url: str
+) -> None:
+    async def begin(name: str) -> str:
+        (tmp_path / name).mkdir()
+        settings = settings_of({"data": str(tmp_path / name), "database_url": database_url})
+        async with connected(database_url) as conn:
+            return await established(conn, settings)
+
+    ended = await asyncio.gather(begin("one"), begin("two"), return_exceptions=True)
+    assert [type(each) for each in ended if not isinstance(each, str)] == [OtherKeyRing]
+    assert len([name for name in ("one", "two") if (tmp_path / name / "secret.key").exists()]) == 1
+
+
+async def test_a_database_of_an_earlier_release_knows_its_keys_after_the_migration(
+    tmp_path: Path, database_url: str
+) -> None:
+    """Nothing was written down before; what is sealed says with which key."""
+    async with world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        await team.domain()
+        await team.post("/webhooks", {"endpoint": "https://hook.example/", "events": ["email.sent"]})
+        ring = pillarbox.app.need(KeyRing)
+        await pillarbox.pool.execute("DELETE FROM key_ring_keys")
+        migration = (FOLDER / "0017_key_ring_and_blob_store.sql").read_text()
+        await pillarbox.pool.execute(migration[migration.index("INSERT INTO") :])
+        (known,) = await known_keys(pillarbox.pool)
+        assert known.id == ring.active_id
+        assert lacking(ring, [known]) == []
+        assert lacking(KeyRing([(known.id, bytes(32))]), [known]) == [known.id]

@@ -105,8 +105,8 @@ def run(
 ) -> None:
     """Do the work with a connection to the database and exit with its status.
 
-    A key ring of another database stops the command, unless it says that it works `with_any_ring`. One without
-    any ring goes on until it needs one.
+    A key ring of another database stops the command, unless it says that it works `with_any_ring`. One
+    without any ring goes on until it needs one.
     """
     os.umask(0o077)
     settings = read_settings({"data": data, "database_url": database_url})

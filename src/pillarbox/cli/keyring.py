@@ -1,4 +1,5 @@
-"""`pillarbox keyring`: which keys the database needs, sealing again after a rotation, and giving up a lost key."""
+"""`pillarbox keyring`: which keys the database needs, sealing again after a rotation, and giving up a lost
+key."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ KeyId = Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as
 
 @group.command("show")
 def show_keys(json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
-    """List the keys that the database needs, and what cannot be decrypted. Status 1 where a key is missing."""
+    """List the keys that the database needs, and what cannot be decrypted. Status 1 where a key is
+    missing."""
     perform(lambda found: show(found, json=json), data=data, database_url=database_url, with_any_ring=True)
 
 
@@ -106,8 +108,8 @@ async def reseal(connected: Connected) -> int:
 
 
 LINKS = (
-    "Signed links and return addresses that were made with a key are valid while the ring has it: leave it at the "
-    "end of the ring for as long as they shall work, then take it out on every machine."
+    "Signed links and return addresses that were made with a key are valid while the ring has it: leave it "
+    "at the end of the ring for as long as they shall work, then take it out on every machine."
 )
 
 

@@ -58,8 +58,8 @@ def command(
     blob_url: BlobUrl = None,
     adopt_blob_store: Adopt = False,
 ) -> None:
-    """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; name every
-    gap.
+    """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; name
+    every gap.
 
     May run beside a live server. Status 0: no gap; 1: gaps; 2: it could not be verified.
     """

@@ -20,12 +20,12 @@ from pillarbox.kernel.storage.store_check import BlobStoreRefused
 
 MOST_SHOWN: Final = 10
 RING: Final = "The key ring is the one of this database"
-SECRET: Final = "A secret can be decrypted"
+OPENED: Final = "A secret can be decrypted"
 
 REACH: Final = (
-    "Check the URL of `--blob-url`, that the bucket exists, and AWS_ENDPOINT_URL, AWS_ALLOW_HTTP=true (for an http "
-    "endpoint), AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the environment of the server and of this "
-    "command (docs/guide/production.md)."
+    "Check the URL of `--blob-url`, that the bucket exists, and AWS_ENDPOINT_URL, AWS_ALLOW_HTTP=true (for "
+    "an http endpoint), AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the environment of the "
+    "server and of this command (docs/guide/production.md)."
 )
 
 
@@ -43,7 +43,7 @@ async def key_ring(pool: asyncpg.Pool, settings: Settings, columns: Sequence[Sea
         Check("key_ring", Level.OK, RING, f"{total - len(found.unopened)} of {total} secrets decrypted")
     ]
     for one in found.unopened[:MOST_SHOWN]:
-        checks.append(Check("key_ring.secret", Level.PROBLEM, SECRET, "it cannot be", None, one.sentence))
+        checks.append(Check("key_ring.secret", Level.PROBLEM, OPENED, "it cannot be", None, one.sentence))
     return checks
 
 

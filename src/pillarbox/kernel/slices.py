@@ -109,8 +109,8 @@ class Slice:
     A builder in `provides` may answer None: then the process has no such part. `closed_routes` are served
     only where `opens` says so. `webhook_shapes` are the types of the data of webhook events, `event_bodies`
     the makers of data by the event's kind or the first word of it. `mends` correct rows that were dated by a
-    clock that was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends, `metrics` the same, only where metrics are asked
-    for.
+    clock that was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends,
+    `metrics` the same, only where metrics are asked for.
     """
 
     name: str

@@ -64,8 +64,8 @@ def shown(ring: KeyRing, webhook_id: UUID, sealed: bytes) -> str:
 def signing_keys(
     ring: KeyRing, webhook_id: UUID, sealed: Sequence[bytes], ends: Sequence[datetime | None], now: datetime
 ) -> list[bytes]:
-    """The keys that sign at this instant, the newest first. An earlier one that the key ring cannot open is left
-    out: a new secret is the cure for one that is lost, and it must work at once."""
+    """The keys that sign at this instant, the newest first. An earlier one that the key ring cannot open is
+    left out: a new secret is the cure for one that is lost, and it must work at once."""
     keys = [ring.open(sealed[0], _context(webhook_id))]
     for secret, end in zip(sealed[1:], ends[1:], strict=True):
         if end is None or end > now:

@@ -1,8 +1,8 @@
 """Items whose DKIM key cannot be decrypted are held, with the reason, and not tried again and again.
 
 The key ring of a process may lack a key that another process has, or that was lost. Such an item waits like a
-quarantined one: `pillarbox queue` shows it, `pillarbox queue retry` lets it go. It also goes by itself as soon as
-a process whose ring has the key sees it.
+quarantined one: `pillarbox queue` shows it, `pillarbox queue retry` lets it go. It also goes by itself as
+soon as a process whose ring has the key sees it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from pillarbox.kernel.work.periodic import Periodic
 JOB_RELEASE = "delivery.release_held_for_keys"
 RELEASE_EVERY = timedelta(minutes=5)
 
-DAMAGED = "Its DKIM key is damaged and cannot be decrypted; `pillarbox domains rotate-dkim` gives the domain a new one."
+DAMAGED = (
+    "Its DKIM key is damaged and cannot be decrypted; "
+    "`pillarbox domains rotate-dkim` gives the domain a new one."
+)
 
 HOLD = """
     UPDATE deliveries SET owner = NULL, leased_until = NULL, due_at = $6, reason = $7
@@ -42,7 +45,10 @@ def reason_of(trouble: KeyRingError) -> str:
 
 
 def waits_for(key_id: str) -> str:
-    return f"Its DKIM key is encrypted with the key {key_id}, which the key ring does not have; it waits for that key."
+    return (
+        f"Its DKIM key is encrypted with the key {key_id}, which the key ring does not have; "
+        "it waits for that key."
+    )
 
 
 async def hold(source: Source, item: Item, owner: UUID, reason: str) -> bool:

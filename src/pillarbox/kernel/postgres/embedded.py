@@ -336,7 +336,8 @@ def fits(folder: Path) -> bool:
 
 
 def link_in(folder: Path, cluster: Path) -> Path:
-    """The link to `cluster` in a folder that nobody else can write; its name can be guessed, so whose it is counts."""
+    """The link to `cluster` in a folder that nobody else can write; its name can be guessed, so whose it is
+    counts."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()

@@ -2,9 +2,9 @@
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
 the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
-first team, let the workers open, print the `ready` line. The first SIGTERM or SIGINT drains: workers finish what is on the wire, then the
-database stops, and the exit status is 0. A second signal ends everything at once. The database and the
-workers always end with the supervisor.
+first team, let the workers open, print the `ready` line. The first SIGTERM or SIGINT drains: workers finish
+what is on the wire, then the database stops, and the exit status is 0. A second signal ends everything at
+once. The database and the workers always end with the supervisor.
 
 Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
 else goes to the log on standard error.

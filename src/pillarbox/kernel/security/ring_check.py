@@ -4,7 +4,8 @@ The database knows the id of every key that has sealed anything in it, and of ea
 sealed. A ring that cannot open one of them is the ring of another installation, or an old copy: a process
 that went on with it could not sign, and what it sealed no other process could open. So it does not start.
 
-A key that the operator has given up is not asked for any more; it is asked for again as soon as a ring has it.
+A key that the operator has given up is not asked for any more; it is asked for again as soon as a ring has
+it.
 """
 
 from __future__ import annotations
@@ -96,15 +97,15 @@ def _sentence(settings: Settings, ring: KeyRing | None, wanted: Sequence[str]) -
     path = settings.data / KEY_RING_FILE
     needs = f"the key{'s' if len(wanted) > 1 else ''} {' and '.join(wanted)}"
     remedy = (
-        f"put the {KEY_RING_FILE} of a machine that works on this database, or of its backup, there or give its "
-        "text with --secret-key (docs/guide/backup.md says what to do where it is lost)."
+        f"put the {KEY_RING_FILE} of a machine that works on this database, or of its backup, there or give "
+        "its text with --secret-key (docs/guide/backup.md says what to do where it is lost)."
     )
     if ring is None:
         return (
             f"The secrets in this database need a key ring with {needs}, and {path} does not exist: {remedy}"
         )
     place = f"in {path}" if settings.secret_key is None else "of --secret-key"
-    has = ", ".join(f"another {id}" if id in wanted else id for id in ring.key_ids)
+    has = ", ".join(f"another {key}" if key in wanted else key for key in ring.key_ids)
     return (
         f"The key ring {place} is not the one of this database: it has the key {has}, and the secrets in the "
         f"database need {needs}; {remedy}"
@@ -114,7 +115,8 @@ def _sentence(settings: Settings, ring: KeyRing | None, wanted: Sequence[str]) -
 async def established(conn: Connection, settings: Settings) -> str:
     """The text of the ring with which this installation works from now on, known to the database.
 
-    Made where there is none and the database needs none; raises OtherKeyRing where the database needs another.
+    Made where there is none and the database needs none; raises OtherKeyRing where the database needs
+    another.
     """
     async with conn.transaction():
         # Two machines may start on an empty database at once; one of them makes the ring.

@@ -1,4 +1,5 @@
-"""All values that the key ring has sealed: looked through, and sealed again with the first key of the ring."""
+"""All values that the key ring has sealed: looked through, and sealed again with the first key of the
+ring."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ ABANDON = "UPDATE key_ring_keys SET abandoned_at = now() WHERE id = $1 AND aband
 class SealedColumn:
     """Sealed values of one table.
 
-    `read` gives `team_id`, `id`, `sealed` and `owner`, what the operator knows the value by. `replace` takes the
-    team, the id, the value and what it becomes. A value is bound to `table` and the id of its row.
+    `read` gives `team_id`, `id`, `sealed` and `owner`, what the operator knows the value by. `replace` takes
+    the team, the id, the value and what it becomes. A value is bound to `table` and the id of its row.
     """
 
     table: str
@@ -40,7 +41,8 @@ class SealedColumn:
 
 
 class Unopened(NamedTuple):
-    """A value that the ring cannot open. `key_id` is the key that it lacks, None where the value is damaged."""
+    """A value that the ring cannot open. `key_id` is the key that it lacks, None where the value is
+    damaged."""
 
     column: SealedColumn
     team_id: UUID

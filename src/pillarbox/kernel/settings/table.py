@@ -50,7 +50,7 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.blob_url,
         "URL",
         None,
-        "Where large bodies are kept: `file:`, `s3://…`, `gs://…` or `az://…`.",
+        "Where large bodies are kept, for all machines: `file:`, `s3://…`, `gs://…` or `az://…`.",
         "`blobs` under the data folder",
         secret=True,
     ),
@@ -199,8 +199,9 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.key_ring,
         "RING",
         None,
-        "Keys that secrets are encrypted with: `id:base64key[,…]`; the first one is used for new secrets.",
-        f"the file `{KEY_RING_FILE}` under the data folder, made at the first start",
+        "Keys that secrets are encrypted with, the same on every machine: `id:base64key[,…]`; the first one is "
+        "used for new secrets.",
+        f"the file `{KEY_RING_FILE}` under the data folder, made at the first start of an empty database",
         secret=True,
     ),
     Setting(

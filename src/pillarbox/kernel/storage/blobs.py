@@ -87,9 +87,9 @@ class BlobStore:
         """False once a sync has failed: this process can no longer promise that a blob lasts."""
         return self._backend.writable
 
-    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes], *, is_store_id: bool = False) -> None:
         """Store `data`; durable on return. Raises BlobFailed, or what the iterable raises."""
-        if self.refusal is not None:
+        if self.refusal is not None and not is_store_id:
             raise BlobsUnreachable(self.refusal)
         await self._backend.put(_valid(key), data)
 

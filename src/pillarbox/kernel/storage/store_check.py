@@ -1,8 +1,8 @@
 """Whether a blob store is the one of this database (docs/decisions/0045).
 
-The store has an id in it, and the database knows that id. A process whose store has another one, or none, would
-keep attachments where no other process finds them, and take those of others for lost. It does not start, and
-one whose store is changed under it (a file system that is not mounted) stores nothing more.
+The store has an id in it, and the database knows that id. A process whose store has another one, or none,
+would keep attachments where no other process finds them, and take those of others for lost. It does not
+start, and one whose store is changed under it (a file system that is not mounted) stores nothing more.
 
 A store that cannot be reached at the start does not stop it: what needs no blob goes on. Until the ids were
 compared nothing is stored there.
@@ -47,9 +47,9 @@ class BlobStoreRefused(Exception):  # noqa: N818 (a state, reported as a sentenc
         place = f"in {settings.data / 'blobs'}" if settings.blob_url is None else "of --blob-url"
         has = "has no id" if found is None else f"has the id {found}"
         super().__init__(
-            f"The blob store {place} is not the one of this database: it {has}, and the database's is {wanted}; give "
-            "every machine the same --blob-url, a bucket or a folder that they share (where it has the blobs of this "
-            "database all the same, `pillarbox verify --adopt-blob-store` gives it the id)."
+            f"The blob store {place} is not the one of this database: it {has}, and the database's is "
+            f"{wanted}; give every machine the same --blob-url, a bucket or a folder that they share (where it has the "
+            "blobs of this database all the same, `pillarbox verify --adopt-blob-store` gives it the id)."
         )
 
 
@@ -61,7 +61,8 @@ class BlobStoreGone(Overloaded):
 
 
 async def id_in(blobs: BlobStore) -> UUID | None:
-    """The id that the store has in it, or None; raises BlobFailed where it cannot be asked, in a few seconds."""
+    """The id that the store has in it, or None; raises BlobFailed where it cannot be asked, in a few
+    seconds."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return UUID(bytes(await blobs.get(KEY)).decode("ascii").strip())
@@ -80,8 +81,8 @@ async def known_id(source: Source) -> UUID | None:
 
 
 async def compare(conn: Connection, blobs: BlobStore, settings: Settings) -> None:
-    """Return where the store is the one of this database, or has become it just now: a database that has none takes
-    the first. Raises BlobStoreRefused, or BlobFailed where the store cannot be asked."""
+    """Return where the store is the one of this database, or has become it just now: a database that has none
+    takes the first. Raises BlobStoreRefused, or BlobFailed where the store cannot be asked."""
     found, wanted = await id_in(blobs), await known_id(conn)
     if wanted is None:
         found, wanted = await _establish(conn, blobs, found)
@@ -114,14 +115,14 @@ async def write_id(blobs: BlobStore, store_id: UUID) -> None:
     """Give the store an id; raises BlobFailed, in a few seconds."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await blobs.put(KEY, f"{store_id}\n".encode("ascii"))
+            await blobs.put(KEY, f"{store_id}\n".encode("ascii"), is_store_id=True)
     except TimeoutError:
         raise BlobsSilent from None
 
 
 async def refuse_other_store(conn: Connection, settings: Settings) -> None:
-    """For a start: raise BlobStoreRefused where the store is another one. One that cannot be reached is logged, and
-    compared by the processes as soon as it can be."""
+    """For a start: raise BlobStoreRefused where the store is another one. One that cannot be reached is
+    logged, and compared by the processes as soon as it can be."""
     blobs = BlobStore.open(settings.blobs)
     try:
         await compare(conn, blobs, settings)
@@ -132,7 +133,8 @@ async def refuse_other_store(conn: Connection, settings: Settings) -> None:
 
 
 class StoreWatch:
-    """Compares and asks again every few seconds, and lets nothing be stored in the store of another database."""
+    """Compares and asks again every few seconds, and lets nothing be stored in the store of another
+    database."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, settings: Settings) -> None:
         self._pool = pool
