@@ -199,8 +199,8 @@ SETTINGS: tuple[Setting, ...] = (
         kinds.key_ring,
         "RING",
         None,
-        "Keys that secrets are encrypted with, the same on every machine: `id:base64key[,…]`; the first one is "
-        "used for new secrets.",
+        "Keys that secrets are encrypted with, the same on every machine: `id:base64key[,…]`; the first one "
+        "is used for new secrets.",
         f"the file `{KEY_RING_FILE}` under the data folder, made at the first start of an empty database",
         secret=True,
     ),

@@ -44,9 +44,10 @@ class CopiedFolder(FolderError):  # noqa: N818 (a state, reported as a sentence)
 
     def __init__(self, folder: Path, note: Mapping[str, Any]) -> None:
         super().__init__(
-            f"The data folder {folder} is a copy that was made while Pillarbox ({_worker(note)}) worked "
-            "on the original, so its database may be damaged: stop that server and copy again, or restore a dump "
-            f"(docs/guide/backup.md); if it had ended before the copy was made, remove {note_path(folder)}."
+            f"The data folder {folder} is a copy that was made while Pillarbox ({_worker(note)}) worked on "
+            "the original, so its database may be damaged: stop that server and copy again, or restore a "
+            "dump (docs/guide/backup.md); if it had ended before the copy was made, remove "
+            f"{note_path(folder)}."
         )
 
 

@@ -48,8 +48,9 @@ class BlobStoreRefused(Exception):  # noqa: N818 (a state, reported as a sentenc
         has = "has no id" if found is None else f"has the id {found}"
         super().__init__(
             f"The blob store {place} is not the one of this database: it {has}, and the database's is "
-            f"{wanted}; give every machine the same --blob-url, a bucket or a folder that they share (where it has the "
-            "blobs of this database all the same, `pillarbox verify --adopt-blob-store` gives it the id)."
+            f"{wanted}; give every machine the same --blob-url, a bucket or a folder that they share (where "
+            "it has the blobs of this database all the same, `pillarbox verify --adopt-blob-store` gives it "
+            "the id)."
         )
 
 
