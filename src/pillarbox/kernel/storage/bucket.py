@@ -51,7 +51,7 @@ class Bucket:
                 async with asyncio.timeout(timeout_of(len(data))):
                     await obstore.put_async(self._store, key, data)
             else:
-                async with asyncio.timeout(None) as limit:
+                async with asyncio.timeout(timeout_of()) as limit:
                     await obstore.put_async(self._store, key, _timed(gathered(data), limit))
         except TimeoutError:
             raise BlobsSilent from None
@@ -125,6 +125,7 @@ def _range(start: int, end: int | None) -> obstore.GetOptions:
 async def _timed(parts: AsyncIterator[bytes], limit: asyncio.Timeout) -> AsyncIterator[bytes]:
     """The same parts. The store has its time for each of them; a source may take as long as it likes."""
     loop = asyncio.get_running_loop()
+    limit.reschedule(None)
     async for part in parts:
         limit.reschedule(loop.time() + timeout_of(PARTS_AT_ONCE * len(part)))
         yield part
