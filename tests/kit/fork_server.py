@@ -60,8 +60,7 @@ class Parent:
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen(512)
         port = self._listener.getsockname()[1]
-        given = settings_of({**settings, "http": f"127.0.0.1:{port}"})
-        self._settings = dict(asyncio.run(with_key_ring(given)).given)
+        self._settings = {**settings, "http": f"127.0.0.1:{port}"}
         return str(port)
 
     def _close(self) -> str:
@@ -98,9 +97,8 @@ class Parent:
             assert self._listener is not None
             listeners = {"http": self._listener.fileno()}
             runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", listeners)
-            uvloop.run(
-                worker.work(worker.WorkerConfig(settings_of(self._settings), runtime, FACTORY), channel)
-            )
+            given = asyncio.run(with_key_ring(settings_of(self._settings)))
+            uvloop.run(worker.work(worker.WorkerConfig(given, runtime, FACTORY), channel))
             status = 0
         finally:
             os._exit(status)
