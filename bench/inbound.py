@@ -11,6 +11,7 @@ import os
 import smtplib
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -46,7 +47,11 @@ def measure(report: Report) -> None:
 
 @contextmanager
 def receiving(
-    report: Report, folder: str, dns: int, processes: int | None = None
+    report: Report,
+    folder: str,
+    dns: int,
+    processes: int | None = None,
+    python: str = sys.executable,
 ) -> Iterator[tuple[Server, int]]:
     """A server that only receives, for a domain of its team; and its port for mail."""
     port = tools.free_port()
@@ -54,7 +59,13 @@ def receiving(
     more += ["--smtp-client-sessions", "off", "--smtp-client-rate", "off"]
     nowhere = f"relay:smtp://127.0.0.1:{tools.free_port()}"
     with serving(
-        report, report.folder / folder, route=nowhere, roles="api,smtp", processes=processes, more=more
+        report,
+        report.folder / folder,
+        route=nowhere,
+        roles="api,smtp",
+        processes=processes,
+        more=more,
+        python=python,
     ) as server:
         server.trust("inbox.example")
         server.sql("UPDATE domains SET receiving = true WHERE name = 'inbox.example'")

@@ -1,6 +1,10 @@
-"""Which test files a change touches (docs/decisions/0040), a line each; `--keep` notes that all is well.
+"""Which test files a change touches (docs/decisions/0040), a line each.
 
-What changed is told by the contents of files since the last run that was well, else by `git diff HEAD`.
+    changed.py near          the nearest of them, for the seconds between two edits
+    changed.py all           all of them
+    changed.py --keep near   the run of these was well: the next one begins from what they saw
+
+What changed is told by the contents of files since the last such run that was well, else by `git diff HEAD`.
 """
 
 from __future__ import annotations
@@ -8,36 +12,113 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTE = ROOT / ".venv" / "caches" / "tested.json"
 COMPOSITION = (
     "pillarbox.app",
+    "pillarbox.application",
     "pillarbox.cli",
     "pillarbox.worker",
     "pillarbox.fork_server",
+    "pillarbox.__main__",
+    "conftest",
     "kit.world",
     "kit.served",
+    "kit.process",
 )
-"""They import every part. What only they lead to does not count as touched."""
+"""They import every part. What only they lead to is not near."""
+
+KIN = {
+    "src/pillarbox/kernel/http/": "*/test_conventions*",
+    "src/pillarbox/kernel/wire/": "*/test_conventions*",
+    "src/pillarbox/kernel/settings/": "*/test_settings*",
+    "src/pillarbox/kernel/process/": "*/test_supervisor*",
+    "src/pillarbox/schema/": "tests/schema/*",
+    "src/pillarbox/dashboard/": "*_page*",
+}
+"""Tests of parts whose names do not say so."""
+
+BUDGET = 25.0
+"""Seconds that the near ones take together, by tests/file_seconds.txt; changed tests come on top."""
+USUAL_FILE = 3.0
+FOLDERS = ("src", "tests", "bench", "docs", "script", "requirements", "deploy")
+FIXED_NAMES = {"src", "pillarbox", "kernel", "tests", "test", "plugin", "routes", "wire", "queries", "jobs"}
 
 
-def contents() -> dict[str, str]:
-    files = [path for top in ("src", "tests") for path in sorted((ROOT / top).rglob("*")) if path.is_file()]
-    kept = [path for path in files if "__pycache__" not in path.parts]
-    return {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """What a Python file names: modules by its imports, files and folders by its texts."""
+
+    modules: frozenset[str]
+    texts: frozenset[str]
 
 
-def changed(now: dict[str, str]) -> set[str]:
-    if NOTE.exists():
-        before = json.loads(NOTE.read_text(encoding="utf-8"))
-        return {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
-    asked = (("git", "diff", "--name-only", "HEAD"), ("git", "ls-files", "--others", "--exclude-standard"))
-    said = [subprocess.run(one, cwd=ROOT, capture_output=True, text=True, check=True).stdout for one in asked]
-    return {line for text in said for line in text.splitlines() if line.startswith(("src/", "tests/"))}
+Tree = Mapping[str, Mentions]
+"""Every file by its path from the root; a file that is not Python mentions nothing."""
+
+
+# The tree -----------------------------------------------------------------------------------------
+
+
+def contents(root: Path) -> dict[str, str]:
+    """The digest of every file that git has or would take; without git, of what a checkout holds."""
+    try:
+        listed = lines_of(root, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    except (OSError, subprocess.CalledProcessError):
+        listed = [str(path.relative_to(root)) for top in FOLDERS for path in (root / top).rglob("*")]
+    files = ((name, root / name) for name in listed if "__pycache__" not in name)
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files if path.is_file()}
+
+
+def lines_of(root: Path, *command: str) -> list[str]:
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def mentions(source: bytes) -> Mentions:
+    modules: set[str] = set()
+    texts: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            # import_module(f"pillarbox.cli.{name}")
+            begin = str(node.values[0].value)
+            modules |= {f"{begin}*"} if re.fullmatch(r"pillarbox\.([\w.]+\.)?", begin) else set()
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
+            texts.add(node.value)
+    names = {text for text in texts if re.fullmatch(r"(pillarbox|kit)(\.\w+)*", text)}
+    paths = {text for text in texts if re.fullmatch(r"\.?[\w*][\w.*/\[\]-]+", text)}
+    return Mentions(frozenset(modules | names), frozenset(paths))
+
+
+def read_tree(root: Path, digests: Mapping[str, str], cache: Path) -> dict[str, Mentions]:
+    """The files with what they mention, which is kept by their digests: reading all of them takes seconds."""
+    known = json.loads(cache.read_text(encoding="utf-8")) if cache.exists() else {}
+    tree, kept = {}, {}
+    for path, digest in digests.items():
+        if not path.endswith(".py"):
+            tree[path] = Mentions(frozenset(), frozenset())
+            continue
+        if digest not in known:
+            try:
+                found = mentions((root / path).read_bytes())
+            except SyntaxError:
+                found = Mentions(frozenset(), frozenset())
+            known[digest] = [sorted(found.modules), sorted(found.texts)]
+        kept[digest] = known[digest]
+        tree[path] = Mentions(*map(frozenset, known[digest]))
+    if kept.keys() != known.keys() or not cache.exists():
+        cache.write_text(json.dumps(kept), encoding="utf-8")
+    return tree
 
 
 def module_of(path: str) -> str:
@@ -45,34 +126,162 @@ def module_of(path: str) -> str:
     return name.removesuffix(".__init__")
 
 
-def imports(path: Path) -> set[str]:
-    """Every module that a file may mean by its imports."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+def is_test(path: str) -> bool:
+    return path.startswith("tests/") and fnmatch(path.rpartition("/")[2], "test_*.py")
+
+
+# What sees what -----------------------------------------------------------------------------------
+
+
+def reads(said: Mentions, path: str) -> bool:
+    """Whether a file names this one: by its path or name, or by its folder with a suffix or a pattern."""
+    folder, _, name = path.rpartition("/")
+    suffix = Path(name).suffix
+    if any("." in text and f"/{path}".endswith(f"/{text}") for text in said.texts):
+        return True
+    if not any(path.startswith(f"{text}/") or f"/{folder}".endswith(f"/{text}") for text in said.texts):
+        return False
+    return (suffix or name) in said.texts or any("*." in text and fnmatch(name, text) for text in said.texts)
+
+
+def importers(tree: Tree) -> dict[str, set[str]]:
+    """The files that load a module: that import it, something in it, or a part of its package."""
+    found: dict[str, set[str]] = {}
+    for path, said in tree.items():
+        for name in said.modules:
+            parts = name.split(".")
+            for length in range(1, len(parts) + 1):
+                found.setdefault(".".join(parts[:length]), set()).add(path)
     return found
 
 
-def touched(paths: set[str], files: list[str]) -> list[str]:
-    """Test files that are changed, import what is changed, or lie in the folder of a changed part."""
-    graph = {path: imports(ROOT / path) for path in files if path.endswith(".py")}
-    reached, found = {module_of(path) for path in paths}, set(paths)
-    while more := [path for path, names in graph.items() if path not in found and names & reached]:
-        found |= set(more)
-        reached |= {name for path in more if not (name := module_of(path)).startswith(COMPOSITION)}
-    parts = {
-        path.split("/")[2] for path in paths if path.startswith("src/pillarbox/") and path.count("/") > 2
+def users(tree: Tree, loaded: Mapping[str, set[str]], path: str) -> set[str]:
+    """The files that import this one, that pytest imports with it, or that read it."""
+    if not path.endswith(".py"):
+        # What the program reads lies in it; a name in its other texts is a link or a word.
+        top = ("src/", "tests/") if path.startswith("src/") else ("tests/",)
+        return {user for user, said in tree.items() if user.startswith(top) and reads(said, path)}
+    if path.endswith("/conftest.py"):
+        folder = path.removesuffix("conftest.py")
+        return {user for user in tree if is_test(user) and user.startswith(folder)}
+    module = module_of(path)
+    return (loaded.get(module, set()) | loaded.get(f"{module.rpartition('.')[0]}.*", set())) - {path}
+
+
+def distances(tree: Tree, paths: Iterable[str], *, through_composition: bool) -> dict[str, int]:
+    """How many imports lie between the changed files and each file that sees them."""
+    loaded = importers(tree)
+    found = dict.fromkeys(paths, 0)
+    edge, distance = list(found), 0
+    while edge:
+        distance += 1
+        further = [
+            user
+            for path in edge
+            if through_composition or distance == 1 or not module_of(path).startswith(COMPOSITION)
+            for user in users(tree, loaded, path)
+        ]
+        edge = [user for user in dict.fromkeys(further) if user not in found]
+        found.update(dict.fromkeys(edge, distance))
+    return found
+
+
+def readers(tree: Tree, paths: Iterable[str]) -> set[str]:
+    """The tests that read what changed, as the lints do that look at every source."""
+    return {user for path in paths for user, said in tree.items() if is_test(user) and reads(said, path)}
+
+
+def words(path: str) -> set[str]:
+    """The words of a path, without the ending of a plural."""
+    return {
+        word.removesuffix("s")
+        for word in re.findall(r"[a-z]+", path.removesuffix(".py"))
+        if word not in FIXED_NAMES
     }
-    tests = [path for path in graph if Path(path).name.startswith("test_")]
-    return sorted(path for path in tests if path in found or path.split("/")[1] in parts)
+
+
+def kinship(test: str, path: str) -> int:
+    """How many words of the path the test has in its own, and more where it is the test of that part."""
+    kin = any(path.startswith(part) and fnmatch(test, pattern) for part, pattern in KIN.items())
+    return len(words(test) & words(path)) + 2 * kin
+
+
+# The choice ---------------------------------------------------------------------------------------
+
+
+def touched(tree: Tree, paths: set[str]) -> list[str]:
+    """All test files that are changed, that import what is changed, or that read it."""
+    seen = distances(tree, paths, through_composition=True).keys() | readers(tree, paths)
+    return sorted(path for path in seen if is_test(path) and path in tree)
+
+
+def nearest(tree: Tree, paths: set[str], seconds: Mapping[str, float]) -> list[str]:
+    """Of these the changed ones, then those that import what is changed or read it where it is no Python,
+    those of its name, and those that import it by others: as many as fit into the budget."""
+    lengths = distances(tree, paths, through_composition=False)
+    # Lints read every module; `script/lint` has them.
+    reading = readers(tree, [path for path in paths if not path.endswith(".py")])
+
+    def rank(test: str) -> tuple[int, int, float]:
+        kin = max(kinship(test, path) for path in paths)
+        near = 0 if test in paths else 1 if test in reading or lengths.get(test) == 1 else 2 if kin else 3
+        return near, -kin, seconds.get(test, USUAL_FILE)
+
+    chosen, spent = [], 0.0
+    for test in sorted(touched(tree, paths), key=rank):
+        near, _, cost = rank(test)
+        if near == 0:
+            chosen.append(test)
+        elif (near < 3 or test in lengths) and spent + cost <= BUDGET:
+            chosen.append(test)
+            spent += cost
+    return sorted(chosen)
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+def changed(root: Path, now: Mapping[str, str], note: Path) -> set[str]:
+    if note.exists():
+        before = json.loads(note.read_text(encoding="utf-8"))
+        return {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
+    try:
+        return {
+            *lines_of(root, "git", "diff", "--name-only", "HEAD"),
+            *lines_of(root, "git", "ls-files", "--others", "--exclude-standard"),
+        }
+    except (OSError, subprocess.CalledProcessError):
+        return set(now)
+
+
+def recorded(root: Path) -> dict[str, float]:
+    file = root / "tests" / "file_seconds.txt"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {path: float(seconds) for seconds, path in (line.split() for line in lines)}
+
+
+def main(arguments: list[str], root: Path = ROOT) -> None:
+    caches = root / ".venv" / "caches"
+    caches.mkdir(parents=True, exist_ok=True)
+    which = arguments[-1]
+    note, begun = caches / f"tested-{which}.json", caches / f"testing-{which}.json"
+    if "--keep" in arguments:
+        begun.replace(note)
+        return
+    now = contents(root)
+    # What is edited while the tests run is not tested.
+    begun.write_text(json.dumps(now), encoding="utf-8")
+    paths = changed(root, now, note)
+    tree = read_tree(root, now, caches / "mentions.json")
+    every = touched(tree, paths)
+    chosen = every if which == "all" or not paths else nearest(tree, paths, recorded(root))
+    print("\n".join(chosen))
+    if len(chosen) < len(every):
+        print(
+            f"{len(every)} test files see this change; for the others: script/test --changed=all",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":
-    now = contents()
-    if "--keep" in sys.argv:
-        NOTE.write_text(json.dumps(now), encoding="utf-8")
-    else:
-        print("\n".join(touched(changed(now), list(now))))
+    main(sys.argv[1:])

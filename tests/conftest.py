@@ -72,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             )
             item.add_marker(unhurried if wanted else unwanted)
     if is_worker(config):
-        items[:] = file_order.longest_first(items, file_order.recorded())
+        items[:] = file_order.longest_first(items, file_order.recorded(config.getoption("--slow-of")))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -63,8 +64,12 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def running_seconds(pid: int) -> float:
-    """Processor time of one process with one thread, to the nanosecond."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    """Processor time of one process with all its threads, to the nanosecond; 0 for one that is gone."""
+    spent = 0
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            spent += int((thread / "schedstat").read_text().split()[0])
+    return spent / 1e9
 
 
 def memory_mb(pid: int, row: str = "VmRSS") -> float:

@@ -30,13 +30,22 @@ COMPLAINTS = frozenset({"warning", "error", "critical"})
 
 
 class Server:
-    """A running Pillarbox. `ready_after` is the time from spawning it to its `ready` line."""
+    """A running Pillarbox. `ready_after` is the time from spawning it to its `ready` line, `python` the
+    interpreter of its checkout."""
 
-    def __init__(self, process: subprocess.Popen[bytes], data: Path, log: Path, ready_after: float) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        data: Path,
+        log: Path,
+        ready_after: float,
+        python: str = sys.executable,
+    ) -> None:
         self.process = process
         self.data = data
         self.log = log
         self.ready_after = ready_after
+        self.python = python
         note = json.loads((data / "run" / "supervisor.json").read_text())
         self.database_url: str = note["database_url"]
         self.url: str = note["http"] or ""
@@ -47,7 +56,7 @@ class Server:
     def command(self, *arguments: str) -> str:
         """What a `pillarbox` command on this data folder prints."""
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "pillarbox", *arguments, "--data", str(self.data)],
+            [self.python, "-P", "-m", "pillarbox", *arguments, "--data", str(self.data)],
             env=environment(),
             capture_output=True,
             text=True,
@@ -122,11 +131,14 @@ def serving(
     roles: str | None = None,
     processes: int | None = None,
     more: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> Iterator[Server]:
     """A server with the defaults except the rate limit, which is off; complaints of its log are reported."""
     log = data.with_name(f"{data.name}.{time.monotonic_ns()}.log")
-    process, ready_after = start(data, log, route=route, roles=roles, processes=processes, more=more)
-    server = Server(process, data, log, ready_after)
+    process, ready_after = start(
+        data, log, route=route, roles=roles, processes=processes, more=more, python=python
+    )
+    server = Server(process, data, log, ready_after, python)
     try:
         yield server
     finally:
@@ -149,9 +161,10 @@ def start(
     roles: str | None = None,
     processes: int | None = None,
     more: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> tuple[subprocess.Popen[bytes], float]:
     """Spawn `pillarbox serve` and wait for `ready`; returns it and the seconds until then."""
-    command = [sys.executable, "-P", "-m", "pillarbox", "serve", "--data", str(data)]
+    command = [python, "-P", "-m", "pillarbox", "serve", "--data", str(data)]
     command += ["--http", "127.0.0.1:0", "--smtp", "off", "--submission", "off", "--log", "json"]
     command += ["--rate-limit", "0", "--initial-api-key", KEY, "--hostname", "mta.bench.example"]
     command += ["--route", route, *more]

@@ -1,122 +1,48 @@
-"""The program: the list of the slices, and what puts them together.
+"""The program: the list of the slices.
 
-What a slice brings stands in its `plugin.py` (`pillarbox.kernel.slices`). `build` makes one worker's
-application; nothing here knows a part by name.
+What a slice is stands in its `manifest.py`, for whoever must not wait until the program is loaded, and in its
+`plugin.py`. This list imports the manifests alone; `pillarbox.application` loads the slices and runs them.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from pillarbox.api_keys import manifest as api_keys
+from pillarbox.capture import manifest as capture
+from pillarbox.dashboard import manifest as dashboard
+from pillarbox.delivery import manifest as delivery
+from pillarbox.domains import manifest as domains
+from pillarbox.domains.claims import manifest as claims
+from pillarbox.emails import manifest as emails
+from pillarbox.kernel import manifest as kernel
+from pillarbox.kernel.manifests import Manifest, settings_in
+from pillarbox.logs import manifest as logs
+from pillarbox.metrics import manifest as metrics
+from pillarbox.receiving import manifest as receiving
+from pillarbox.smtp import manifest as smtp
+from pillarbox.teams import manifest as teams
+from pillarbox.timeline import manifest as timeline
+from pillarbox.usage import manifest as usage
+from pillarbox.webhooks import manifest as webhooks
 
-from pillarbox.api_keys import plugin as api_keys
-from pillarbox.capture import plugin as capture
-from pillarbox.dashboard import plugin as dashboard
-from pillarbox.delivery import plugin as delivery
-from pillarbox.domains import plugin as domains
-from pillarbox.domains.claims import plugin as claims
-from pillarbox.emails import plugin as emails
-from pillarbox.kernel import plugin as kernel
-from pillarbox.kernel.process.runtime import Runtime
-from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Externals, Kit, Pools, Slice, Start, Stop
-from pillarbox.logs import plugin as logs
-from pillarbox.metrics import plugin as metrics
-from pillarbox.receiving import plugin as receiving
-from pillarbox.smtp import plugin as smtp
-from pillarbox.teams import plugin as teams
-from pillarbox.timeline import plugin as timeline
-from pillarbox.usage import plugin as usage
-from pillarbox.webhooks import plugin as webhooks
-
-SLICES: tuple[Slice, ...] = (
-    teams.SLICE,
-    timeline.SLICE,
-    delivery.SLICE,
-    metrics.SLICE,
-    receiving.SLICE,
-    emails.SLICE,
-    api_keys.SLICE,
-    domains.SLICE,
-    webhooks.SLICE,
-    claims.SLICE,
-    logs.SLICE,
-    usage.SLICE,
-    kernel.SLICE,
-    capture.SLICE,
-    smtp.SLICE,
-    dashboard.SLICE,
+MANIFESTS: tuple[Manifest, ...] = (
+    teams.MANIFEST,
+    api_keys.MANIFEST,
+    domains.MANIFEST,
+    claims.MANIFEST,
+    emails.MANIFEST,
+    delivery.MANIFEST,
+    timeline.MANIFEST,
+    metrics.MANIFEST,
+    webhooks.MANIFEST,
+    receiving.MANIFEST,
+    logs.MANIFEST,
+    usage.MANIFEST,
+    smtp.MANIFEST,
+    capture.MANIFEST,
+    dashboard.MANIFEST,
+    kernel.MANIFEST,
 )
-"""In the order in which their routes are listed."""
+"""In the order in which their routes, settings and commands are listed."""
 
-T = TypeVar("T")
-
-
-class App:
-    """What a worker process runs."""
-
-    def __init__(self, kit: Kit) -> None:
-        self.kit = kit
-        self._loops: list[asyncio.Task[None]] = []
-        kit.build_all()
-        self._running = [found for one in kit.slices for found in one.background(kit)]
-        self._api = kernel.http_application(kit)
-
-    def need(self, kind: type[T]) -> T:
-        """The part of that type."""
-        return self.kit.need(kind)
-
-    def find(self, kind: type[T]) -> T | None:
-        """The same, or None where this process has none."""
-        return self.kit.find(kind)
-
-    @property
-    def asgi(self) -> Any:
-        return self._api
-
-    async def start(self) -> None:
-        """Return when the background work runs and requests can be answered."""
-        steps = [found.start for found in self._running if found.start is not None]
-        steps.append((Start.LOOPS, self._begin_loops))
-        for _, begin in sorted(steps, key=lambda step: step[0]):
-            await begin()
-
-    async def _begin_loops(self) -> None:
-        kit = self.kit
-        loops = [loop for one in kit.slices for loop in one.loops(kit)]
-        if kit.runtime.metrics_folder is not None:
-            loops += [loop for one in kit.slices for loop in one.metrics(kit)]
-        self._loops = [asyncio.create_task(loop) for loop in loops]
-
-    def closing(self) -> None:
-        """The servers are about to close: let nobody wait for a mail any longer."""
-        for found in self._running:
-            if found.closing is not None:
-                found.closing()
-
-    async def stop(self, grace: float) -> None:
-        """Finish what is on the wire within `grace` seconds and give back the leases."""
-        steps = [found.stop for found in self._running if found.stop is not None]
-        steps.append((Stop.LOOPS, self._end_loops))
-        for _, end in sorted(steps, key=lambda step: step[0]):
-            await end(grace)
-
-    async def _end_loops(self, _: float) -> None:
-        for task in self._loops:
-            task.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-
-
-async def build(
-    settings: Settings,
-    runtime: Runtime,
-    externals: Externals | None = None,
-    parts: Mapping[type, object] | None = None,
-    slices: Sequence[Slice] = SLICES,
-) -> App:
-    """The application of one worker process; the database must be migrated already."""
-    if settings.database_url is None:
-        raise ValueError("a worker needs the address of its database")
-    pools = await Pools.open(settings.database_url)
-    return App(Kit(slices, settings, runtime, pools, externals or Externals.real(settings), parts))
+SETTINGS = settings_in(MANIFESTS)
+"""Every setting that there is."""

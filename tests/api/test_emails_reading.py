@@ -14,7 +14,7 @@ import pytest
 from kit.client import error
 from kit.manual_world import clock_of, manual_world
 from kit.world import mail, world
-from pillarbox.emails.share import Sharing
+from pillarbox.emails.sharing.share import Sharing
 from pillarbox.kernel.security.tokens import TokenExpired
 
 LISTED = (

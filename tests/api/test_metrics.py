@@ -14,6 +14,7 @@ from kit.clock import ManualClock
 from kit.histories import instant
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team
+from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.metrics.cache import Cache
 
@@ -256,7 +257,7 @@ async def test_one_mail_to_three_recipients(database_url: str, tmp_path: Path) -
         domain = await team.domain()
         to = ["delivered@simulator.pillarbox.test", "bounced@simulator.pillarbox.test", "ada@quay.example"]
         to = [
-            address.replace("simulator.pillarbox.test", min(pillarbox.app.kit.settings.simulator_domains))
+            address.replace("simulator.pillarbox.test", min(pillarbox.app.kit.settings[SIMULATOR_DOMAINS]))
             for address in to
         ]
         email = await team.send(to=to)

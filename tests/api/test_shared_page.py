@@ -21,9 +21,9 @@ from kit.client import http_server
 from kit.clock import ManualClock
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.emails import shared_page
-from pillarbox.emails.share import DEFAULT, Sharing
-from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedScreens
+from pillarbox.emails.sharing import shared_page
+from pillarbox.emails.sharing.share import DEFAULT, Sharing
+from pillarbox.emails.sharing.shared_page import MOST_PICTURE_BYTES, OtherMail, SharedScreens
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.storage.blobs import BlobStore

@@ -20,7 +20,7 @@ from pillarbox.capture.routes import SANDBOX
 from pillarbox.dashboard import mail_html
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.emails.shared_page import SharedEmail
+from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.team_turns import IsGone, never
 from pillarbox.mail.message.compose import Attachment

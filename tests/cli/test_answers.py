@@ -10,10 +10,10 @@ from datetime import timedelta
 
 import pytest
 
-from pillarbox.cli.answers import clean, counted, span
+from pillarbox.kernel.terminal.answers import clean, counted, span
 
 TABLE = """
-from pillarbox.cli.answers import show_table
+from pillarbox.kernel.terminal.answers import show_table
 show_table(("Id", "Subject", "State"), [("0" * 36, "a long subject " * 20, "delivery_delayed")])
 """
 

@@ -13,13 +13,13 @@ import asyncpg
 import pytest
 
 from cli.conftest import LARGE, Installation
+from kit.brought import INVARIANTS
 from kit.receiver import WEBHOOKS, receiver
 from kit.webhooks import hook
 from kit.world import world
-from pillarbox.emails.integrity.invariants import INVARIANTS
-from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
 from pillarbox.kernel.storage.folder import Folder
+from pillarbox.webhooks import plugin as webhooks
 from pillarbox.webhooks.kinds import KINDS
 
 DAY = timedelta(days=1).total_seconds()
@@ -240,7 +240,7 @@ async def found_after(made_harbor: Installation, damage: str, *arguments: Any) -
     try:
         await conn.execute("BEGIN")
         await conn.execute(damage, *arguments)
-        return await examine(conn, 100)
+        return await examine(conn, 100, INVARIANTS)
     finally:
         await conn.close()
 
@@ -296,7 +296,8 @@ async def test_a_metric_that_was_not_counted_right_is_named(made_harbor: Install
 def test_every_kind_of_gap_has_its_story() -> None:
     told = {name for row in DAMAGE for name in row[3]} | {"answer_without_email", "captured_without_bytes"}
     told |= {"received_without_message", "received_attachments_differ", "rollup_levels_differ"}
-    assert {invariant.name for invariant in (*INVARIANTS, *METRIC_INVARIANTS)} <= told
+    others = {invariant.name for invariant in webhooks.SLICE.invariants}
+    assert {invariant.name for invariant in INVARIANTS} - others <= told
 
 
 def test_a_captured_mail_without_bytes_or_with_a_lost_blob_is_named(harbor: Installation) -> None:
@@ -426,7 +427,7 @@ async def test_beside_a_live_server_there_is_never_a_false_gap(database_url: str
         senders = [asyncio.create_task(one_after_the_other(number)) for number in range(4)]
         looks = 0
         while not all(sender.done() for sender in senders) or looks < 5:
-            found = await reconcile(pillarbox.pool, 5)
+            found = await reconcile(pillarbox.pool, 5, INVARIANTS)
             assert found.gaps == []
             looks += 1
         await asyncio.gather(*senders)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from kit.brought import INVARIANTS
 from kit.manual_world import clock_of, parsed, relayed_world
 from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, World, world
@@ -177,6 +178,6 @@ async def test_a_drop_ends_what_waits_and_leaves_what_is_held(database_url: str,
         assert [event["event"] for event in await team.events(due)].count("failed") == 2
         assert (await team.email(held))["last_event"] == "queued"
         assert (await team.email(other))["last_event"] == "queued"
-        assert (await reconcile(pillarbox.pool, 10)).gaps == []
+        assert (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps == []
         await pillarbox.turn()
         assert len(sink.received) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from kit.database_link import DatabaseLink, database_link
 from kit.world import Team, mail, world
 from pillarbox.emails.accept import Accept
+from pillarbox.kernel.postgres.shards import shard_group
 
 WAITING = """
     SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
@@ -122,3 +124,37 @@ async def test_a_commit_whose_outcome_is_unknown_is_called_so(database_url: str,
         await pillarbox.app.need(Accept).drain()
         await pillarbox.turn()
         assert (await team.kinds(again.json()["id"])).count("delivered") == 1
+
+
+GROUPS = """
+    SELECT team_id, xmin::text AS written_by FROM emails WHERE subject = 'together'
+"""
+
+
+async def test_each_shard_group_has_a_commit_of_its_own(database_url: str, tmp_path: Path) -> None:
+    """What waits while a commit is under way is committed next: by shard group, in one transaction each."""
+    async with world(database_url, tmp_path, started=False, database_shards="4") as pillarbox:
+        teams = [await pillarbox.team() for _ in range(12)]
+        for team in teams[:3]:
+            await team.send()
+        beside = await asyncpg.connect(database_url)
+        try:
+            await beside.execute("BEGIN")
+            await beside.execute("LOCK TABLE contents IN SHARE MODE")
+            first = asyncio.create_task(teams[0].post("/emails", mail(subject="first")))
+            while await beside.fetchval(WAITING) is None:
+                await asyncio.sleep(0.01)
+            posts = [team.post("/emails", mail(subject="together")) for team in teams for _ in range(4)]
+            sends = [asyncio.create_task(post) for post in posts]
+            await asyncio.wait(sends, timeout=0.2)
+            await beside.execute("ROLLBACK")
+            assert {answer.status_code for answer in await asyncio.gather(first, *sends)} == {200}
+            rows = await beside.fetch(GROUPS)
+        finally:
+            await beside.close()
+        written = defaultdict[str, set[int]](set)
+        for row in rows:
+            written[row["written_by"]].add(shard_group(row["team_id"], 4))
+        assert len(rows) == len(posts) > len(written), "some were committed together"
+        assert all(len(groups) == 1 for groups in written.values())
+        assert len(set().union(*written.values())) > 1

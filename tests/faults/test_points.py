@@ -21,6 +21,7 @@ from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled,
 from kit.remote_servers import RemoteServers, remote_servers
 from kit.smtp_sink import Sink
 from kit.world import FINAL, Team, World, mail, world
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.faults import POINTS
 from pillarbox.kernel.process.fork_server_channel import environment
@@ -80,8 +81,8 @@ def test_a_misspelt_fault_stops_the_start() -> None:
         "delivery.claimed=kill@0",
     ):
         with pytest.raises(ConfigError, match="PILLARBOX_FAULT"):
-            read_settings({}, {"PILLARBOX_FAULT": text})
-    read_settings({}, {"PILLARBOX_FAULT": "delivery.claimed=kill@20,timeline.events=delay:0.5%3"})
+            read_settings(SETTINGS, {}, {"PILLARBOX_FAULT": text})
+    read_settings(SETTINGS, {}, {"PILLARBOX_FAULT": "delivery.claimed=kill@20,timeline.events=delay:0.5%3"})
 
 
 def test_a_replacement_only_has_the_lasting_faults() -> None:

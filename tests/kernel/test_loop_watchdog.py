@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -28,10 +30,10 @@ def lines() -> Iterator[list[Any]]:
 
 
 def counted(process: str, above: float) -> float:
-    """How many values of the histogram were above a bound."""
+    """How many values of the histogram were above a bound; 0 for all."""
     numbers = LAG.numbers()
     values = dict(numbers.values).get((process,))
-    return 0 if values is None else sum(values[numbers.bounds.index(above) + 1 : -1])
+    return 0 if values is None else sum(values[numbers.bounds.index(above) + 1 if above else 0 : -1])
 
 
 def handler_that_sleeps() -> None:
@@ -73,15 +75,50 @@ async def test_code_that_keeps_the_lock_is_named_too(lines: list[Any]) -> None:
     assert found[-1]["process_cpu_ms"] >= found[-1]["cpu_ms"]
 
 
-async def test_it_costs_next_to_nothing_and_ends_with_its_loop() -> None:
-    watchdog = LoopWatchdog("idle")
+async def test_it_needs_no_thread_and_ends_with_its_loop() -> None:
+    """A thread that looks now and then takes Python's lock from the loop each time."""
+    rung: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rung.append(number))
+    left = signal.setitimer(signal.ITIMER_REAL, 60)[0]
+    try:
+        threads = threading.enumerate()
+        watchdog = LoopWatchdog("idle")
+        watchdog.start()
+        await asyncio.sleep(0.2)
+        assert threading.enumerate() == threads
+        watchdog.stop()
+        signal.raise_signal(signal.SIGALRM)
+        assert rung == [signal.SIGALRM]
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 30
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+
+async def test_the_alarm_rings_only_where_the_loop_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr(LoopWatchdog, "_look", lambda _, number, __: rung.append(number))
+    watchdog = LoopWatchdog("in time")
     watchdog.start()
-    used = time.process_time()
-    await asyncio.sleep(0.5)
-    used = time.process_time() - used
+    while counted("in time", 0.0) < 10:
+        await asyncio.sleep(0.01)
     watchdog.stop()
-    assert used < 0.1
-    assert not any(thread.name == "pillarbox-watchdog" for thread in threading.enumerate())
+    assert len(rung) <= counted("in time", loop_watchdog.LOOK_AFTER)
+
+
+async def test_a_call_that_is_interrupted_goes_on(lines: list[Any]) -> None:
+    ours, theirs = socket.socketpair()
+    watchdog = LoopWatchdog("waits")
+    with ours, theirs:
+        watchdog.start()
+        await asyncio.sleep(0.06)
+        late = threading.Timer(0.3, theirs.send, (b"late",))
+        late.start()
+        assert ours.recv(4) == b"late"
+        await asyncio.sleep(0.02)
+        watchdog.stop()
+        late.join()
+    assert any("test_a_call_that_is_interrupted" in line["where"] for line in lines)
 
 
 def test_one_that_was_never_started_can_be_stopped() -> None:

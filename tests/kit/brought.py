@@ -1,11 +1,13 @@
-"""What all slices together bring: the routes, and the types of webhook events."""
+"""What all slices together bring: routes, types of webhook events, invariants."""
 
 from __future__ import annotations
 
-from pillarbox.app import SLICES
+from pillarbox.application import SLICES
 
-ROUTES = [route for one in SLICES for route in one.routes]
-CAPTURE_ROUTES = [route for one in SLICES for route in one.closed_routes]
+ROUTES = [route for one in SLICES for route in (*one.routes, *one.pages)]
+CAPTURE_ROUTES = [route for one in SLICES for route in (*one.closed_pages, *one.closed_routes)]
 """Only with the route `capture`."""
 
 WEBHOOKS = {kind: shape for one in SLICES for kind, shape in one.webhook_shapes.items()}
+
+INVARIANTS = [invariant for one in SLICES for invariant in one.invariants]

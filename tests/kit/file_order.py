@@ -7,20 +7,22 @@ there is reckoned by its number of tests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 FILE = Path(__file__).parent.parent / "file_seconds.txt"
 USUAL_TEST = 0.15
-LEAST_RECORDED = 3.0
+SLOW_FILE = 300.0
+LEAST_RECORDED = 1.0
 
 
-def recorded() -> dict[str, float]:
-    """Seconds by the path of a file."""
+def recorded(with_slow: Sequence[str] = ()) -> dict[str, float]:
+    """Seconds by the path of a file; those whose slow tests run as well take minutes."""
     lines = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
-    return {path: float(seconds) for seconds, path in (line.split() for line in lines)}
+    found = {path: float(seconds) for seconds, path in (line.split() for line in lines)}
+    return {**found, **{path: SLOW_FILE + found.get(path, 0.0) for path in with_slow}}
 
 
 def longest_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import asyncpg
 
+from kit.brought import INVARIANTS
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -160,7 +161,7 @@ async def reconciled(url: str) -> None:
     """The same without a process: emails, recipients, work, history and metrics fit together."""
     pool = await asyncpg.create_pool(url, min_size=1, max_size=1)
     try:
-        found = await reconcile(pool, 10)
+        found = await reconcile(pool, 10, INVARIANTS)
     finally:
         await pool.close()
     assert found.gaps == [], found.gaps

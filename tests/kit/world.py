@@ -11,8 +11,8 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,18 @@ from uuid import UUID
 
 import asyncpg
 import httpx
-import uvicorn
 
 from kit.clock import ManualClock
 from kit.http_client import http_client
+from kit.http_server import served
 from kit.zone import Zone
-from pillarbox.app import SLICES, App, build
+from pillarbox.application import SLICES, App, build
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.senders import Senders
 from pillarbox.kernel.clock import Clock, SystemClock
-from pillarbox.kernel.http.protocol import server_config
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
@@ -205,13 +204,13 @@ async def world(
     )
     if started:
         await app.start()
-    server, serving = await _serve(app, listener)
+    server, serving = await served(app.asgi, listener)
     made = World(app, f"http://127.0.0.1:{port}", known)
     try:
         yield made
     finally:
         await made.close()
-        server.should_exit = True
+        server.end()
         await serving
         await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
@@ -227,26 +226,12 @@ async def with_key_ring(settings: Settings) -> Settings:
         await conn.close()
 
 
-async def _serve(app: App, listener: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
-    server = uvicorn.Server(server_config(app.asgi))
-    server.capture_signals = _no_signals  # type: ignore[method-assign]
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:
-        await asyncio.sleep(0.005)
-    return server, serving
-
-
 def _listener() -> socket.socket:
     """A free loopback port. The protocol is named, or asyncio would leave Nagle's delay of 40 ms on."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     return listener
-
-
-@contextmanager
-def _no_signals() -> Iterator[None]:
-    yield
 
 
 def mail(**fields: Any) -> dict[str, Any]:

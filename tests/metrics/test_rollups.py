@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from kit import oracle
+from kit.brought import INVARIANTS
 from kit.clock import ManualClock
 from kit.histories import History, Sender, generate, instant
 from kit.manual_world import manual_world
@@ -218,7 +219,7 @@ OF_METRICS = {"metric_differs_from_history", "rollup_levels_differ", "account_un
 
 async def gaps(pillarbox: World) -> set[str]:
     """What `verify` finds; generated histories have no bodies and no work, which is not asked here."""
-    return {gap.name for gap in (await reconcile(pillarbox.pool, 10)).gaps} & OF_METRICS
+    return {gap.name for gap in (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps} & OF_METRICS
 
 
 async def test_a_level_that_is_right_is_not_named(database_url: str, tmp_path: Path) -> None:

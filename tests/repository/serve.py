@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.process.supervisor import serve
 from pillarbox.kernel.settings.settings import Settings, read_settings
@@ -22,4 +23,4 @@ async def first_team(conn: Connection, settings: Settings) -> str | None:
 if __name__ == "__main__":
     flags = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=True))
     named = {name.removeprefix("--").replace("-", "_"): value for name, value in flags.items()}
-    sys.exit(serve(read_settings(named), first_team, factory=sys.argv[1]))
+    sys.exit(serve(read_settings(SETTINGS, named), first_team, factory=sys.argv[1]))

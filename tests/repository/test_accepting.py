@@ -14,6 +14,7 @@ import pytest
 import uvloop
 
 from kit.smtp_listener import RecordingHandler, bound
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import ACCEPTED_AT_ONCE, HTTP, LMTP, SMTP, submission_names
 from pillarbox.kernel.process import shared_memory
@@ -59,7 +60,9 @@ async def of_http(folder: Path) -> int:
     http_server, memory = bound(), os.memfd_create("test")
     port = http_server.getsockname()[1]
     runtime = Runtime(uuid4(), 0, 1, memory, "", {HTTP: http_server.detach()})
-    server = HttpServer(WorkerConfig(read_settings({"data": str(folder)}, {}), runtime, ""), Nothing())
+    server = HttpServer(
+        WorkerConfig(read_settings(SETTINGS, {"data": str(folder)}, {}), runtime, ""), Nothing()
+    )
     await server.open()
     try:
         return await turns(port, lambda: len(server._server.server_state.connections))

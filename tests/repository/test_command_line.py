@@ -39,7 +39,7 @@ def test_an_unknown_variable_is_one_sentence_and_status_2() -> None:
 
 
 def test_every_setting_is_an_option_of_serve() -> None:
-    from pillarbox.kernel.settings.table import SETTINGS
+    from pillarbox.app import SETTINGS
 
     shown = pillarbox_command("serve", "--help", COLUMNS="200", TERMINAL_WIDTH="200").stdout
     assert [setting.flag for setting in SETTINGS if setting.flag not in shown] == []

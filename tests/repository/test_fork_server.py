@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kit.peers import eventually
 from pillarbox.kernel.process.children import stat_fields
 from repository.running import TESTS, Running, Watched, children_of, command_of, supervisor
 
@@ -16,7 +17,7 @@ import asyncio, gc, os, socket
 from pillarbox.kernel.ids import RandomBytes
 from pillarbox.fork_server import load
 
-load("pillarbox.app:build")
+load("pillarbox.application:build")
 kept = gc.get_objects()
 gc.unfreeze()
 kept += gc.get_objects()
@@ -116,4 +117,4 @@ def test_the_sessions_of_a_killed_database_are_not_left_as_dead_children(tmp_pat
         running.ready()
         os.kill(running.postmaster(), signal.SIGKILL)
         running.log.wait_for("postgres.restarted")
-        assert dead_children(running) == []
+        eventually(lambda: dead_children(running) == [], "they are collected")

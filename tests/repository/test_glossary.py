@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kit.sources import nodes_of
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -74,7 +76,7 @@ def test_no_class_is_named_by_a_metaphor() -> None:
         [
             f"{path.relative_to(SOURCE)}:{node.lineno}: {node.name}"
             for path in modules()
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes_of(path)
             if isinstance(node, ast.ClassDef) and METAPHORS & set(words_of_class(node.name))
         ]
     )

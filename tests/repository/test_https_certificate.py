@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from kit.smtp_listener import bound, on_each_loop
+from pillarbox.app import SETTINGS
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.process.runtime import Receive, Runtime, Scope, Send
 from pillarbox.kernel.security.certificates import self_made
@@ -40,7 +41,7 @@ async def https(folder: Path) -> AsyncIterator[tuple[HttpServer, int]]:
     path = str(self_made(folder, "localhost", SystemClock().now()))
     http_server = bound()
     port = int(http_server.getsockname()[1])
-    settings = read_settings({"data": str(folder), "tls_cert": path, "tls_key": path}, {})
+    settings = read_settings(SETTINGS, {"data": str(folder), "tls_cert": path, "tls_key": path}, {})
     memory = os.memfd_create("test")
     server = HttpServer(
         WorkerConfig(settings, Runtime(uuid4(), 0, 1, memory, "", {"http": http_server.detach()}), ""),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kit.sources import tree_of
+
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 25
 
@@ -36,7 +38,7 @@ def import_graph(source: Path = SOURCE) -> dict[str, set[str]]:
     paths = {module_name(path, source): path for path in source.rglob("*.py")}
     graph: dict[str, set[str]] = {}
     for module, path in paths.items():
-        names = set(imported_names(path, ast.parse(path.read_text()), source))
+        names = set(imported_names(path, tree_of(path), source))
         found = {name if name in paths else name.rpartition(".")[0] for name in names}
         graph[module] = found & paths.keys() - {module}
     return graph

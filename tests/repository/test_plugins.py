@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import subprocess
+import sys
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,20 +18,28 @@ from typer.testing import CliRunner
 import pillarbox.app
 from kit.world import world
 from kit.zone import Zone
-from pillarbox.app import SLICES
-from pillarbox.cli import program
+from pillarbox.app import MANIFESTS
+from pillarbox.application import SLICES
+from pillarbox.cli import COMMANDS, program
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.request import Html
+from pillarbox.kernel.manifests import Manifest, settings_in
 from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.settings.page import settings_page
 from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.kernel.slices import CircularNeedError, Externals, Kit, PartMissingError, Pools, Slice
+from pillarbox.kernel.work.retention_page import retention_page
 from pillarbox.logs import plugin as logs
 from pillarbox.logs.writing import RequestLog
 from pillarbox.teams import plugin as teams
 from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks.bodies import Bodies, QueuedEvent
-from repository.toy import CHANNEL, JOB, TOYS, Toys
+from repository.toys.manifest import MANIFEST
+from repository.toys.plugin import CHANNEL, JOB, Toys
+from repository.toys.plugin import SLICE as TOYS
+from repository.toys.settings import TOY_COLOUR
 
 APP = Path(pillarbox.app.__file__)
 SOURCE = APP.parent
@@ -47,7 +58,7 @@ def kit_of(*slices: Slice, parts: dict[type, object] | None = None) -> Kit:
 
 
 async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
-    async with world(database_url, tmp_path, slices=(*SLICES, TOYS)) as pillarbox:
+    async with world(database_url, tmp_path, slices=(*SLICES, TOYS), toy_colour="blue") as pillarbox:
         app, team = pillarbox.app, await pillarbox.team()
         toys = app.need(Toys)
         await pillarbox.pool.execute(QUEUE, team.id, uuid4(), JOB)
@@ -55,15 +66,18 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
             await toys.looped.wait()
             await toys.painted.wait()
             await toys.counted.wait()
+            await toys.removed.wait()
             while not toys.heard.is_set():
                 await pillarbox.pool.execute("SELECT pg_notify($1, '')", CHANNEL)
                 await asyncio.sleep(0.02)
 
         assert (await team.get("/toys")).json() == {"object": "toys", "steps": ["started"]}
-        assert (await team.get("/toys/secret")).status_code == 404
+        assert (await pillarbox.client(None).get("/toys/shelf")).text == "<p>blue</p>"
+        for closed in ("/toys/secret", "/toys/cupboard"):
+            assert (await team.get(closed)).status_code == 404
         assert (await pillarbox.client(None).get("/toys")).status_code == 401
         described = (await pillarbox.client(None).get("/openapi.json")).json()
-        assert "/toys" in described["paths"]
+        assert {"/toys", "/toys/shelf"} <= described["paths"].keys()
         assert "toy.made" in described["webhooks"]
 
         link, _ = app.need(Files).link("toy", team.id, uuid4())
@@ -84,12 +98,88 @@ async def test_routes_are_opened_by_a_setting(database_url: str, tmp_path: Path)
     slices = (*SLICES, TOYS)
     async with world(database_url, tmp_path, started=False, slices=slices, hostname="toys.example") as it:
         team = await it.team()
-        assert (await team.get("/toys/secret")).status_code == 200
+        for opened in ("/toys/secret", "/toys/cupboard"):
+            assert (await team.get(opened)).status_code == 200
 
 
-def test_a_slice_brings_commands() -> None:
-    done = CliRunner().invoke(program(slices=[TOYS]), ["toys"])
-    assert (done.exit_code, done.stdout) == (0, "2 toys\n")
+def test_the_toys_bring_one_of_every_field() -> None:
+    """A field that is new belongs into the toys, and what is done with it into a test here."""
+    empty: dict[type, object] = {
+        Slice: Slice(name="", opens=TOYS.opens),
+        Manifest: Manifest(name="", plugin=MANIFEST.plugin),
+    }
+    for brought in (TOYS, MANIFEST):
+        nothing = empty[type(brought)]
+        missing = [
+            one.name
+            for one in fields(brought)
+            if one.name not in ("opens", "plugin")
+            and getattr(brought, one.name) == getattr(nothing, one.name)
+        ]
+        assert missing == []
+
+
+def test_a_slice_brings_commands_and_settings() -> None:
+    line = program([MANIFEST])
+    assert CliRunner().invoke(line, ["toys", "count"]).stdout == "2 toys\n"
+    assert (
+        CliRunner().invoke(line, ["toys", "colour"], env={"PILLARBOX_TOY_COLOUR": "blue"}).stdout == "blue\n"
+    )
+    shown = CliRunner().invoke(line, ["serve", "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert "--toy-colour" in shown.stdout
+    assert "## Toys" in settings_page([MANIFEST])
+
+
+def test_a_secret_of_a_slice_is_not_shown() -> None:
+    settings = settings_of({"toy_colour": "blue"}, settings_in([MANIFEST]))
+    assert settings[TOY_COLOUR] == "blue"
+    assert "toy_colour" in settings.secret
+    assert "toy_colour" not in settings.public
+
+
+def test_what_a_slice_deletes_with_age_is_listed() -> None:
+    page = retention_page([TOYS])
+    assert "| toys | `--toy-days` (default 7) |\n" in page
+    assert "| broken toys | 2 hours |\n" in page
+
+
+def test_a_group_may_be_brought_in_parts() -> None:
+    line = program()
+    shown = CliRunner().invoke(line, ["emails", "--help"]).stdout
+    assert "List emails, and show what became of one." in shown
+    assert "list" in shown
+    assert "show" in shown
+
+
+@pytest.mark.parametrize(
+    "name", [name for one in (COMMANDS, *(one.commands for one in MANIFESTS)) for name in one]
+)
+def test_the_list_of_commands_says_what_the_command_says(name: str) -> None:
+    """The list is shown without loading the commands, so it has lines of its own."""
+    (said, *_) = [one[name] for one in (COMMANDS, *(found.commands for found in MANIFESTS)) if name in one]
+    shown = CliRunner().invoke(program(), [name, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert said.help in shown.stdout
+
+
+def test_one_command_cannot_come_from_two_slices() -> None:
+    twice = Manifest(name="twice", plugin=MANIFEST.plugin, commands={"version": COMMANDS["version"]})
+    with pytest.raises(ValueError, match="two slices bring the command version"):
+        program([twice])
+
+
+def test_one_name_cannot_be_two_settings() -> None:
+    with pytest.raises(ValueError, match="two settings have the name toy_colour"):
+        settings_in([MANIFEST, MANIFEST])
+
+
+def test_a_page_is_for_a_browser() -> None:
+    with pytest.raises(ValueError, match="toys: /toys is a page, and a browser brings no API key"):
+        replace(TOYS, pages=TOYS.routes)
+
+
+def test_what_answers_with_a_page_is_a_page() -> None:
+    routes = [route for one in SLICES for route in (*one.routes, *one.closed_routes)]
+    assert [route.path for route in routes if route.reply is Html] == []
 
 
 def test_one_slice_is_built_alone() -> None:
@@ -129,12 +219,27 @@ def test_the_program_is_a_short_list_of_slices() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pillarbox")
         for name in node.names
     }
-    allowed = ("pillarbox.kernel.slices.", "pillarbox.kernel.settings.", "pillarbox.kernel.process.runtime.")
-    assert [name for name in imported if not name.endswith(".plugin") and not name.startswith(allowed)] == []
+    assert [one for one in imported if not one.endswith(".manifest") and "kernel.manifests" not in one] == []
 
 
-def test_every_plugin_is_in_the_list() -> None:
-    plugins = {".".join(path.relative_to(SOURCE).parent.parts) for path in SOURCE.rglob("plugin.py")}
-    listed = {line.split()[1] for line in APP.read_text().splitlines() if " import plugin as " in line}
-    assert {name.removeprefix("pillarbox.") for name in listed} == plugins
-    assert len(SLICES) == len(plugins)
+def test_every_slice_is_in_the_list() -> None:
+    plugins, manifests = (
+        {".".join(path.relative_to(SOURCE).parent.parts) for path in SOURCE.rglob(name)}
+        for name in ("plugin.py", "manifest.py")
+    )
+    lines = APP.read_text().splitlines()
+    listed = {line.split()[1].removeprefix("pillarbox.") for line in lines if " import manifest as " in line}
+    assert listed == manifests == plugins
+    assert len(MANIFESTS) == len(plugins)
+    assert [one.name for one in SLICES] == [one.name for one in MANIFESTS]
+
+
+def test_the_list_loads_nothing_of_the_program() -> None:
+    """So that `pillarbox --help` comes at once, and the supervisor stays small."""
+    code = "import sys, pillarbox.app; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("pillarbox.")}
+    light = (".settings", ".manifest", ".manifests")
+    slices = {name for name in loaded if name.count(".") > 1 and not name.startswith("pillarbox.kernel.")}
+    assert {name for name in slices if not name.endswith(light) and name + ".manifest" not in loaded} == set()
+    assert not {"asyncpg", "typer", "starlette", "cryptography"} & set(done.stdout.split())

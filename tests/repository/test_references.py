@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from kit.sources import text_of
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CONTRACT = DOCS / "contract"
@@ -195,11 +197,6 @@ REFERENCES = (
         "decision 26",
     ),
 )
-
-
-@cache
-def text_of(file: Path) -> str:
-    return file.read_text()
 
 
 @cache

@@ -12,8 +12,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from kit.sources import nodes_of, text_of, tree_of
+from pillarbox.app import MANIFESTS
+from pillarbox.application import SLICES
 from pillarbox.kernel.http.request import ONCE, REPEATABLE
 from pillarbox.kernel.settings.page import settings_page
+from pillarbox.kernel.work.retention_page import retention_page
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "pillarbox"
@@ -97,7 +101,7 @@ def docstrings(tree: ast.AST) -> set[int]:
 
 
 def statements_of(path: Path) -> Iterator[Statement]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     skipped = docstrings(tree)
     for name, top in named_nodes(tree):
         for node in ast.walk(top):
@@ -130,7 +134,7 @@ def test_no_statement_is_put_together_from_pieces() -> None:
     """API-08."""
     pieced = []
     for path in sorted(SOURCE.rglob("*queries.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.JoinedStr) and node.values:
                 first = node.values[0]
                 if isinstance(first, ast.Constant) and STATEMENT.match(str(first.value)):
@@ -153,7 +157,7 @@ OWN_LISTS = {
 
 def test_how_a_connection_dies_is_known_in_one_place() -> None:
     """`GONE`, `TROUBLE` and `RETRIED` of `kernel.postgres.database`; a list of one's own forgets some."""
-    own = {str(path.relative_to(SOURCE)) for path in modules() if LOST.search(path.read_text("utf-8"))}
+    own = {str(path.relative_to(SOURCE)) for path in modules() if LOST.search(text_of(path))}
     assert own == OWN_LISTS.keys()
 
 
@@ -161,7 +165,7 @@ def test_no_module_adds_to_the_ways_in_which_a_connection_dies() -> None:
     """Whoever catches an OSError beside PostgreSQL's errors means `TROUBLE`."""
     together = []
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.Tuple):
                 caught = {ast.unparse(part) for part in node.elts}
                 if "asyncpg.PostgresError" in caught and caught & {"OSError", "TimeoutError", "*GONE"}:
@@ -189,7 +193,7 @@ def test_module_names_say_what_is_in_them() -> None:
 def test_every_header_that_is_read_may_be_repeated_or_not() -> None:
     """Whoever reads a header of a request decides what two of them mean (`kernel.http.request`)."""
     read = re.compile(r"""\.(?:raw_)?header\(\s*b?"([^"]+)"\s*\)""")
-    names = {name for path in modules() for name in read.findall(path.read_text(encoding="utf-8"))}
+    names = {name for path in modules() for name in read.findall(text_of(path))}
     assert len(names) > 8
     assert {name for name in names if name.encode() not in ONCE | REPEATABLE} == set()
 
@@ -198,7 +202,7 @@ def test_randomness_is_handed_in() -> None:
     """SEC-08."""
     users = set()
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             match node:
                 case ast.Import(names=names) if any(name.name == "random" for name in names):
                     users.add(str(path.relative_to(SOURCE)))
@@ -219,7 +223,7 @@ def test_mail_is_not_read_by_the_standard_library() -> None:
     users = [
         str(path.relative_to(SOURCE))
         for path in modules()
-        if STANDARD_PARSERS.search(path.read_text(encoding="utf-8").replace("LexborHTMLParser", ""))
+        if STANDARD_PARSERS.search(text_of(path).replace("LexborHTMLParser", ""))
     ]
     assert users == []
     for line in (
@@ -263,8 +267,10 @@ def test_no_file_names_a_registry_or_a_machine(forbidden: str) -> None:
     assert holders == []
 
 
-def test_the_page_of_settings_is_current() -> None:
-    assert (ROOT / "docs/guide/settings.md").read_text(encoding="utf-8") == settings_page(), "run script/docs"
+def test_the_pages_that_are_made_are_current() -> None:
+    made = {"settings.md": settings_page(MANIFESTS), "retention.md": retention_page(SLICES)}
+    found = {name: (ROOT / "docs/guide" / name).read_text(encoding="utf-8") for name in made}
+    assert found == made, "run script/docs"
 
 
 def test_pins_carry_hashes_and_no_address() -> None:
@@ -279,5 +285,5 @@ def test_pins_carry_hashes_and_no_address() -> None:
 
 def test_no_instant_is_taken_from_an_id() -> None:
     """Ids may be ahead of the clock; what is due is reckoned from `Ids.now` or the clock itself."""
-    users = [str(path.relative_to(SOURCE)) for path in modules() if "stamp().at" in path.read_text("utf-8")]
+    users = [str(path.relative_to(SOURCE)) for path in modules() if "stamp().at" in text_of(path)]
     assert users == []

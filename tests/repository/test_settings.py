@@ -1,20 +1,30 @@
-"""Settings: one table for flags, environment and files; a wrong value stops the start (OPS-08)."""
+"""Settings: one row for flags, environment and files; a wrong value stops the start (OPS-08)."""
 
 from __future__ import annotations
 
 import base64
 import ipaddress
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from pillarbox.app import SETTINGS
+from pillarbox.emails.settings import verified_domain_required
+from pillarbox.kernel.settings import table
 from pillarbox.kernel.settings.kinds import HostPort, Relay, Role, Route, RouteKind, SubmissionListener
-from pillarbox.kernel.settings.settings import ConfigError, create_key_ring_file, key_ring_text, read_settings
-from pillarbox.kernel.settings.table import SETTINGS
+from pillarbox.kernel.settings.settings import (
+    ConfigError,
+    Settings,
+    create_key_ring_file,
+    key_ring_text,
+    read_settings,
+)
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 FILE = Path(__file__)
+SOURCE = Path(__file__).parents[2] / "src/pillarbox"
 PROGRAMS = "tests-make-this"
 
 GOOD: dict[str, tuple[str, object]] = {
@@ -51,6 +61,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "allow_private": ("127.0.0.0/8,::1", (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))),
     "roles": ("delivery,api", (Role.API, Role.DELIVERY)),
     "processes": ("3", 3),
+    "database_shards": ("32", 32),
     "rate_limit": ("0", 0),
     "initial_api_key": ("re_abcdefgh_0123456789", "re_abcdefgh_0123456789"),
     "initial_email": ("ops@example.com", "ops@example.com"),
@@ -97,6 +108,7 @@ GOOD: dict[str, tuple[str, object]] = {
 WRONG: dict[str, tuple[str, ...]] = {
     "data": ("", "a\nb"),
     "database_url": ("mysql://h/x", "secret-text"),
+    "database_shards": ("-1", "many", "2000"),
     "blob_url": ("ftp://x",),
     "http": ("8080", "127.0.0.1", "127.0.0.1:70000", "a b:1", ":80", "[::x]:1", "user@host:1"),
     "smtp": ("nowhere",),
@@ -169,6 +181,7 @@ WRONG: dict[str, tuple[str, ...]] = {
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 NAMES = sorted(BY_NAME)
+KERNEL = {setting.name for setting in table.SETTINGS}
 PARTNERS = {"tls_cert": {"tls_key": str(FILE)}, "tls_key": {"tls_cert": str(FILE)}}
 
 
@@ -178,17 +191,33 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def value_of(name: str, settings: Settings) -> object:
+    return settings[BY_NAME[name]] if name not in KERNEL else getattr(settings, name)
+
+
 def good(name: str, programs: Path) -> tuple[str, object]:
     return (str(programs), programs) if name == "pg_bin" else GOOD[name]
 
 
 def test_lmtp_is_refused_where_others_could_reach_it() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_settings({"lmtp": "0.0.0.0:2424"}, {})
+        read_settings(SETTINGS, {"lmtp": "0.0.0.0:2424"}, {})
     assert str(caught.value) == (
         "--lmtp: '0.0.0.0:2424' is not a loopback address such as 127.0.0.1:2424; whoever can connect there "
         "is believed, so it is for this machine alone."
     )
+
+
+def test_a_setting_that_one_slice_reads_is_its_own() -> None:
+    """A row of the kernel's table is read by the kernel, by the program, or by several slices."""
+    readers: dict[str, set[str]] = {name: set() for name in KERNEL}
+    for path in SOURCE.rglob("*.py"):
+        part = path.relative_to(SOURCE).parts[0]
+        for name in re.findall(r"(?:(?<=settings\.)|(?<=self\.))[a-z_]+", path.read_text()):
+            readers.get(name, set()).add(part)
+    program = {"kernel", "cli", "worker.py"}
+    alone = {name: parts for name, parts in readers.items() if not parts & program and len(parts) < 2}
+    assert alone == {}, "put the row into the settings.py of the slice (CONTRIBUTING.md, Settings)"
 
 
 def test_the_tables_of_this_test_are_whole() -> None:
@@ -199,14 +228,14 @@ def test_the_tables_of_this_test_are_whole() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_setting_by_flag(name: str, programs: Path) -> None:
     text, value = good(name, programs)
-    assert getattr(read_settings({**PARTNERS.get(name, {}), name: text}, {}), name) == value
+    assert value_of(name, read_settings(SETTINGS, {**PARTNERS.get(name, {}), name: text}, {})) == value
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_setting_by_environment(name: str, programs: Path) -> None:
     text, value = good(name, programs)
     environment = {f"PILLARBOX_{name.upper()}": text}
-    assert getattr(read_settings(PARTNERS.get(name, {}), environment), name) == value
+    assert value_of(name, read_settings(SETTINGS, PARTNERS.get(name, {}), environment)) == value
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -215,13 +244,13 @@ def test_a_setting_by_file(name: str, programs: Path, tmp_path: Path) -> None:
     file = tmp_path / "value"
     file.write_text(text + "\n")
     environment = {f"PILLARBOX_{name.upper()}_FILE": str(file)}
-    assert getattr(read_settings(PARTNERS.get(name, {}), environment), name) == value
+    assert value_of(name, read_settings(SETTINGS, PARTNERS.get(name, {}), environment)) == value
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name in NAMES for text in WRONG[name]])
 def test_a_wrong_value_is_one_sentence(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_settings({}, {f"PILLARBOX_{name.upper()}": text})
+        read_settings(SETTINGS, {}, {f"PILLARBOX_{name.upper()}": text})
     sentence = str(caught.value)
     assert sentence.startswith(f"PILLARBOX_{name.upper()}: ")
     assert sentence.endswith(".")
@@ -234,10 +263,10 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file(tmp_path: Path) ->
     file = tmp_path / "limit"
     file.write_text("3")
     everything = {"PILLARBOX_RATE_LIMIT": "2", "PILLARBOX_RATE_LIMIT_FILE": str(file)}
-    assert read_settings({"rate_limit": "1"}, everything).rate_limit == 1
-    assert read_settings({}, everything).rate_limit == 2
-    assert read_settings({}, {"PILLARBOX_RATE_LIMIT_FILE": str(file)}).rate_limit == 3
-    assert read_settings({}, {}).rate_limit == 10
+    assert read_settings(SETTINGS, {"rate_limit": "1"}, everything).rate_limit == 1
+    assert read_settings(SETTINGS, {}, everything).rate_limit == 2
+    assert read_settings(SETTINGS, {}, {"PILLARBOX_RATE_LIMIT_FILE": str(file)}).rate_limit == 3
+    assert read_settings(SETTINGS, {}, {}).rate_limit == 10
 
 
 @pytest.mark.parametrize(
@@ -245,37 +274,42 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file(tmp_path: Path) ->
 )
 def test_an_unknown_variable_stops_the_start(name: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name} is not a setting of Pillarbox.$"):
-        read_settings({}, {name: "1"})
+        read_settings(SETTINGS, {}, {name: "1"})
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^PILLARBOX_SECRET_KEY_FILE: the file .* cannot be read"):
-        read_settings({}, {"PILLARBOX_SECRET_KEY_FILE": str(tmp_path / "missing")})
+        read_settings(SETTINGS, {}, {"PILLARBOX_SECRET_KEY_FILE": str(tmp_path / "missing")})
 
 
 def test_a_certificate_needs_its_key() -> None:
     with pytest.raises(ConfigError, match="need each other"):
-        read_settings({"tls_cert": str(FILE)}, {})
+        read_settings(SETTINGS, {"tls_cert": str(FILE)}, {})
 
 
 def test_settings_never_show_secrets() -> None:
-    settings = read_settings({"secret_key": f"a:{KEY}", "route": "relay:smtp://u:hush@relay.example"}, {})
+    settings = read_settings(
+        SETTINGS, {"secret_key": f"a:{KEY}", "route": "relay:smtp://u:hush@relay.example"}, {}
+    )
     assert KEY not in repr(settings)
     assert "hush" not in repr(settings)
 
 
 def test_a_worker_reads_the_same_settings_from_the_texts() -> None:
-    settings = read_settings({name: text for name, (text, _) in GOOD.items() if name != "pg_bin"}, {})
+    settings = read_settings(
+        SETTINGS, {name: text for name, (text, _) in GOOD.items() if name != "pg_bin"}, {}
+    )
     assert settings.replacing() == settings
 
 
 def test_the_public_url_follows_the_listener() -> None:
-    assert read_settings({"http": "127.0.0.1:8025"}, {}).public_url == "http://127.0.0.1:8025"
+    assert read_settings(SETTINGS, {"http": "127.0.0.1:8025"}, {}).public_url == "http://127.0.0.1:8025"
     assert (
-        read_settings({"http": "0.0.0.0:80", "hostname": "mx.example"}, {}).public_url == "http://mx.example"
+        read_settings(SETTINGS, {"http": "0.0.0.0:80", "hostname": "mx.example"}, {}).public_url
+        == "http://mx.example"
     )
     secure = {"http": "[::]:443", "hostname": "mx.example", "tls_cert": str(FILE), "tls_key": str(FILE)}
-    assert read_settings(secure, {}).public_url == "https://mx.example"
+    assert read_settings(SETTINGS, secure, {}).public_url == "https://mx.example"
 
 
 @pytest.mark.parametrize(
@@ -289,12 +323,12 @@ def test_the_public_url_follows_the_listener() -> None:
     ],
 )
 def test_when_a_domain_must_be_verified(route: str, when: str, required: bool) -> None:
-    settings = read_settings({"route": route, "require_verified_domain": when}, {})
-    assert settings.verified_domain_required is required
+    settings = read_settings(SETTINGS, {"route": route, "require_verified_domain": when}, {})
+    assert verified_domain_required(settings) is required
 
 
 def test_a_key_ring_that_was_made_is_private(tmp_path: Path) -> None:
-    settings = read_settings({"data": str(tmp_path)}, {})
+    settings = read_settings(SETTINGS, {"data": str(tmp_path)}, {})
     assert key_ring_text(settings) is None
     made = create_key_ring_file(tmp_path / "secret.key")
     assert key_ring_text(settings) == made
@@ -304,5 +338,5 @@ def test_a_key_ring_that_was_made_is_private(tmp_path: Path) -> None:
 def test_a_damaged_key_ring_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "secret.key").write_text("damaged")
     with pytest.raises(ConfigError, match="does not hold a key ring"):
-        key_ring_text(read_settings({"data": str(tmp_path)}, {}))
+        key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
     assert (tmp_path / "secret.key").read_text() == "damaged"

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from kit.sources import text_of, tree_of
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "standards.md"
 FOLDERS = ("src", "tests", "bench", "docs", "script", "deploy")
@@ -54,7 +56,7 @@ def ids_in(text: str) -> set[str]:
 @cache
 def named_by_tests_of(path: Path) -> dict[str, set[str]]:
     """The tests of a file, with the ids that each one, its name or its module names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     of_all = ids_in(ast.get_docstring(tree) or "")
     found = {}
     for node in tree.body:
@@ -96,7 +98,7 @@ def test_every_id_that_is_named_has_a_row() -> None:
         f"{path.relative_to(ROOT)}: {name}"
         for path in (*inside, *(ROOT / name for name in OF_THE_ROOT))
         if path != Path(__file__)
-        for name in sorted(ids_in(path.read_text(encoding="utf-8")) - known)
+        for name in sorted(ids_in(text_of(path)) - known)
     ]
     assert missing == []
 

@@ -6,11 +6,12 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from kit.clock import ManualClock
@@ -27,6 +28,9 @@ from pillarbox.smtp.replies import reply
 from pillarbox.smtp.submission import SubmissionHandler
 
 TO = ("ada@quay.example",)
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 
 
 def told(said: SmtpReply) -> str:
@@ -256,6 +260,24 @@ async def test_idempotency(database_url: str, tmp_path: Path) -> None:
         assert await team.world.pool.fetchval(stored) == 0
 
 
+@asynccontextmanager
+async def held_up(database_url: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """No mail is stored meanwhile; waits until somebody waits for that."""
+    beside = await asyncpg.connect(database_url)
+    try:
+        await beside.execute("BEGIN")
+        await beside.execute("LOCK TABLE contents IN SHARE MODE")
+
+        async def is_waiting() -> None:
+            async with asyncio.timeout(30):
+                while not await beside.fetchval(WAITING):
+                    await asyncio.sleep(0.01)
+
+        yield is_waiting
+    finally:
+        await beside.close()
+
+
 async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp_path: Path) -> None:
     """451 4.3.0, from the session beside it."""
     async with (
@@ -264,15 +286,13 @@ async def test_a_key_that_is_being_worked_on_is_for_later(database_url: str, tmp
         listeners.program(team.token) as second,
     ):
         text = message_bytes(Resend_Idempotency_Key="berth-12")
-        with faults.armed("accept.before_commit=delay:0.5"):
+        other = message_bytes(Resend_Idempotency_Key="berth-12", subject="y")
+        async with held_up(database_url) as is_waiting:
             sending = asyncio.create_task(first.send(text, to=TO))
-            await asyncio.sleep(0.25)
+            await is_waiting()
             assert str(await second.send(text, to=TO)) == "451 4.3.0"
-            assert (
-                str(await second.send(message_bytes(Resend_Idempotency_Key="berth-12", subject="y"), to=TO))
-                == "554 5.7.0"
-            )
-            email_id = queued_id(await sending)
+            assert str(await second.send(other, to=TO)) == "554 5.7.0"
+        email_id = queued_id(await sending)
         assert queued_id(await second.send(text, to=TO)) == email_id
 
 

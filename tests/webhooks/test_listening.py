@@ -17,7 +17,7 @@ from kit.process import environment
 from kit.receiver import WEBHOOKS, receiver, status
 from kit.webhooks import hook, publish
 from kit.world import Team, World, world
-from pillarbox.app import SLICES
+from pillarbox.application import SLICES
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.webhooks.kinds import KINDS

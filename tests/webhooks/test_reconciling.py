@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import Databases
+from kit.brought import INVARIANTS
 from kit.clock import ManualClock
 from kit.manual_world import clock_of
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
@@ -27,10 +28,10 @@ from kit.webhooks import Hook, hook, publish
 from kit.world import Team, World, world
 from pillarbox.cli import program
 from pillarbox.emails.integrity.reconcile import ReconcileResult, examine, reconcile
-from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.webhooks.dispatch.engine import Dispatcher
+from pillarbox.webhooks.invariants import INVARIANTS as OF_WEBHOOKS
 
 KINDS = (
     "email.scheduled",
@@ -73,7 +74,7 @@ class Harbor:
         await self.deliver()
 
     async def found(self) -> ReconcileResult:
-        return await reconcile(self.world.pool, 100)
+        return await reconcile(self.world.pool, 100, INVARIANTS)
 
 
 @asynccontextmanager
@@ -238,7 +239,7 @@ async def test_damage_is_named(
     try:
         await conn.execute("BEGIN")
         await conn.execute(damage, hooks[whose])
-        found = await examine(conn, 100)
+        found = await examine(conn, 100, INVARIANTS)
     finally:
         await conn.close()
     assert {gap.name for gap in found.gaps} == named
@@ -246,7 +247,7 @@ async def test_damage_is_named(
 
 
 def test_every_kind_of_gap_has_its_story() -> None:
-    assert {invariant.name for invariant in WEBHOOK_INVARIANTS} == {name for row in DAMAGE for name in row[3]}
+    assert {invariant.name for invariant in OF_WEBHOOKS} == {name for row in DAMAGE for name in row[3]}
 
 
 def test_the_command_names_the_webhook(made: tuple[str, Path, dict[str, UUID]]) -> None:

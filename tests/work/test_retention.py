@@ -13,13 +13,14 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from kit.brought import INVARIANTS
 from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.jobs import Orphans
-from pillarbox.emails.retention import BATCH, Retention
+from pillarbox.emails.retention import BATCH, EmailRetention
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.work import collectors, periodic
@@ -39,9 +40,9 @@ async def prepared(pillarbox: World) -> Team:
     return team
 
 
-def kept(pillarbox: World, *, emails: int = 0, bodies: int = 0) -> Retention:
+def kept(pillarbox: World, *, emails: int = 0, bodies: int = 0) -> EmailRetention:
     app = pillarbox.app
-    return Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=emails, bodies=bodies)
+    return EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=emails, bodies=bodies)
 
 
 async def counts(pillarbox: World) -> dict[str, int]:
@@ -89,11 +90,11 @@ async def test_what_was_purged_is_no_gap(database_url: str, tmp_path: Path) -> N
         await team.send(to=["a@quay.example", "b@quay.example"])
         await pillarbox.turn()
         assert await kept(pillarbox, emails=30).purge_emails() == 1
-        found = await reconcile(pillarbox.pool, 10)
+        found = await reconcile(pillarbox.pool, 10, INVARIANTS)
         assert found.gaps == []
         assert [account.accepted for account in found.accounts] == [2]
         await team.db.run("DELETE FROM timeline WHERE team_id = $1 AND kind = 'delivered'")
-        names = {gap.name for gap in (await reconcile(pillarbox.pool, 10)).gaps}
+        names = {gap.name for gap in (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps}
         assert "metric_differs_from_history" in names
 
 
@@ -142,7 +143,7 @@ async def test_bodies_go_and_the_rest_stays(database_url: str, tmp_path: Path) -
         assert (await team.get(f"/emails/{email}/attachments")).json()["data"] == []
         assert await team.kinds(email) == ["queued", "sent", "delivered"]
         assert files(tmp_path) == 0
-        assert (await reconcile(pillarbox.pool, 10)).gaps == []
+        assert (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps == []
 
 
 async def test_bodies_that_had_to_stay_are_looked_at_again(database_url: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.emails.retention import Retention
+from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.teams.bootstrap import set_limits
 from pillarbox.timeline import rollups
@@ -39,7 +39,9 @@ async def test_emails_go_by_the_days_of_their_team(database_url: str, tmp_path: 
             (30, 30, {None: 0, 0: 1, 3: 0, 60: 0, 36500: 1}),
         ):
             clock_of(pillarbox).advance(timedelta(days=passed))
-            kept = Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=installation, bodies=0)
+            kept = EmailRetention(
+                app.kit.pool, app.kit.clock, app.need(BlobStore), emails=installation, bodies=0
+            )
             await kept.purge_emails()
             assert {days: await rows(team, "emails") for days, team in teams.items()} == left
             histories = {days: bool(await rows(team, "timeline")) for days, team in teams.items()}

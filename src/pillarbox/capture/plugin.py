@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
+from pillarbox.capture.invariants import INVARIANTS
 from pillarbox.capture.reading import Reader
+from pillarbox.capture.settings import CAPTURE_LIMIT
 from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.plugin import CapturedMail
@@ -25,7 +27,7 @@ def _is_on(settings: Settings) -> bool:
 
 
 def _store(kit: Kit) -> Capture:
-    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings.capture_limit)
+    return Capture(kit.pool, kit.clock, kit.need(Ids), kit.need(BlobStore), kit.settings[CAPTURE_LIMIT])
 
 
 def _notice(kit: Kit) -> ArrivalNotice | None:
@@ -64,8 +66,10 @@ SLICE = Slice(
         Reader: _reader,
         CaptureAccess: _access,
     },
-    closed_routes=collect(routes, json_routes),
+    closed_routes=collect(json_routes),
+    closed_pages=collect(routes),
     opens=_is_on,
     listeners=_listeners,
     background=_background,
+    invariants=INVARIANTS,
 )

@@ -1,66 +1,74 @@
-"""The command line: one file per command or group of commands, put together here."""
+"""The command line: what the slices bring, and here the commands that are about the whole program."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from pillarbox.kernel.manifests import Command, Manifest
 from pillarbox.kernel.process.fork_server_channel import FACTORY, started
 
 if TYPE_CHECKING:
     import typer
 
-    from pillarbox.kernel.slices import Slice
-
-COMMANDS = ("serve", "send", "inbound", "verify", "doctor", "version")
-"""Commands: module `pillarbox.cli.NAME`, function `command`."""
-
-GROUPS = ("teams", "keys", "domains", "emails", "queue", "metrics", "webhooks", "maintenance", "keyring")
-"""Groups of commands: module `pillarbox.cli.NAME`, its `group`. Slices may bring more of their own."""
-
 WRONG_SETTING = 2
 FAILED = 1
 
 
-def program(only: str | None = None, slices: Sequence[Slice] | None = None) -> typer.Typer:
-    """The command line; with `only` just that command, so that a server does not load the others to start."""
-    import typer
+def program(manifests: Sequence[Manifest] | None = None) -> typer.Typer:
+    """The command line of these slices, else of all; each command is loaded when it is called."""
+    from pillarbox.app import MANIFESTS
+    from pillarbox.kernel.terminal.loading import command_line
+    from pillarbox.kernel.terminal.program import Program
 
-    app = typer.Typer(
-        name="pillarbox",
-        help="A self-hosted email platform.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    for name in COMMANDS:
-        if only in (None, name):
-            app.command(name)(import_module(f"pillarbox.cli.{name}").command)
-    for name in GROUPS:
-        if only in (None, name):
-            app.add_typer(import_module(f"pillarbox.cli.{name}").group, name=name)
-    if only is not None:
-        app.callback()(nothing)
-        return app
-    for name, load in commands_of(slices).items():
-        app.add_typer(load(), name=name)
-    return app
+    return command_line(Program(MANIFESTS if manifests is None else manifests), COMMANDS.items())
 
 
-def commands_of(slices: Sequence[Slice] | None) -> dict[str, Callable[[], typer.Typer]]:
-    """The groups of commands that slices bring, by name; without `slices` those of the program."""
-    if slices is None:
-        # Loads the whole program: only where a name is not one of ours, and for the list of all commands.
-        from pillarbox.app import SLICES
+def _serve() -> Callable[..., None]:
+    from pillarbox.cli import serve
+    from pillarbox.kernel.terminal.program import running_program
 
-        slices = SLICES
-    return {name: load for one in slices for name, load in one.commands.items()}
+    return serve.command_of(running_program().settings)
 
 
-def nothing() -> None:
-    """Keeps a command line of one command from losing the command's name."""
+def _send() -> Callable[..., None]:
+    from pillarbox.cli.send import command
+
+    return command
+
+
+def _verify() -> Callable[..., None]:
+    from pillarbox.cli.verify import command
+
+    return command
+
+
+def _doctor() -> Callable[..., None]:
+    from pillarbox.cli.doctor import command
+
+    return command
+
+
+def _version() -> Callable[..., None]:
+    from pillarbox.cli.version import command
+
+    return command
+
+
+COMMANDS = {
+    "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
+    "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
+    "verify": Command(
+        "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers and blobs; name every "
+        "gap.",
+        _verify,
+    ),
+    "doctor": Command(
+        "Find out whether this machine can deliver and receive mail, and what to do where it cannot.", _doctor
+    ),
+    "version": Command("Print the version.", _version),
+}
 
 
 def main() -> None:
@@ -69,7 +77,7 @@ def main() -> None:
     # Loading the program takes longest in a start: it begins before we load what reads the command line.
     fork_server = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
     try:
-        program(wanted if wanted in (*COMMANDS, *GROUPS) else None)(obj=fork_server)
+        program()(obj=fork_server)
     except Exception as problem:
         status = status_of(problem)
         if status is None:

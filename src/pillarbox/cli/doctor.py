@@ -8,16 +8,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from pillarbox.cli.answers import Json, Refused, perform, say, show_json, show_table
-from pillarbox.cli.choosing import TeamOption, chosen_teams, domain_name
-from pillarbox.cli.connect import Connected, Data, DatabaseUrl
-from pillarbox.cli.domain_records import installation_of
-from pillarbox.cli.keyring import columns
 from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
 from pillarbox.doctor.outside import Outside, Tcp, ours
 from pillarbox.domains import overview, queries
+from pillarbox.domains.commands.choosing import domain_name
+from pillarbox.domains.commands.records import installation_of
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
@@ -25,6 +22,10 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.supervisor import CONNECTIONS_PER_PROCESS
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.keyring import columns
+from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
 PROBLEMS = 1
 NOT_EXAMINED = 2

@@ -14,12 +14,23 @@ import aiohttp
 import typer
 
 import pillarbox
-from pillarbox.cli.answers import FAILED, WRONG_SETTING, Json, Refused, as_id, say, show_json, stopped
-from pillarbox.cli.connect import Data
-from pillarbox.cli.words import reason_in_words
+from pillarbox.app import SETTINGS
+from pillarbox.delivery.commands.words import reason_in_words
+from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.kernel.process.supervisor import local_url
 from pillarbox.kernel.settings.settings import ConfigError, Settings, read_settings
 from pillarbox.kernel.storage.data_folder import read_note
+from pillarbox.kernel.terminal.answers import (
+    FAILED,
+    WRONG_SETTING,
+    Json,
+    Refused,
+    as_id,
+    say,
+    show_json,
+    stopped,
+)
+from pillarbox.kernel.terminal.connect import Data
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 
@@ -155,8 +166,8 @@ class Outcome:
 def reachable(url: str | None, data: str | None) -> tuple[str, Sequence[str]]:
     """The server's URL and the simulator domains of these settings."""
     environment = {name: text for name, text in os.environ.items() if name not in KEY_VARIABLES}
-    settings = read_settings({"data": data}, environment)
-    return (url or local_server(settings)).rstrip("/"), settings.simulator_domains
+    settings = read_settings(SETTINGS, {"data": data}, environment)
+    return (url or local_server(settings)).rstrip("/"), settings[SIMULATOR_DOMAINS]
 
 
 def local_server(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""`pillarbox serve`: its options are the table of settings.
+"""`pillarbox serve`: its options are the settings.
 
 The fork server runs already when the options are read, because loading the program takes longest
 (`pillarbox.cli.main`).
@@ -7,24 +7,30 @@ The fork server runs already when the options are read, because loading the prog
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings, read_settings
-from pillarbox.kernel.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:
     from pillarbox.kernel.postgres.database import Connection
 
 
-def command(context: typer.Context, **flags: str | None) -> None:
-    """Run Pillarbox: database, API, delivery and background work, until a signal."""
-    settings = read_settings(flags)
-    from pillarbox.kernel.process.supervisor import serve
+def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
+    """The command with an option for each setting."""
 
-    raise typer.Exit(serve(settings, first_team, fork_server=context.obj))
+    def command(context: typer.Context, **flags: str | None) -> None:
+        """Run Pillarbox: database, API, delivery and background work, until a signal."""
+        settings = read_settings(rows, flags)
+        from pillarbox.kernel.process.supervisor import serve
+
+        raise typer.Exit(serve(settings, first_team, fork_server=context.obj))
+
+    with_options(command, rows)
+    return command
 
 
 async def first_team(conn: Connection, settings: Settings) -> str | None:
@@ -42,8 +48,8 @@ async def first_team(conn: Connection, settings: Settings) -> str | None:
     )
 
 
-def option(setting: Setting) -> inspect.Parameter:
-    """The command line option of one row of the table."""
+def option(setting: Setting[Any]) -> inspect.Parameter:
+    """The command line option of one setting."""
     default = setting.default if setting.default is not None else setting.otherwise
     return inspect.Parameter(
         setting.name,
@@ -61,12 +67,9 @@ def option(setting: Setting) -> inspect.Parameter:
     )
 
 
-def with_options(function: Any, settings: Iterable[Setting]) -> None:
+def with_options(function: Any, settings: Iterable[Setting[Any]]) -> None:
     """Give `function` one option for each setting: typer reads the signature."""
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [context, *(option(setting) for setting in settings)]
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-
-
-with_options(command, SETTINGS)

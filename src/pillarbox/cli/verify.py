@@ -7,9 +7,6 @@ from typing import Annotated
 
 import typer
 
-from pillarbox.cli.answers import Json, Refused, counted, perform, say, show_json, show_table
-from pillarbox.cli.connect import Connected, Data, DatabaseUrl
-from pillarbox.cli.keyring import columns, ring_of
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.blob_references import BlobReferences
 from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
@@ -19,6 +16,10 @@ from pillarbox.kernel.security import sealed_values
 from pillarbox.kernel.security.ring_check import OtherKeyRing
 from pillarbox.kernel.storage import store_check
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, BlobsUnreachable
+from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.keyring import columns, ring_of
+from pillarbox.kernel.terminal.program import running_program
 
 GAPS = 1
 NOT_VERIFIED = 2
@@ -128,9 +129,7 @@ async def secret_gaps(connected: Connected) -> list[Gap]:
 
 def invariants() -> list[Invariant]:
     """What must hold, of all slices."""
-    from pillarbox.app import SLICES
-
-    return [invariant for one in SLICES for invariant in one.invariants]
+    return [invariant for one in running_program().slices() for invariant in one.invariants]
 
 
 def show(result: ReconcileResult, blob_result: BlobReferences, gaps: list[Gap], seconds: float) -> None:

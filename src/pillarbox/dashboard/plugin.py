@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
-from pillarbox.emails.shared_page import SharedScreens
+from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
 
 

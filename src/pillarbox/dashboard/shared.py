@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pillarbox.dashboard import mail_html, pages
 from pillarbox.dashboard.page_work import PageWork
-from pillarbox.emails.shared_page import SharedEmail
+from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Overloaded
 from pillarbox.kernel.work.team_turns import IsGone

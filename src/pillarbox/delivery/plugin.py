@@ -18,20 +18,23 @@ from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.delivery.queue.queue_metrics import keep_counted
+from pillarbox.delivery.settings import DELIVERY_WINDOW, MTA_STS, QUEUE_LIMIT, REMOTE_SMTP_PORT
 from pillarbox.delivery.settle import KeepCaptured, Settler, keep_nothing
 from pillarbox.delivery.smtp.connections import Connections
-from pillarbox.delivery.smtp.known_domains import KnownDomains, known_domains_periodic
+from pillarbox.delivery.smtp.known_domains import KEPT, KnownDomains, known_domains_periodic
 from pillarbox.delivery.smtp.mta_sts_policies import Policies, mta_sts_periodic
 from pillarbox.delivery.smtp.next_hops import DirectHops, Greeting, RelayHop
 from pillarbox.delivery.smtp.site_sharing import SiteSharing
 from pillarbox.delivery.smtp.transport import SmtpTransport
 from pillarbox.delivery.transports import CaptureStore, Simulator, TransportChoice
+from pillarbox.domains.plugin import DeliveryWindow
+from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import Relay, Role, RouteKind
-from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.mail.reports.verp import VerpSigner
@@ -108,10 +111,10 @@ def _engine(kit: Kit) -> Engine | None:
         clock=kit.clock,
         claims=kit.need(Claims),
         settler=_settler(kit, kit.need(CapturedMail).keep if is_captured else keep_nothing),
-        transport=TransportChoice(frozenset(settings.simulator_domains), Simulator(kit.clock), outside),
+        transport=TransportChoice(frozenset(settings[SIMULATOR_DOMAINS]), Simulator(kit.clock), outside),
         pauses=kit.need(Pauses),
         site_sharing=SiteSharing(kit.engine_pool, kit.clock, kit.runtime.process_id),
-        window=settings.delivery_window,
+        window=settings[DELIVERY_WINDOW],
         chance=kit.externals.random,
         roles=",".join(settings.roles),
     )
@@ -153,8 +156,8 @@ def _next_hops(kit: Kit) -> tuple[RelayHop | DirectHops, Greeting]:
     if relay is not None:
         return RelayHop(relay.host, relay.port, relay_tls(relay)), Greeting(hello, relay_login(relay))
     allowed = HostPolicy(settings.allow_private, frozenset({hello}))
-    policies = kit.need(Policies) if settings.mta_sts else None
-    hops = DirectHops(kit.resolver, allowed, outside.shuffle, settings.remote_smtp_port, policies)
+    policies = kit.need(Policies) if settings[MTA_STS] else None
+    hops = DirectHops(kit.resolver, allowed, outside.shuffle, settings[REMOTE_SMTP_PORT], policies)
     return hops, Greeting(hello, trust=outside.trust)
 
 
@@ -197,7 +200,6 @@ def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
 def _periodic(kit: Kit) -> Sequence[Periodic]:
     return [
         *mta_sts_periodic(kit.pool, kit.clock),
-        *known_domains_periodic(kit.pool, kit.clock),
         *missing_keys_periodic(kit.pool, kit.clock, kit.need(KeyRing)),
     ]
 
@@ -211,7 +213,8 @@ def _metrics(kit: Kit) -> Iterable[Loop]:
 SLICE = Slice(
     name="delivery",
     provides={
-        QueueLimit: lambda kit: QueueLimit(kit.pool, kit.clock, kit.settings.queue_limit),
+        DeliveryWindow: lambda kit: DeliveryWindow(kit.settings[DELIVERY_WINDOW]),
+        QueueLimit: lambda kit: QueueLimit(kit.pool, kit.clock, kit.settings[QUEUE_LIMIT]),
         SigningThreads: lambda _: SigningThreads(SIGNING_THREADS, "pillarbox-sign"),
         VerpSigner: lambda kit: VerpSigner(kit.need(KeyRing).mac_keys("verp")),
         DeliveryNotifier: lambda kit: DeliveryNotifier(kit.pool, CHANNEL),
@@ -222,6 +225,12 @@ SLICE = Slice(
         Engine: _engine,
     },
     periodic=_periodic,
+    retention=[
+        Retention(
+            [Kept("domains that a team's mail has reached", KEPT)],
+            lambda kit: known_domains_periodic(kit.pool, kit.clock),
+        )
+    ],
     listeners=_listeners,
     background=_background,
     loops=lambda kit: [kit.need(QueueLimit).run()],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import asyncpg
 
+from pillarbox.delivery.settings import REMOTE_SMTP_PORT
 from pillarbox.doctor import clocks, machine, shared_state
 from pillarbox.doctor.checks import Check
 from pillarbox.doctor.listeners import listening, return_path_check
@@ -46,7 +47,7 @@ async def examined(installation: CheckedInstallation, outside: Outside) -> list[
     kind = settings.route.kind
     receives: bool = await installation.pool.fetchval(RECEIVES)
     outgoing_check, names, listeners, return_path = await asyncio.gather(
-        outgoing(outside, settings.route, settings.remote_smtp_port, installation.probed),
+        outgoing(outside, settings.route, settings[REMOTE_SMTP_PORT], installation.probed),
         naming(outside, settings.hostname, kind),
         listening(outside, installation.listeners, running=installation.running),
         return_path_check(outside, settings.hostname, kind, settings.smtp, receives=receives),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from pillarbox.domains import domain_events, routes
@@ -17,13 +19,22 @@ from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import Installation, OwnershipProof
 from pillarbox.domains.keys import DKIM_KEYS
 from pillarbox.domains.senders import Senders
+from pillarbox.domains.settings import INBOUND_DOMAIN, RECEIVING_OWNERSHIP_PROOF, SIMULATOR_DOMAINS, spf_value
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.kernel.work.jobs import Handler
+from pillarbox.teams.settings import MOST_DOMAINS
 from pillarbox.webhooks.publish import Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryWindow:
+    """How long delivery is tried; a higher slice provides it."""
+
+    length: timedelta
 
 
 def installation(settings: Settings) -> Installation:
@@ -33,11 +44,11 @@ def installation(settings: Settings) -> Installation:
         settings.hostname,
         settings.hostname,
         public_host,
-        frozenset(settings.simulator_domains),
-        settings.inbound_domain,
-        spf_value=settings.spf_value,
-        receiving_ownership_proof=OwnershipProof(settings.receiving_ownership_proof),
-        most_domains=settings.most_domains,
+        frozenset(settings[SIMULATOR_DOMAINS]),
+        settings[INBOUND_DOMAIN],
+        spf_value=spf_value(settings),
+        receiving_ownership_proof=OwnershipProof(settings[RECEIVING_OWNERSHIP_PROOF]),
+        most_domains=settings[MOST_DOMAINS],
     )
 
 
@@ -51,7 +62,7 @@ def _context(kit: Kit) -> DomainContext:
 
 
 def _jobs(kit: Kit) -> Mapping[str, Handler]:
-    outcome = CheckOutcome(kit.need(DomainContext), kit.settings.delivery_window)
+    outcome = CheckOutcome(kit.need(DomainContext), kit.need(DeliveryWindow).length)
     inspector = Inspector(kit.need(UncachedDns), kit.clock)  # type: ignore[type-abstract]
     forget = kit.need(Senders).forget
     checking = Checking(kit.pool, kit.clock, inspector, outcome, kit.externals.random, forget)

@@ -202,14 +202,19 @@ class Accept:
         """
         self._admits()
         drafts = [self._draft(caller, checked) for checked in emails]
-        if any(draft.waits_for_files for draft in drafts):
+        # Lists, not generators: most requests have one email, and a generator costs more than the look.
+        if [draft for draft in drafts if draft.waits_for_files]:
             await self._check_fetches(caller)
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:
             return body
         weight = sum([draft.weight for draft in drafts])
         await self._store_blobs(drafts)
-        await self._submit(Acceptance(caller, drafts, idempotency, body, status, weight, asked))
+        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked)
+        if [draft for draft in drafts if draft.outgoing.scheduled_at is not None]:
+            await self._submit_scheduled(acceptance)
+        else:
+            await self._commits_of(caller).submit(acceptance)
         if asked is not None:
             asked.is_kept = True
         return body
@@ -220,14 +225,17 @@ class Accept:
         if await queries.waiting_jobs(db, JOB_FETCH, MOST_FETCHES) >= MOST_FETCHES:
             raise TooManyFetches
 
-    async def _submit(self, acceptance: Acceptance) -> None:
+    def _commits_of(self, caller: Caller) -> GroupCommit[Acceptance, None]:
+        return self._metered if caller.is_metered else self._commits
+
+    async def _submit_scheduled(self, acceptance: Acceptance) -> None:
+        """The only mail whose acceptance is an event for webhooks."""
         caller = acceptance.caller
-        if any(draft.outgoing.scheduled_at is not None for draft in acceptance.drafts):
-            # The only mail whose acceptance is an event for webhooks.
-            await self._writer.learn(caller.team_id)
-            if self._writer.fan_out(acceptance):
-                return await self._team_commits.submit(caller.team_id, acceptance)
-        return await (self._metered if caller.is_metered else self._commits).submit(acceptance)
+        await self._writer.learn(caller.team_id)
+        if self._writer.fan_out(acceptance):
+            await self._team_commits.submit(caller.team_id, acceptance)
+        else:
+            await self._commits_of(caller).submit(acceptance)
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""

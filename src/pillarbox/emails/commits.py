@@ -7,6 +7,7 @@ before it (idempotency keys, quotas) or follows from it (events of scheduled ema
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.request_log import Answered, Asked, Content, Journal
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import GONE, Connection, transaction
+from pillarbox.kernel.postgres.shards import shard_group
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
@@ -72,7 +74,11 @@ class _Prepared(NamedTuple):
 
 
 class Commits:
-    """Writes acceptances. `owner` is the process whose engine takes work over."""
+    """Writes acceptances. `owner` is the process whose engine takes work over.
+
+    Where the tables are distributed over `shards` shards, what lies in different groups of them is committed
+    apart, so that a commit concerns one server (docs/decisions/0052).
+    """
 
     def __init__(
         self,
@@ -84,6 +90,7 @@ class Commits:
         quotas: Quotas,
         journal: Journal,
         owner: UUID,
+        shards: int = 0,
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -92,6 +99,7 @@ class Commits:
         self._quotas = quotas
         self._journal = journal
         self._owner = owner
+        self._shards = shards
 
     async def learn(self, team_id: UUID) -> None:
         """Read which webhooks the team has now, for `fan_out`."""
@@ -109,8 +117,31 @@ class Commits:
         """Commit the batch; where `leased` says so, with its work leased to the owner.
 
         Raises `DatabaseGone` where nothing was committed because the database went away, and `OutcomeUnknown`
-        where it stays away and the outcome is not known.
+        where it stays away and the outcome is not known. Of a batch that is committed in groups these are
+        among the failed.
         """
+        groups = defaultdict[int, list[int]](list)
+        for index, acceptance in enumerate(batch):
+            groups[shard_group(acceptance.caller.team_id, self._shards)].append(index)
+        if len(groups) <= 1:
+            return await self._commit(batch, leased)
+        return await self._in_groups(batch, leased, list(groups.values()))
+
+    async def _in_groups(
+        self, batch: Sequence[Acceptance], leased: Sequence[bool], groups: Sequence[Sequence[int]]
+    ) -> Committed:
+        commits = [self._commit([batch[i] for i in group], [leased[i] for i in group]) for group in groups]
+        failed: dict[int, BaseException] = {}
+        origins: Origins | None = {}
+        for group, result in zip(groups, await asyncio.gather(*commits, return_exceptions=True), strict=True):
+            if isinstance(result, BaseException):
+                failed |= dict.fromkeys(group, result)
+                continue
+            failed |= {group[at]: problem for at, problem in result.failed.items()}
+            origins = None if origins is None or result.origins is None else origins | result.origins
+        return Committed(failed, origins)
+
+    async def _commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
         with TimeLimit(COMMIT_SECONDS):
             if any(a.idempotency is not None or a.caller.is_metered for a in batch):
                 return await self._with_conditions(batch, leased)

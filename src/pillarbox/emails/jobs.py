@@ -7,7 +7,7 @@ from datetime import timedelta
 import asyncpg
 
 from pillarbox.emails.integrity import blob_references
-from pillarbox.emails.retention import Retention
+from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
@@ -35,7 +35,7 @@ class Orphans:
         return f"{found.collected} of {found.unnamed} orphan blobs{kept}"
 
 
-def email_periodic(kept: Retention, orphans: Orphans) -> list[Periodic]:
+def email_periodic(kept: EmailRetention, orphans: Orphans) -> list[Periodic]:
     """The periodic jobs of emails."""
 
     async def retention() -> str:

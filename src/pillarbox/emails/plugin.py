@@ -10,28 +10,37 @@ from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.claims.transfer import OwnerActivity
 from pillarbox.domains.senders import Senders
-from pillarbox.emails import event_data, fetching, routes, shared_page
+from pillarbox.domains.settings import SIMULATOR_DOMAINS
+from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.files import AttachmentFiles
-from pillarbox.emails.integrity import reconcile
+from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import Orphans, email_periodic
 from pillarbox.emails.loading import EmailLoader
-from pillarbox.emails.retention import Retention
+from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
-from pillarbox.emails.share import Sharing
+from pillarbox.emails.settings import (
+    BODY_RETENTION_DAYS,
+    ORPHAN_BLOB_DAYS,
+    REJECT_RESERVED_RECIPIENTS,
+    verified_domain_required,
+)
+from pillarbox.emails.sharing import shared_page
+from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.request_log import Journal
 from pillarbox.kernel.security.tokens import Signer
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage.quotas import Quotas
 from pillarbox.webhooks.plugin import TeamMailer
@@ -53,9 +62,9 @@ def _accept(kit: Kit) -> Accept:
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(
-            frozenset(settings.simulator_domains),
-            settings.verified_domain_required,
-            settings.reject_reserved_recipients,
+            frozenset(settings[SIMULATOR_DOMAINS]),
+            verified_domain_required(settings),
+            settings[REJECT_RESERVED_RECIPIENTS],
         ),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
@@ -73,11 +82,12 @@ def _commits(kit: Kit) -> Commits:
         quotas=kit.need(Quotas),
         journal=journal,
         owner=kit.runtime.process_id,
+        shards=kit.settings.database_shards,
     )
 
 
 def _loader(kit: Kit) -> EmailLoader:
-    required = kit.settings.verified_domain_required
+    required = verified_domain_required(kit.settings)
     return EmailLoader(Senders(kit.engine_pool, kit.clock), domain_required=required)
 
 
@@ -90,20 +100,20 @@ def _jobs(kit: Kit) -> Mapping[str, Handler]:
     return {JOB_FETCH: fetching.Fetching(kit.pool, kit.clock, *parts).run}
 
 
-def _periodic(kit: Kit) -> Sequence[Periodic]:
+def _retention(kit: Kit) -> Sequence[Periodic]:
     settings, blobs = kit.settings, kit.need(BlobStore)
-    retention = Retention(
+    retention = EmailRetention(
         kit.pool,
         kit.clock,
         blobs,
-        emails=settings.email_retention_days,
-        bodies=settings.body_retention_days,
+        emails=settings[EMAIL_RETENTION_DAYS],
+        bodies=settings[BODY_RETENTION_DAYS],
     )
     orphans = Orphans(
         kit.pool,
         kit.clock,
         blobs,
-        days=settings.orphan_blob_days,
+        days=settings[ORPHAN_BLOB_DAYS],
         is_ours=settings.blob_url is None,
     )
     return email_periodic(retention, orphans)
@@ -124,13 +134,23 @@ SLICE = Slice(
         OwnerActivity: lambda _: DomainActivity(),
         Sharing: lambda kit: Sharing(kit.need(Signer), kit.settings.public_url),
     },
-    routes=collect(routes, shared_page),
+    routes=collect(routes),
+    pages=collect(shared_page),
     jobs=_jobs,
     job_limits=lambda _: [fetching.JOB_LIMIT],
-    periodic=_periodic,
+    retention=[
+        Retention(
+            [
+                Kept("emails with recipients, history, content and attachments", EMAIL_RETENTION_DAYS, True),
+                Kept("html, text and attachments of emails", BODY_RETENTION_DAYS),
+                Kept("blobs that no row names, which a crash can leave behind", ORPHAN_BLOB_DAYS),
+            ],
+            _retention,
+        )
+    ],
     background=_background,
     files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open},
     webhook_shapes=event_data.SHAPES,
     event_bodies={"email": event_data.event_data},
-    invariants=reconcile.OWN,
+    invariants=INVARIANTS,
 )

@@ -92,7 +92,7 @@ PURGED = """
 """
 
 
-class Retention:
+class EmailRetention:
     """Removes what is old enough. `emails` and `bodies` say after how many days; 0 is never. A team may have
     a number of its own for its emails."""
 

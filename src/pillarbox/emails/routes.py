@@ -10,10 +10,11 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.delivery.queue import email_work
-from pillarbox.emails import parse, queries, share, wire
+from pillarbox.emails import parse, queries, wire
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
-from pillarbox.emails.shared_page import OtherMail
+from pillarbox.emails.sharing import share
+from pillarbox.emails.sharing.shared_page import OtherMail
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.files import Files
@@ -52,16 +53,18 @@ class OnlyScheduled(Invalid):
 )
 async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
-    outgoing = await in_thread_if_large(request.size, parse.outgoing, request.json(), _now(request))
+    body = request.json()
+    size = parse.octets_to_read(request.size, [body])
+    outgoing = await in_thread_if_large(size, parse.outgoing, body, _now(request))
     checked = await accept.check(request.known, outgoing)
-    body = await accept.store(
+    answer = await accept.store(
         request.known,
         [checked],
         idempotency=request.idempotency,
         answer=lambda ids: b'{"id":"%s"}' % _ascii(ids[0]),
         asked=request.asked,
     )
-    return Reply(body)
+    return Reply(answer)
 
 
 def _now(request: Request) -> datetime:
@@ -116,7 +119,8 @@ async def _sort_out(
     accept = request.use(Accept)
     good: list[Checked] = []
     bad: list[wire.BatchError] = []
-    parsed = await in_thread_if_large(request.size, _parsed, items, _now(request))
+    size = parse.octets_to_read(request.size, items)
+    parsed = await in_thread_if_large(size, _parsed, items, _now(request))
     for index, item in enumerate(parsed):
         try:
             if isinstance(item, Problem):

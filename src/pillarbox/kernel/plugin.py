@@ -13,7 +13,7 @@ from pillarbox.kernel.http import health as health_routes
 from pillarbox.kernel.http import openapi as openapi_routes
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.health import DatabaseProbe
-from pillarbox.kernel.http.idempotency import IdempotencyRows, IdempotencyStore
+from pillarbox.kernel.http.idempotency import LIFETIME, IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
@@ -31,12 +31,12 @@ from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace, disks_of
 from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
-from pillarbox.kernel.work.collectors import misdated_keys, own_periodic
+from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
 from pillarbox.kernel.work.jobs import Handler, Jobs
 from pillarbox.kernel.work.periodic import Periodic
 
@@ -84,7 +84,7 @@ def _outbound(kit: Kit) -> Outbound:
 
 
 def _periodic_jobs(kit: Kit) -> PeriodicJobs:
-    return PeriodicJobs(found for one in kit.slices for found in one.periodic(kit))
+    return PeriodicJobs(kit.periodic)
 
 
 def _jobs(kit: Kit) -> Jobs:
@@ -190,7 +190,15 @@ SLICE = Slice(
         ClockWatch: _clock_watch,
     },
     routes=collect(file_routes, health_routes, openapi_routes),
-    periodic=lambda kit: own_periodic(kit.pool, kit.clock),
+    retention=[
+        Retention(
+            [
+                Kept("answers to repeated requests with the same Idempotency-Key", LIFETIME),
+                Kept("processes that are gone", DEAD_AFTER),
+            ],
+            lambda kit: own_periodic(kit.pool, kit.clock),
+        )
+    ],
     mends=_mends,
     background=_background,
     loops=_loops,

@@ -1,8 +1,8 @@
 """What a slice brings to the program, and what it is given.
 
-Each slice has a `plugin.py` with one `SLICE`. The program is the list of them (`pillarbox.app`): it makes a
-`Kit` of that list, and the kit builds each part when somebody needs it, once, by its type. So nothing is
-built in a fixed order, and a test builds one slice alone from a kit of the few parts that it needs.
+Each slice has a `plugin.py` with one `SLICE`, and the program is the list of them (`pillarbox.app`). A `Kit`
+is made of that list, and it builds each part when somebody needs it, once, by its type. So nothing is built
+in a fixed order, and a test builds one slice alone from a kit of the few parts that it needs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import random
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import IntEnum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
-from pillarbox.kernel.http.routing import Route
+from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
@@ -28,12 +29,10 @@ from pillarbox.kernel.process.clock_watch import Mend
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.services import Services
+from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.work.jobs import Handler, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
-
-if TYPE_CHECKING:
-    import typer
 
 T = TypeVar("T")
 
@@ -85,6 +84,15 @@ class Background(NamedTuple):
     stop: tuple[Stop, Callable[[float], Awaitable[object]]] | None = None
 
 
+class Kept(NamedTuple):
+    """Something that grows, and for how long it is kept: days that a setting says (0: see its meaning), or a
+    fixed time. A team may have a number of days of its own where `per_team` says so."""
+
+    what: str
+    length: Setting[int] | timedelta
+    per_team: bool = False
+
+
 Loop = Coroutine[Any, Any, None]
 EventBodies = Callable[[Connection, UUID, Sequence[Any]], Awaitable[Sequence[bytes]]]
 """Makes the data of webhook events that only refer to a row: team, and what the events refer to."""
@@ -102,25 +110,39 @@ def always(_: Settings) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What a slice deletes with age, as it is listed, and the periodic jobs that delete it."""
+
+    kept: Sequence[Kept]
+    periodic: Callable[[Kit], Sequence[Periodic]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """What one slice brings. Everything but the name may be left out.
+    """What one slice brings. Everything but the name may be left out; what must be known before the program
+    is loaded stands in its manifest (`pillarbox.kernel.manifests`).
 
-    A builder in `provides` may answer None: then the process has no such part. `closed_routes` are served
-    only where `opens` says so. `webhook_shapes` are the types of the data of webhook events, `event_bodies`
-    the makers of data by the event's kind or the first word of it. `mends` correct rows that were dated by a
-    clock that was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends,
+    A builder in `provides` may answer None: then the process has no such part. `routes` are the API; `pages`
+    are for people in a browser, which brings no API key. `closed_routes` and `closed_pages` are served only
+    where `opens` says so. What `retention` deletes is no job of `periodic`. `webhook_shapes` are the types of
+    the data of webhook events, `event_bodies` the makers of data by the event's kind or the first word of it.
+    `mends` correct rows that were dated by a clock that was ahead. `sealed` are the columns that the key ring
+    seals. `loops` run until the worker ends,
     `metrics` the same, only where metrics are asked for.
     """
 
     name: str
     provides: Mapping[type, Callable[[Kit], object]] = field(default_factory=dict)
     routes: Sequence[Route] = ()
+    pages: Sequence[Route] = ()
     closed_routes: Sequence[Route] = ()
+    closed_pages: Sequence[Route] = ()
     opens: Callable[[Settings], bool] = always
     jobs: Callable[[Kit], Mapping[str, Handler]] = empty
     job_limits: Callable[[Kit], Sequence[JobLimit]] = nothing
     periodic: Callable[[Kit], Sequence[Periodic]] = nothing
+    retention: Sequence[Retention] = ()
     listeners: Callable[[Kit], Mapping[str, Callable[[], None]]] = empty
     background: Callable[[Kit], Sequence[Background]] = nothing
     loops: Callable[[Kit], Iterable[Loop]] = nothing
@@ -131,7 +153,11 @@ class Slice:
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
     invariants: Sequence[Invariant] = ()
     sealed: Sequence[SealedColumn] = ()
-    commands: Mapping[str, Callable[[], typer.Typer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for page in (*self.pages, *self.closed_pages):
+            if page.needs is not Access.PUBLIC:
+                raise ValueError(f"{self.name}: {page.path} is a page, and a browser brings no API key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +277,20 @@ class Kit:
     @property
     def routes(self) -> list[Route]:
         """The routes that are served here."""
-        opened = [r for one in self.slices if one.opens(self.settings) for r in one.closed_routes]
-        return [route for one in self.slices for route in one.routes] + opened
+        opened = [
+            route
+            for one in self.slices
+            if one.opens(self.settings)
+            for route in (*one.closed_pages, *one.closed_routes)
+        ]
+        return [route for one in self.slices for route in (*one.routes, *one.pages)] + opened
+
+    @property
+    def periodic(self) -> list[Periodic]:
+        """What all slices do periodically."""
+        found = [periodic for one in self.slices for periodic in one.periodic(self)]
+        kept = [retention for one in self.slices for retention in one.retention]
+        return found + [periodic for retention in kept for periodic in retention.periodic(self)]
 
 
 def builders(slices: Iterable[Slice]) -> dict[type, Callable[[Kit], object]]:

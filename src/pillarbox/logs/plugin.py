@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.observability.request_log import Journal
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.logs import routes
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_periodic
 from pillarbox.logs.writing import RequestLog
+from pillarbox.teams.settings import LOG_RETENTION_DAYS
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -21,12 +22,17 @@ def _background(kit: Kit) -> Sequence[Background]:
 SLICE = Slice(
     name="logs",
     provides={
-        LogPolicy: lambda kit: LogPolicy(kit.settings.log_retention_days),
+        LogPolicy: lambda kit: LogPolicy(kit.settings[LOG_RETENTION_DAYS]),
         RequestLog: lambda kit: RequestLog(kit.pool, kit.clock, kit.need(LogPolicy)),
         Journal: lambda kit: kit.need(RequestLog),
     },
     routes=collect(routes),
-    periodic=lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
+    retention=[
+        Retention(
+            [Kept("rows of the log of API requests", LOG_RETENTION_DAYS, True)],
+            lambda kit: log_periodic(kit.pool, kit.clock, kit.need(LogPolicy)),
+        )
+    ],
     background=_background,
     loops=lambda kit: [kit.need(RequestLog).run()],
 )

@@ -6,12 +6,20 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.metrics import routes
 from pillarbox.metrics.cache import Cache
+from pillarbox.metrics.invariants import INVARIANTS
+from pillarbox.metrics.memory import PieceCache
 from pillarbox.metrics.policy import MetricsPolicy
+from pillarbox.metrics.settings import METRICS_CACHE_SECONDS
+from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 
 
 def _policy(kit: Kit) -> MetricsPolicy:
     settings = kit.settings
-    return MetricsPolicy(settings.metrics_retention_days, Cache(settings.metrics_cache_seconds))
+    # What is remembered rests on triggers, which distributed tables do not have (docs/decisions/0052).
+    memory = PieceCache(0) if settings.database_shards else PieceCache()
+    return MetricsPolicy(settings[METRICS_RETENTION_DAYS], Cache(settings[METRICS_CACHE_SECONDS]), memory)
 
 
-SLICE = Slice(name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes))
+SLICE = Slice(
+    name="metrics", provides={MetricsPolicy: _policy}, routes=collect(routes), invariants=INVARIANTS
+)

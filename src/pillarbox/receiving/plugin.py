@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pillarbox.emails.shared_page import OtherMail
+from pillarbox.domains.settings import INBOUND_DOMAIN, SIMULATOR_DOMAINS
+from pillarbox.emails.sharing.shared_page import OtherMail
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.mail.message.loop_marks import LoopMarks
@@ -21,11 +22,19 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving import event_data, files, routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
+from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading
-from pillarbox.receiving.receive import Receiving, ReceivingRules
+from pillarbox.receiving.receive import REMEMBERED, Receiving, ReceivingRules
 from pillarbox.receiving.reports.return_path import ReturnPath
 from pillarbox.receiving.retention import ReceivedRetention
+from pillarbox.receiving.settings import (
+    INBOUND_REQUIRE_DNS,
+    RECEIVED_RETENTION_DAYS,
+    RECEIVED_STORAGE,
+    REJECT_DMARC_FAIL,
+    RSPAMD_URL,
+)
 from pillarbox.receiving.sharing import ReceivedMail
 from pillarbox.receiving.spam import EVERYWHERE, Rspamd
 from pillarbox.receiving.storage import Storage
@@ -64,22 +73,23 @@ def _return_path(kit: Kit) -> ReturnPath:
         publisher=kit.need(Publisher),
         windows=kit.need(Windows),
         lookup=kit.resolver,
-        simulators=frozenset(kit.settings.simulator_domains),
+        simulators=frozenset(kit.settings[SIMULATOR_DOMAINS]),
     )
 
 
 def _addresses(kit: Kit) -> Addresses:
     settings = kit.settings
-    rules = AddressRules(settings.hostname, settings.inbound_domain, settings.inbound_require_dns)
-    storage = Storage(kit.engine_pool, kit.clock, settings.received_storage)
+    rules = AddressRules(settings.hostname, settings[INBOUND_DOMAIN], settings[INBOUND_REQUIRE_DNS])
+    storage = Storage(kit.engine_pool, kit.clock, settings[RECEIVED_STORAGE])
     return Addresses(kit.engine_pool, kit.clock, rules, kit.need(ReturnPath).knows, storage)
 
 
 def _spam_check(kit: Kit) -> SpamCheck | None:
-    if kit.settings.rspamd_url is None:
+    url = kit.settings[RSPAMD_URL]
+    if url is None:
         return None
     client = Outbound(DnsAddresses(kit.resolver), EVERYWHERE)
-    return SpamCheck(Rspamd(client, kit.settings.rspamd_url), client)
+    return SpamCheck(Rspamd(client, url), client)
 
 
 def _receiving(kit: Kit) -> Receiving:
@@ -94,13 +104,13 @@ def _receiving(kit: Kit) -> Receiving:
         judge=Judge(kit.resolver, kit.clock, settings.hostname, spam.rspamd if spam else None),
         marks=LoopMarks(kit.need(KeyRing).mac_keys("loop")),
         threads=kit.need(ReadingThreads),
-        rules=ReceivingRules(settings.hostname, settings.reject_dmarc_fail),
+        rules=ReceivingRules(settings.hostname, settings[REJECT_DMARC_FAIL]),
         announce=notice.announce if notice else None,
     )
 
 
 def _retention(kit: Kit) -> ReceivedRetention:
-    days = kit.settings.received_retention_days
+    days = kit.settings[RECEIVED_RETENTION_DAYS]
     return ReceivedRetention(kit.pool, kit.clock, kit.need(BlobStore), days=days)
 
 
@@ -138,9 +148,18 @@ SLICE = Slice(
         ReceivedRetention: _retention,
     },
     routes=collect(routes),
-    periodic=lambda kit: kit.need(ReceivedRetention).rounds(),
+    retention=[
+        Retention(
+            [
+                Kept("received emails with their attachments", RECEIVED_RETENTION_DAYS),
+                Kept("fingerprints of received mail, by which a repetition is recognised", REMEMBERED),
+            ],
+            lambda kit: kit.need(ReceivedRetention).rounds(),
+        )
+    ],
     background=_background,
     files=_files,
     webhook_shapes=event_data.SHAPES,
     event_bodies={event_data.KIND: event_data.event_data},
+    invariants=INVARIANTS,
 )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails.shared_page import MOST_PICTURE_BYTES, PICTURES, SharedEmail
+from pillarbox.emails.sharing.shared_page import MOST_PICTURE_BYTES, PICTURES, SharedEmail
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.receiving import queries
 from pillarbox.receiving.queries import StoredEmail

@@ -24,6 +24,12 @@ from pillarbox.smtp.clients import Allowance, Clients
 from pillarbox.smtp.inbound import InboundHandler
 from pillarbox.smtp.listeners import MOST_OCTETS, SmtpListeners
 from pillarbox.smtp.local import LmtpHandler
+from pillarbox.smtp.settings import (
+    SMTP_CLIENT_RATE,
+    SMTP_CLIENT_SESSIONS,
+    SMTP_LOGIN_NEEDS_TLS,
+    SMTP_SESSIONS,
+)
 from pillarbox.smtp.submission import SubmissionHandler
 
 
@@ -33,7 +39,7 @@ def smtp_options(settings: Settings) -> ListenerOptions:
         settings.hostname,
         MOST_OCTETS,
         offers_login=True,
-        login_needs_tls=settings.smtp_login_needs_tls,
+        login_needs_tls=settings[SMTP_LOGIN_NEEDS_TLS],
         folder=str(settings.data),
     )
 
@@ -69,8 +75,8 @@ def _listeners(kit: Kit) -> SmtpListeners | None:
     settings, runtime, windows = kit.settings, kit.runtime, kit.need(Windows)
     if not {SMTP, LMTP, *submission_names(settings.submission)} & runtime.listeners.keys():
         return None
-    sessions = ceil(settings.smtp_sessions / runtime.count)
-    allowance = Allowance(sessions, settings.smtp_client_sessions, settings.smtp_client_rate)
+    sessions = ceil(settings[SMTP_SESSIONS] / runtime.count)
+    allowance = Allowance(sessions, settings[SMTP_CLIENT_SESSIONS], settings[SMTP_CLIENT_RATE])
     parts = (kit.need(Receiving), kit.need(Addresses), kit.need(ReturnPath).take, kit.clock)
     return SmtpListeners(
         sockets=runtime.listeners,

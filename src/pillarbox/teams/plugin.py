@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.teams.allowances import Allowances
+from pillarbox.teams.settings import MOST_API_KEYS, MOST_WEBHOOKS
 
 
 def _allowances(kit: Kit) -> Allowances:
-    return Allowances(kit.settings.most_webhooks, kit.settings.most_api_keys)
+    return Allowances(kit.settings[MOST_WEBHOOKS], kit.settings[MOST_API_KEYS])
 
 
 SLICE = Slice(name="teams", provides={Allowances: _allowances})

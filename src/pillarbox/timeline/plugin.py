@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Slice
+from pillarbox.kernel.slices import Kept, Retention, Slice
+from pillarbox.teams.settings import METRICS_RETENTION_DAYS
 from pillarbox.timeline.announcing import Announcer
 from pillarbox.timeline.record import Timeline
-from pillarbox.timeline.rollups import metric_periodic
+from pillarbox.timeline.rollups import FINE_FOR, fold_periodic, thin_periodic
 from pillarbox.webhooks.publish import Publisher
 
 
@@ -20,5 +21,14 @@ def timeline_of(clock: Clock) -> Timeline:
 SLICE = Slice(
     name="timeline",
     provides={Timeline: lambda kit: Timeline(kit.need(Ids), Announcer(kit.need(Publisher)))},
-    periodic=lambda kit: metric_periodic(kit.pool, kit.clock, kit.settings.metrics_retention_days),
+    periodic=lambda kit: fold_periodic(kit.pool, kit.clock),
+    retention=[
+        Retention(
+            [
+                Kept("counts of metrics, but for those of broadcasts", METRICS_RETENTION_DAYS, True),
+                Kept("counts of ten seconds, but for those of busy quarter hours", FINE_FOR),
+            ],
+            lambda kit: thin_periodic(kit.pool, kit.clock, kit.settings[METRICS_RETENTION_DAYS]),
+        )
+    ],
 )

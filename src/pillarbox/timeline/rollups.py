@@ -227,11 +227,17 @@ def _horizon(now: datetime) -> datetime:
     return oldest.replace(minute=oldest.minute - oldest.minute % 15, second=0, microsecond=0)
 
 
-def metric_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Periodic]:
-    """The periodic jobs of the rollups."""
+def fold_periodic(pool: asyncpg.Pool, clock: Clock) -> Sequence[Periodic]:
+    """The periodic job that folds increments."""
 
     async def folding() -> str:
         return f"{await fold(pool, clock.now())} increments folded"
+
+    return [Periodic("metrics.fold", FOLD_EVERY, folding, quiet=True)]
+
+
+def thin_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequence[Periodic]:
+    """The periodic job that removes rollups."""
 
     async def thinning() -> str:
         now = clock.now()
@@ -239,10 +245,7 @@ def metric_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Se
         forgotten = await remove_old(pool, now, retention_days)
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
-    return [
-        Periodic("metrics.fold", FOLD_EVERY, folding, quiet=True),
-        Periodic("metrics.thin", THIN_EVERY, thinning),
-    ]
+    return [Periodic("metrics.thin", THIN_EVERY, thinning)]
 
 
 def oldest_day(now: datetime, retention_days: int) -> datetime:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pillarbox.kernel.http.pipeline import Meter
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.slices import Slice
+from pillarbox.kernel.slices import Kept, Retention, Slice
+from pillarbox.teams.settings import MOST_DOMAINS
 from pillarbox.usage import routes
-from pillarbox.usage.jobs import usage_periodic
+from pillarbox.usage.jobs import KEPT, usage_periodic
 from pillarbox.usage.meter import UsageMeter
 from pillarbox.usage.quotas import Quotas
 from pillarbox.usage.wire import Limits
@@ -17,8 +18,10 @@ SLICE = Slice(
         UsageMeter: lambda kit: UsageMeter(kit.pool, kit.clock),
         Meter: lambda kit: kit.need(UsageMeter),
         Quotas: lambda kit: Quotas(kit.clock, kit.need(UsageMeter).note),
-        Limits: lambda kit: Limits(kit.settings.rate_limit, kit.settings.most_domains),
+        Limits: lambda kit: Limits(kit.settings.rate_limit, kit.settings[MOST_DOMAINS]),
     },
     routes=collect(routes),
-    periodic=lambda kit: usage_periodic(kit.pool, kit.clock),
+    retention=[
+        Retention([Kept("counts of usage by day", KEPT)], lambda kit: usage_periodic(kit.pool, kit.clock))
+    ],
 )

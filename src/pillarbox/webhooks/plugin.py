@@ -15,9 +15,8 @@ from pillarbox.kernel.postgres.notify import Notifier
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.settings.settings import Settings
-from pillarbox.kernel.slices import Background, Kit, Loop, Slice, Start, Stop
+from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.work.jobs import Handler
-from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.webhooks import routes
 from pillarbox.webhooks.bodies import Bodies
 from pillarbox.webhooks.dispatch import prometheus
@@ -28,11 +27,18 @@ from pillarbox.webhooks.dispatch.posting import Poster
 from pillarbox.webhooks.dispatch.queue_metrics import keep_counted
 from pillarbox.webhooks.dispatch.settle import Settler
 from pillarbox.webhooks.endpoints import EndpointRules
-from pillarbox.webhooks.listening.listener import listener_periodic
+from pillarbox.webhooks.invariants import INVARIANTS
+from pillarbox.webhooks.listening.listener import REMOVE_AFTER, listener_periodic
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
 from pillarbox.webhooks.publish import Publisher
 from pillarbox.webhooks.retention import WebhookRetention
+from pillarbox.webhooks.settings import (
+    WEBHOOKS_ALLOW_HTTP,
+    WEBHOOKS_ALLOWED_PORTS,
+    WEBHOOKS_RETENTION_DAYS,
+    WEBHOOKS_RETRIES,
+)
 from pillarbox.webhooks.signing_secrets import WEBHOOK_SECRETS
 
 CHANNEL = "pillarbox_webhooks"
@@ -58,7 +64,7 @@ def bodies_of(slices: Iterable[Slice]) -> Bodies:
 def _endpoint_rules(settings: Settings) -> EndpointRules:
     """Where webhooks of this installation may lead."""
     return EndpointRules(
-        settings.webhooks_allow_http, settings.webhooks_allowed_ports, settings.allow_private
+        settings[WEBHOOKS_ALLOW_HTTP], settings[WEBHOOKS_ALLOWED_PORTS], settings.allow_private
     )
 
 
@@ -91,29 +97,24 @@ def _dispatcher(kit: Kit) -> Dispatcher | None:
         claims=Claims(kit.engine_pool, kit.clock, process, kit.need(KeyRing), kit.need(Bodies)),
         settler=Settler(kit.engine_pool, ids, process),
         poster=Poster(posts, rules),
-        retries=settings.webhooks_retries,
+        retries=settings[WEBHOOKS_RETRIES],
         notify=kit.need(WebhookNotifier).notify,
         roles=",".join(settings.roles),
     )
 
 
 def _delivery_log(kit: Kit) -> DeliveryLog:
-    days = kit.settings.webhooks_retention_days
+    days = kit.settings[WEBHOOKS_RETENTION_DAYS]
     return DeliveryLog(kit.need(Bodies), kit.need(Ids), kit.clock, _waking(kit), days)
 
 
 def _retention(kit: Kit) -> WebhookRetention:
-    return WebhookRetention(kit.pool, kit.clock, days=kit.settings.webhooks_retention_days)
+    return WebhookRetention(kit.pool, kit.clock, days=kit.settings[WEBHOOKS_RETENTION_DAYS])
 
 
 def _jobs(kit: Kit) -> Mapping[str, Handler]:
     notices = Notices(kit.pool, kit.need(TeamMailer).send)
     return {**notices.handlers(), **kit.need(WebhookRetention).handlers()}
-
-
-def _periodic(kit: Kit) -> Sequence[Periodic]:
-    listening = listener_periodic(kit.pool, kit.clock, kit.need(Ids))
-    return [*kit.need(WebhookRetention).rounds(), *listening]
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -148,10 +149,20 @@ SLICE = Slice(
     },
     routes=collect(routes),
     jobs=_jobs,
-    periodic=_periodic,
+    retention=[
+        Retention(
+            [Kept("events, deliveries and answers of webhooks", WEBHOOKS_RETENTION_DAYS)],
+            lambda kit: kit.need(WebhookRetention).rounds(),
+        ),
+        Retention(
+            [Kept("listeners of `pillarbox webhooks listen` that nobody reads any more", REMOVE_AFTER)],
+            lambda kit: listener_periodic(kit.pool, kit.clock, kit.need(Ids)),
+        ),
+    ],
     listeners=_listeners,
     background=_background,
     metrics=_metrics,
     mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
     sealed=(WEBHOOK_SECRETS,),
+    invariants=INVARIANTS,
 )

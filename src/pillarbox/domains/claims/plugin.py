@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.domains.claims import routes
-from pillarbox.domains.claims.jobs import JOB_LIMIT, Claiming, claim_periodic
+from pillarbox.domains.claims.jobs import JOB_LIMIT, KEPT, Claiming, claim_periodic
 from pillarbox.domains.claims.policy import JOB, ClaimRules
+from pillarbox.domains.claims.settings import CLAIM_GRACE, CLAIM_QUIET, CLAIM_SCHEDULED, CLAIM_TOKEN_PREFIX
 from pillarbox.domains.claims.transfer import OwnerActivity, Transfers
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.kernel.work.jobs import Handler
 
 
 def _rules(kit: Kit) -> ClaimRules:
     settings = kit.settings
     return ClaimRules(
-        settings.claim_grace,
-        settings.claim_quiet,
-        settings.claim_scheduled,
-        settings.claim_token_prefix,
+        settings[CLAIM_GRACE],
+        settings[CLAIM_QUIET],
+        settings[CLAIM_SCHEDULED],
+        settings[CLAIM_TOKEN_PREFIX],
     )
 
 
@@ -38,5 +39,10 @@ SLICE = Slice(
     routes=collect(routes),
     jobs=_jobs,
     job_limits=lambda _: [JOB_LIMIT],
-    periodic=lambda kit: claim_periodic(kit.pool, kit.clock),
+    retention=[
+        Retention(
+            [Kept("claims of domains that are over, but for the latest of each domain", KEPT)],
+            lambda kit: claim_periodic(kit.pool, kit.clock),
+        )
+    ],
 )

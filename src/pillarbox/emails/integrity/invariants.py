@@ -242,39 +242,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
     ),
     Invariant(
-        "captured_without_bytes",
-        "The captured mail {id} has no bytes.",
-        """
-        SELECT c.team_id, c.email_id, c.id
-          FROM captured c
-         WHERE c.blob IS NULL AND c.data IS NULL
-         LIMIT $1
-        """,
-    ),
-    Invariant(
-        "received_without_message",
-        "The received email {id} has no message, or its message has no email.",
-        """
-        SELECT team_id, id
-          FROM received_emails e
-          FULL JOIN received_sources s USING (team_id, id)
-         WHERE e.created_at IS NULL OR s.trace IS NULL
-         LIMIT $1
-        """,
-    ),
-    Invariant(
-        "received_attachments_differ",
-        "The received email {id} has {wanted} attachments, of which {stored} are stored.",
-        """
-        SELECT e.team_id, e.id, e.attachments AS wanted, count(a.id) AS stored
-          FROM received_emails e
-          LEFT JOIN received_attachments a ON a.team_id = e.team_id AND a.email_id = e.id
-         GROUP BY e.team_id, e.id
-        HAVING count(a.id) <> e.attachments
-         LIMIT $1
-        """,
-    ),
-    Invariant(
         "answer_without_email",
         "The answer kept for the idempotency key {key!r} names the email {email_id}, which is missing.",
         """

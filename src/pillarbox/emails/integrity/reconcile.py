@@ -15,9 +15,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from pillarbox.emails.integrity.invariants import ACCOUNTS, INVARIANTS, LISTS, STILL_OPEN
-from pillarbox.emails.integrity.metric_invariants import METRIC_INVARIANTS
-from pillarbox.emails.integrity.webhook_invariants import WEBHOOK_INVARIANTS
+from pillarbox.emails.integrity.invariants import ACCOUNTS, LISTS, STILL_OPEN
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.mail.message.address import AddressError, parse_mailbox
@@ -77,16 +75,14 @@ class ReconcileResult:
         return True
 
 
-OWN = (*INVARIANTS, *METRIC_INVARIANTS, *WEBHOOK_INVARIANTS)
-
-
-async def reconcile(pool: asyncpg.Pool, most: int, invariants: Sequence[Invariant] = OWN) -> ReconcileResult:
-    """Check everything that must hold; at most `most` gaps of each kind are listed."""
+async def reconcile(pool: asyncpg.Pool, most: int, invariants: Sequence[Invariant]) -> ReconcileResult:
+    """Check what must hold between emails and their recipients, and these invariants; at most `most` gaps of
+    each kind are listed."""
     async with snapshot(pool) as conn:
         return await examine(conn, most, invariants)
 
 
-async def examine(conn: Connection, most: int, invariants: Sequence[Invariant] = OWN) -> ReconcileResult:
+async def examine(conn: Connection, most: int, invariants: Sequence[Invariant]) -> ReconcileResult:
     """What the transaction of `conn` sees, checked as `reconcile` does."""
     result = ReconcileResult()
     for invariant in invariants:

@@ -152,14 +152,12 @@ class Api:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self.serve(Messages(scope, receive, send))
+            with TimeLimit():
+                await self.serve(Messages(scope, receive, send))
 
     async def serve(self, cycle: RequestCycle) -> None:
-        """Take one request from our own protocol and answer it."""
-        with TimeLimit():
-            await self._serve(cycle)
-
-    async def _serve(self, cycle: RequestCycle) -> None:
+        """Take one request from our own protocol, which has made a task for it, and answer it."""
+        time_limit.begin()
         started = time.perf_counter()
         request = Request(cycle.scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
         request.cycle = cycle

@@ -68,6 +68,7 @@ class Protocol(HttpToolsProtocol):
         self.head_bytes = 0
         self.bytes_without_body = 0
         self.hosts = 0
+        self.known_host = b""
         self.deadline: TimerHandle | None = None
         self.reading: TimerHandle | None = None
         self.idle_since = 0.0
@@ -134,8 +135,10 @@ class Protocol(HttpToolsProtocol):
         name = name.lower()
         if name == b"host":
             self.hosts += 1
-            if not is_host_header(value.decode("latin-1").strip(" \t")):
-                raise BadRequest("The `Host` header is not the name of a host.")
+            if value != self.known_host:
+                if not is_host_header(value.decode("latin-1").strip(" \t")):
+                    raise BadRequest("The `Host` header is not the name of a host.")
+                self.known_host = value
         elif name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         self.headers.append((name, value))

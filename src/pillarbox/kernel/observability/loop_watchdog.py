@@ -1,11 +1,15 @@
 """Notices when something keeps the event loop of this process from its other work.
 
 A callback on the loop notes the time 20 times a second. When it comes late by more than 100 ms, one line
-`loop.stalled` is logged with what the loop's thread was doing meanwhile (a stall of less than 150 ms may have
-begun before the callback was due, and then goes without). That is seen by a thread of its
-own, which looks at the stack of the loop's thread while the callback is late. Code that holds Python's lock
-all the time (a long call of a C library) keeps that thread waiting, too: it looks the moment the call
-returns, so the stack then names the caller.
+`loop.stalled` is logged with what the loop was doing meanwhile (a stall of less than 150 ms may have begun
+before the callback was due, and then goes without). Each callback sets the alarm of the process (SIGALRM) to
+the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come: it
+interrupts the main thread, which runs the loop, and its handler reads the stack that it interrupted. A thread
+that reads the stack now and then would see the same, but takes Python's lock from the loop each time: that
+was six per cent of the cost of accepting a mail.
+
+Code that holds Python's lock all the time (a long call of a C library) is interrupted when the call returns,
+so the stack then names the caller.
 
 `cpu_ms` is the processor time of the loop's thread meanwhile, `process_cpu_ms` that of all threads. A loop
 that computed has used as much as the stall was long; where only the process has, another thread held
@@ -15,13 +19,12 @@ Python's lock; where neither has, the machine had no time for the process, or th
 from __future__ import annotations
 
 import asyncio
-import sys
-import threading
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
@@ -30,7 +33,8 @@ log = get("loop_watchdog")
 
 BEAT: Final = 0.05
 STALL: Final = 0.1
-LOOKS_EVERY: Final = 0.05
+LOOK_AFTER: Final = 0.05
+"""Seconds after a callback was due at which the stack is read."""
 MOST_FRAMES: Final = 16
 
 LAG = Histogram(
@@ -67,39 +71,42 @@ def report(stall: Stall) -> None:
 
 class LoopWatchdog:
     """Watches the loop that `start` is called on; `process` names the kind of process in the histogram, and
-    `on_stall` is called on the loop after each stall."""
+    `on_stall` is called on the loop after each stall. The loop must run in the main thread, and the process
+    has one watchdog at a time: there is one alarm, see setitimer(2)."""
 
     def __init__(self, process: str = "worker", on_stall: Callable[[Stall], None] = report) -> None:
         self._labels = (process,)
         self._on_stall = on_stall
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="pillarbox-watchdog", daemon=True)
-        self._watched = 0
         self._due = 0.0
         self._cpu = 0.0
         self._process_cpu = 0.0
         self._seen: tuple[str, ...] = ()
         self._timer: asyncio.TimerHandle | None = None
+        self._before: tuple[Any, float] = signal.SIG_DFL, 0.0
 
     def start(self) -> None:
         """Begin to watch the running loop."""
-        self._watched = threading.get_ident()
+        handler = signal.signal(signal.SIGALRM, self._look) or signal.SIG_DFL
+        # System calls that it interrupts go on, in whatever library they are.
+        signal.siginterrupt(signal.SIGALRM, False)
+        self._before = handler, signal.getitimer(signal.ITIMER_REAL)[0]
         self._expect(asyncio.get_running_loop())
-        self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more; also where it was never started."""
-        self._stopped.set()
+        """Watch no more, and leave the alarm as it was; also where it was never started."""
         if self._timer is not None:
             self._timer.cancel()
-            self._thread.join()
-
-    # On the loop -------------------------------------------------------------------------------------
+            self._timer = None
+            handler, left = self._before
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, left)
 
     def _expect(self, loop: asyncio.AbstractEventLoop) -> None:
         self._cpu, self._process_cpu = time.thread_time(), time.process_time()
         self._due = time.monotonic() + BEAT
         self._timer = loop.call_later(BEAT, self._beat, loop)
+        signal.setitimer(signal.ITIMER_REAL, BEAT + LOOK_AFTER)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         late = max(0.0, time.monotonic() - self._due)
@@ -110,18 +117,14 @@ class LoopWatchdog:
         self._seen = ()
         self._expect(loop)
 
-    # In the thread -----------------------------------------------------------------------------------
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        """The alarm came: the callback is late."""
+        # Where the process itself stood still, the callback and the alarm come at once.
+        if frame is not None and frame.f_code not in _OWN:
+            self._seen = _stack(frame)
 
-    def _watch(self) -> None:
-        while not self._stopped.wait(LOOKS_EVERY):
-            due = self._due
-            if self._seen or time.monotonic() - due < LOOKS_EVERY:
-                continue
-            frame = sys._current_frames().get(self._watched)
-            seen = _stack(frame)
-            # A look that came too late, after the callback, is not of this stall.
-            if due == self._due:
-                self._seen = seen
+
+_OWN = frozenset({LoopWatchdog._beat.__code__, LoopWatchdog._expect.__code__})
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ import sys
 from dataclasses import dataclass
 
 from pillarbox.kernel.security import openssl_cpu
-from pillarbox.kernel.settings.table import PREFIX
+from pillarbox.kernel.settings.setting import PREFIX
 
 NAME = "pillarbox.fork_server"
-FACTORY = "pillarbox.app:build"
+FACTORY = "pillarbox.application:build"
 """What makes the application of a worker (`kernel.process.runtime.Factory`)."""
 
 LONGEST_REQUEST = 4096

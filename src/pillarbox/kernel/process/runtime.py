@@ -35,7 +35,7 @@ class Runtime:
 
 
 class Application(Protocol):
-    """What `pillarbox.app:build` returns."""
+    """What `pillarbox.application:build` returns."""
 
     @property
     def asgi(self) -> Asgi:

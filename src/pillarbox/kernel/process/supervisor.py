@@ -44,7 +44,6 @@ from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOve
 from pillarbox.kernel.security.ring_check import KeyRingRefused, established
 from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
 from pillarbox.kernel.settings.settings import ConfigError, Settings
-from pillarbox.kernel.settings.table import SETTINGS
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
 from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_store
 
@@ -60,8 +59,6 @@ WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
 FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
 """Makes the first team if there is none; the API key to print once, or None."""
-
-SECRET_SETTINGS = frozenset(setting.name for setting in SETTINGS if setting.secret)
 
 SENTENCES = (
     BlobStoreRefused,
@@ -297,17 +294,19 @@ class Supervisor:
 
     def _note(self) -> dict[str, object]:
         """What may stand in a file; `SecretsChannel` has the rest."""
+        settings = self._settings
         return {
             "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
             "listeners": list(self._listeners),
-            "settings": {n: text for n, text in self._settings.given.items() if n not in SECRET_SETTINGS},
+            "settings": {n: text for n, text in settings.given.items() if n in settings.public},
         }
 
     def _secrets(self) -> dict[str, object]:
         given = self._settings.given
-        return {"settings": {n: given[n] for n in SECRET_SETTINGS - {"initial_api_key"} if n in given}}
+        secret = self._settings.secret - {"initial_api_key"}
+        return {"settings": {n: given[n] for n in secret if n in given}}
 
     async def _close(self) -> None:
         """Close the listeners, then the workers, then the database they need."""

@@ -1,4 +1,5 @@
-"""The settings: one table from which flags, environment, checks and the guide are made.
+"""The settings: rows from which flags, environment, checks and the guide are made.
 
-Begin with `table.py`; `settings.py` has the values.
+Begin with `setting.py`, a row; `table.py` has those of the kernel, and each slice keeps its own in its
+`settings.py`. `settings.py` here has the values.
 """

@@ -1,12 +1,17 @@
-"""The page docs/guide/settings.md, made from the table of settings."""
+"""The page docs/guide/settings.md, made from the rows of the settings."""
 
 from __future__ import annotations
 
-from pillarbox.kernel.settings.table import SETTINGS, Setting
+from collections.abc import Iterable
+from typing import Any
+
+from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.settings.setting import Setting
+from pillarbox.kernel.settings.table import SETTINGS
 
 HEAD = """# Settings
 
-<!-- Made by script/docs from src/pillarbox/kernel/settings/table.py: change the table, not this page. -->
+<!-- Made by script/docs from the rows of the settings (`settings.py` of each slice): change those. -->
 
 Every setting of `pillarbox serve` can be given as a flag, as an environment variable, or as a file whose
 path stands in the variable with `_FILE` at its end (for secrets that are mounted as files). A flag beats
@@ -15,18 +20,23 @@ the environment, the environment beats the file, the file beats the default. A w
 
 Durations are written `30s`, `15m`, `96h`, `4d`; sizes `512MiB`, `1GiB`; lists with commas. Port 0 takes a
 free port, and the `ready` line shows it.
+"""
+
+SECTION = """
+## {title}
 
 | Flag | Environment | Default | Meaning |
 |---|---|---|---|
 """
 
 
-def settings_page() -> str:
-    """The whole page."""
-    return HEAD + "".join(row(setting) for setting in SETTINGS)
+def settings_page(manifests: Iterable[Manifest]) -> str:
+    """The whole page: a section for what every installation needs, and one for each slice."""
+    sections = [("The server", SETTINGS), *((one.title, one.settings) for one in manifests if one.settings)]
+    return HEAD + "".join(SECTION.format(title=title) + "".join(map(row, rows)) for title, rows in sections)
 
 
-def row(setting: Setting) -> str:
+def row(setting: Setting[Any]) -> str:
     default = f"`{setting.default}`" if setting.default is not None else setting.otherwise
     flag = f"`{setting.flag} {setting.shape}`"
     return f"| {flag} | `{setting.env}` | {default} | {setting.meaning} |\n"

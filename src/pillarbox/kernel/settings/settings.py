@@ -1,4 +1,4 @@
-"""The settings as values: read from flags, environment and `…_FILE`, checked by the table.
+"""The settings as values: read from flags, environment and `…_FILE`, each checked by its row.
 
 A flag beats the environment, the environment beats the file that `…_FILE` names, and that beats the
 default. What is unknown or wrong stops the start with one sentence that never shows a secret.
@@ -10,11 +10,10 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pillarbox.kernel.process import faults
@@ -24,11 +23,13 @@ from pillarbox.kernel.settings.kinds import (
     Network,
     Role,
     Route,
-    RouteKind,
     SubmissionListener,
     WrongValue,
 )
-from pillarbox.kernel.settings.table import KEY_RING_FILE, PREFIX, SETTINGS, Setting
+from pillarbox.kernel.settings.setting import PREFIX, Setting
+from pillarbox.kernel.settings.table import KEY_RING_FILE, SETTINGS
+
+T = TypeVar("T")
 
 FILE_SUFFIX = "_FILE"
 API_KEY_VARIABLE = PREFIX + "API_KEY"
@@ -43,26 +44,25 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting, parsed. `given` is the text of those that are not defaults (for the workers)."""
+    """Every setting. Those of the kernel are fields; the row of a slice is the key to its value.
+
+    `given` is the text of those that are not defaults (for the workers). `rows` are the settings that were
+    known where these were read: a worker and a slice alone need none but those that they ask for.
+    """
 
     data: Path
     database_url: str | None = field(repr=False)
+    database_shards: int
     blob_url: str | None = field(repr=False)
     http: HostPort
     smtp: HostPort | None
     submission: tuple[SubmissionListener, ...]
     lmtp: HostPort | None
-    smtp_login_needs_tls: bool
-    smtp_sessions: int
-    smtp_client_sessions: int | None
-    smtp_client_rate: int | None
     metrics: HostPort | None
     public_url: str
     hostname: str
     route: Route
     dns: tuple[HostPort, ...]
-    remote_smtp_port: int
-    mta_sts: bool
     allow_private: tuple[Network, ...]
     roles: tuple[Role, ...]
     processes: int
@@ -71,50 +71,32 @@ class Settings:
     initial_email: str
     secret_key: str | None = field(repr=False)
     log: str
-    require_verified_domain: str
-    simulator_domains: tuple[str, ...]
-    delivery_window: timedelta
-    queue_limit: int
     tls_cert: Path | None
     tls_key: Path | None
     trusted_proxy: tuple[Network, ...]
     require_user_agent: bool
-    capture_limit: int
-    email_retention_days: int
-    body_retention_days: int
-    orphan_blob_days: int
-    metrics_retention_days: int
-    log_retention_days: int
-    metrics_cache_seconds: int
-    spf_value: str
-    most_domains: int | None
-    most_webhooks: int
-    most_api_keys: int
-    receiving_ownership_proof: str
-    inbound_domain: str | None
-    inbound_require_dns: bool
-    reject_dmarc_fail: bool
-    rspamd_url: str | None
-    received_retention_days: int
-    received_storage: int
-    claim_grace: timedelta | None
-    claim_quiet: timedelta | None
-    claim_scheduled: bool
-    claim_token_prefix: str
-    webhooks_allow_http: bool
-    webhooks_allowed_ports: frozenset[int] | None
-    webhooks_retention_days: int
-    webhooks_retries: tuple[timedelta, ...]
-    reject_reserved_recipients: bool
     pg_bin: Path | None
     given: Mapping[str, str] = field(repr=False)
+    rows: tuple[Setting[Any], ...] = field(repr=False)
+    _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getitem__(self, setting: Setting[T]) -> T:
+        """The value of a slice's setting."""
+        if setting.name not in self._values:
+            text = self.given.get(setting.name, setting.default)
+            self._values[setting.name] = None if text is None else checked(setting, text, setting.flag)
+        value: T = self._values[setting.name]
+        return value
 
     @property
-    def verified_domain_required(self) -> bool:
-        """The setting `require_verified_domain` with `auto` decided (contract decision 21)."""
-        if self.require_verified_domain == "auto":
-            return self.route.kind is not RouteKind.CAPTURE
-        return self.require_verified_domain == "always"
+    def public(self) -> frozenset[str]:
+        """The names of the settings that may be shown."""
+        return frozenset(setting.name for setting in self.rows if not setting.secret)
+
+    @property
+    def secret(self) -> frozenset[str]:
+        """The names of those that may not."""
+        return frozenset(setting.name for setting in self.rows if setting.secret)
 
     @property
     def blobs(self) -> str:
@@ -123,25 +105,29 @@ class Settings:
 
     def replacing(self, **texts: str) -> Settings:
         """The same settings with other texts for some: what the supervisor found out at the start."""
-        return settings_of({**self.given, **texts})
+        return settings_of({**self.given, **texts}, self.rows)
 
 
-def read_settings(flags: Mapping[str, str | None], environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a command line and an environment, or ConfigError."""
-    refuse_unknown(environment)
+def read_settings(
+    rows: tuple[Setting[Any], ...],
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """The settings of a command line and an environment, or ConfigError. `rows` are all that there are."""
+    refuse_unknown(rows, environment)
     refuse_wrong_faults(environment)
     texts: dict[str, str] = {}
-    for setting in SETTINGS:
+    for setting in rows:
         text, source = text_of(setting, flags.get(setting.name), environment)
         if text is not None:
             texts[setting.name] = text
             checked(setting, text, source)
-    return settings_of(texts)
+    return settings_of(texts, rows)
 
 
-def refuse_unknown(environment: Mapping[str, str]) -> None:
+def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str]) -> None:
     """A misspelt variable is an error: it would be a setting that silently does nothing."""
-    known = {setting.env for setting in SETTINGS} | {faults.VARIABLE, API_KEY_VARIABLE}
+    known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
             raise ConfigError(f"{name} is not a setting of Pillarbox.")
@@ -156,7 +142,9 @@ def refuse_wrong_faults(environment: Mapping[str, str]) -> None:
             raise ConfigError(f"{faults.VARIABLE}: {wrong}.") from None
 
 
-def text_of(setting: Setting, flag: str | None, environment: Mapping[str, str]) -> tuple[str | None, str]:
+def text_of(
+    setting: Setting[Any], flag: str | None, environment: Mapping[str, str]
+) -> tuple[str | None, str]:
     """The text that counts for a setting and where it came from; None when it was not given."""
     if flag is not None:
         return flag, setting.flag
@@ -177,7 +165,7 @@ def content_of(variable: str, path: str) -> str:
         raise ConfigError(f"{variable}: the file {shown(path)} cannot be read: {reason}.") from None
 
 
-def checked(setting: Setting, text: str, source: str) -> Any:
+def checked(setting: Setting[Any], text: str, source: str) -> Any:
     """The value of a text, or ConfigError with one sentence."""
     try:
         if not text or re.search(r"[\x00-\x1f\x7f]", text):
@@ -193,8 +181,9 @@ def shown(text: str) -> str:
     return ascii(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
 
 
-def settings_of(texts: Mapping[str, str]) -> Settings:
-    """The settings of texts by name, with the defaults for the others."""
+def settings_of(texts: Mapping[str, str], rows: tuple[Setting[Any], ...] = SETTINGS) -> Settings:
+    """The settings of texts by name, with the defaults for the others. Those of the kernel are checked here,
+    those of slices where they were read or when they are asked for."""
     values: dict[str, Any] = {}
     for setting in SETTINGS:
         text = texts.get(setting.name, setting.default)
@@ -202,7 +191,7 @@ def settings_of(texts: Mapping[str, str]) -> Settings:
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
         raise ConfigError("--tls-cert and --tls-key need each other.")
     fill_in(values)
-    return Settings(given=dict(texts), **values)
+    return Settings(given=dict(texts), rows=rows, **values)
 
 
 def fill_in(values: dict[str, Any]) -> None:
@@ -212,7 +201,6 @@ def fill_in(values: dict[str, Any]) -> None:
     values["dns"] = values["dns"] or ()
     values["processes"] = values["processes"] or len(os.sched_getaffinity(0))
     values["log"] = values["log"] or ("text" if sys.stderr.isatty() else "json")
-    values["spf_value"] = values["spf_value"] or f"v=spf1 a:{values['hostname']} ~all"
 
 
 def system_hostname() -> str:

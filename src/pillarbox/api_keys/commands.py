@@ -1,0 +1,197 @@
+"""`pillarbox keys`: API keys without the API."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from pillarbox.api_keys import keys, overview
+from pillarbox.api_keys.queries import ListedKey
+from pillarbox.domains.commands.choosing import one_domain
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.terminal.answers import Json, Refused, as_id, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
+from pillarbox.teams.queries import Team
+
+group = typer.Typer(no_args_is_help=True, help="Make, list, suspend, resume and delete API keys.")
+
+LONGEST_NAME = 50
+
+
+class PermissionName(StrEnum):
+    full_access = "full_access"
+    sending_access = "sending_access"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What the key is called.")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `pillarbox keys list`.")]
+PermissionOption = Annotated[PermissionName, typer.Option("--permission", help="What the key may do.")]
+DomainOption = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="DOMAIN",
+        help="The only domain that the key may send from (with sending_access).",
+        show_default=False,
+    ),
+]
+
+
+@group.command("create")
+def create(
+    name: Name,
+    team: TeamOption = None,
+    permission: PermissionOption = PermissionName.full_access,
+    domain: DomainOption = None,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a key and print its token, which is shown only now."""
+    wanted = Permission(permission.value)
+    perform(
+        lambda connected: make(connected, name, team, wanted, domain, json=json),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("list")
+def list_all(
+    team: TeamOption = None, json: Json = False, data: Data = None, database_url: DatabaseUrl = None
+) -> None:
+    """List keys, newest first, of one team or of all."""
+    perform(lambda connected: show_all(connected, team, json=json), data=data, database_url=database_url)
+
+
+@group.command("suspend")
+def suspend(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Refuse a key from the next second on, until it is resumed."""
+    perform(
+        lambda connected: change(connected, key, keys.suspend, "suspended", "active"),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("resume")
+def resume(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Accept a suspended key again."""
+    perform(
+        lambda connected: change(connected, key, keys.resume, "active", "suspended"),
+        data=data,
+        database_url=database_url,
+    )
+
+
+@group.command("delete")
+def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Delete a key for good."""
+    perform(lambda connected: remove(connected, key), data=data, database_url=database_url)
+
+
+async def make(
+    connected: Connected,
+    name: str,
+    team: str | None,
+    permission: Permission,
+    domain: str | None,
+    *,
+    json: bool,
+) -> int:
+    if not 1 <= len(name.strip()) <= LONGEST_NAME:
+        raise Refused(f"A key's name has 1 to {LONGEST_NAME} characters.")
+    if domain is not None and permission is not Permission.SENDING:
+        raise Refused("--domain needs --permission sending_access.")
+    owner = await one_team(connected, team)
+    async with TeamDb(connected.pool, owner.id).transaction() as db:
+        domain_id = None if domain is None else await one_domain(db, domain)
+        made = await keys.create(
+            db, Ids(SystemClock()), name=name, permission=permission, domain_id=domain_id
+        )
+    if json:
+        show_json({"object": "api_key", "id": made.id, "team_id": owner.id, "token": made.token})
+        return 0
+    say(f"key {made.id} of team {owner.name}")
+    say(f"api key {made.token} (shown only now; keep it)")
+    return 0
+
+
+async def show_all(connected: Connected, team: str | None, *, json: bool) -> int:
+    found = [
+        (owner, key)
+        for owner in await chosen_teams(connected, team)
+        for key in await keys.listed(TeamDb(connected.pool, owner.id))
+    ]
+    if json:
+        show_json({"object": "list", "data": [shape(owner, key) for owner, key in found]})
+        return 0
+    show_table(
+        ("Id", "Name", "Team", "Starts with", "Permission", "Domain", "Status", "Last used"),
+        [
+            (
+                key.id,
+                key.name,
+                owner.name,
+                key.display,
+                key.permission,
+                key.domain_id,
+                key.status,
+                key.last_used_at or "never",
+            )
+            for owner, key in found
+        ],
+    )
+    return 0
+
+
+async def change(
+    connected: Connected, key: str, move: Callable[[TeamDb, UUID], Awaitable[bool]], after: str, before: str
+) -> int:
+    """Move a key to another status; one that is there already is no error."""
+    db, key_id = await owned(connected, key)
+    if not await move(db, key_id):
+        (status,) = [found.status for found in await keys.listed(db) if found.id == key_id]
+        if status != after:
+            raise Refused(f"The key is {status}, not {before}.")
+    say(f"The key {key_id} is {after}.")
+    return 0
+
+
+async def remove(connected: Connected, key: str) -> int:
+    db, key_id = await owned(connected, key)
+    async with db.transaction() as inner:
+        await keys.delete(inner, key_id)
+    say(f"The key {key_id} is deleted.")
+    return 0
+
+
+async def owned(connected: Connected, key: str) -> tuple[TeamDb, UUID]:
+    """The key's id and the view of its team."""
+    key_id = as_id(key, "a key")
+    team_id = await overview.owner_of(connected.pool, key_id)
+    if team_id is None:
+        raise Refused(f"There is no key {key_id}.")
+    return TeamDb(connected.pool, team_id), key_id
+
+
+def shape(owner: Team, key: ListedKey) -> dict[str, object]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "team_id": owner.id,
+        "display": key.display,
+        "permission": key.permission,
+        "domain_id": key.domain_id,
+        "status": key.status,
+        "created_at": key.created_at,
+        "last_used_at": key.last_used_at,
+    }

@@ -1,0 +1,22 @@
+"""The manifest of the dashboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillarbox.kernel.manifests import Manifest
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.slices import Slice
+
+
+def _plugin() -> Slice:
+    from pillarbox.dashboard.plugin import SLICE
+
+    return SLICE
+
+
+MANIFEST = Manifest(
+    name="dashboard",
+    plugin=_plugin,
+)

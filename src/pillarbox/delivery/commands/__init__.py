@@ -1,0 +1,1 @@
+"""Commands under `pillarbox queue`, and the words for why an email waits."""

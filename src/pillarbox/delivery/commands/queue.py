@@ -1,0 +1,266 @@
+"""`pillarbox queue`: what waits to be delivered and why; and trying it now.
+
+Holding mail back and dropping it are in `queue_control`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from pillarbox.delivery.commands import queue_control
+from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
+from pillarbox.delivery.queue import overview
+from pillarbox.delivery.queue.overview import Part, QueueGroup, Totals, WaitingItem
+from pillarbox.domains.commands.choosing import domain_name
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.terminal.answers import (
+    Json,
+    Refused,
+    as_id,
+    as_json,
+    counted,
+    perform,
+    say,
+    show_json,
+    show_table,
+    span,
+    stopped,
+)
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.teams import bootstrap
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+
+group = typer.Typer(
+    invoke_without_command=True,
+    help="Show what waits to be delivered and why; retry it now, hold it back, drop it.",
+)
+group.command("pause")(queue_control.pause)
+group.command("resume")(queue_control.resume)
+group.command("drop")(queue_control.drop)
+
+MOST_GROUPS = 50
+ROWS_AT_A_TIME = 200
+NOT_RETRIED = ("working", "scheduled", "fetching", "paused")
+"""Conditions that a retry does not end."""
+
+Destination = Annotated[
+    str | None,
+    typer.Option("--domain", metavar="DOMAIN", help="Only mail to this domain.", show_default=False),
+]
+EmailOption = Annotated[
+    str | None, typer.Option("--email", metavar="ID", help="Only this email.", show_default=False)
+]
+All = Annotated[bool, typer.Option("--all", help="Show every item, not only the totals of each destination.")]
+
+
+@group.callback()
+def show(
+    context: typer.Context,
+    team: TeamOption = None,
+    domain: Destination = None,
+    email: EmailOption = None,
+    everything: All = False,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Show what waits to be delivered: where it goes, why it waits, when the next attempt is."""
+    if context.invoked_subcommand is not None:
+        if any((team, domain, email, everything, json, data, database_url)):
+            raise stopped(f"Put the options behind `queue {context.invoked_subcommand}`.", 2)
+        return
+
+    async def work(connected: Connected) -> int:
+        part = await part_of(connected, team, domain, email)
+        return await (show_as_json if json else show_to_people)(connected, part, everything)
+
+    perform(work, data=data, database_url=database_url)
+
+
+@group.command("retry")
+def retry(
+    team: TeamOption = None,
+    domain: Destination = None,
+    email: EmailOption = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Try now what waits for its next attempt or was put aside.
+
+    Paused mail stays paused, mail that a process works on is left alone, and scheduled mail is not sent
+    before its time.
+    """
+    perform(lambda connected: try_now(connected, team, domain, email), data=data, database_url=database_url)
+
+
+async def part_of(connected: Connected, team: str | None, domain: str | None, email: str | None) -> Part:
+    team_id = None if team is None else (await one_team(connected, team)).id
+    return Part(
+        team_id,
+        None if domain is None else domain_name(domain),
+        None if email is None else as_id(email, "an email"),
+    )
+
+
+async def show_to_people(connected: Connected, part: Part, everything: bool) -> int:
+    now = SystemClock().now()
+    found = await overview.totals(connected.pool, part, now)
+    for line in await queue_control.pauses_in_words(connected, part):
+        say(line)
+    if not found.items:
+        say("Nothing waits.")
+        return 0
+    names = await team_names(connected)
+    if everything:
+        await show_items(connected, part, names, now)
+    else:
+        await show_heaps(connected, part, names, now)
+    say()
+    say(summary(found, now))
+    if found.due and not await overview.alive(connected.pool, now):
+        say("No delivery process runs: start `pillarbox serve` with the role delivery.")
+    return 0
+
+
+async def show_heaps(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+    found = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+    show_table(
+        ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
+        [
+            (
+                heap.destination,
+                names.get(heap.team_id, heap.team_id),
+                heap.items,
+                heap.tries,
+                when(heap.next_attempt_at, now),
+                now - heap.oldest,
+                heap_words(heap),
+            )
+            for heap in found[:MOST_GROUPS]
+        ],
+    )
+    if len(found) > MOST_GROUPS:
+        say(f"… and smaller ones; --all shows everything, --domain one of them (first {MOST_GROUPS} shown).")
+
+
+async def show_items(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+    rows: list[Sequence[object]] = []
+    async with transaction(connected.pool) as conn:
+        async for item in overview.items(conn, part, now):
+            rows.append(item_row(item, names, now))
+            if len(rows) == ROWS_AT_A_TIME:
+                item_table(rows)
+                rows.clear()
+    if rows:
+        item_table(rows)
+
+
+def item_table(rows: Sequence[Sequence[object]]) -> None:
+    show_table(("Id", "Destination", "Team", "Attempts", "Next attempt", "Age", "Why", "Last answer"), rows)
+
+
+def item_row(item: WaitingItem, names: dict[UUID, str], now: datetime) -> Sequence[object]:
+    answer = " ".join(text for text in (item.last_host and f"{item.last_host}:", item.last_reply) if text)
+    return (
+        item.email_id,
+        item.destination,
+        names.get(item.team_id, item.team_id),
+        item.tries,
+        when(item.next_attempt_at, now),
+        now - item.created_at,
+        why(item, now),
+        answer or None,
+    )
+
+
+async def show_as_json(connected: Connected, part: Part, everything: bool) -> int:
+    """One document; with all items it is written as the rows come, so its size does not matter."""
+    now = SystemClock().now()
+    found = await overview.totals(connected.pool, part, now)
+    queue_groups = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
+    document: dict[str, object] = {
+        "object": "queue",
+        "totals": found._asdict(),
+        "delivery_processes": await overview.alive(connected.pool, now),
+        "paused": await queue_control.pause_shapes(connected, part),
+        "destinations": [heap._asdict() for heap in queue_groups[:MOST_GROUPS]],
+        "has_more_destinations": len(queue_groups) > MOST_GROUPS,
+    }
+    if not everything:
+        show_json(document)
+        return 0
+    sys.stdout.write(as_json(document).removesuffix("\n}") + ',\n  "items": [')
+    async with transaction(connected.pool) as conn:
+        separator = "\n"
+        async for item in overview.items(conn, part, now):
+            sys.stdout.write(separator + as_json(item_shape(item, now)))
+            separator = ",\n"
+    sys.stdout.write("\n  ]\n}\n")
+    return 0
+
+
+def item_shape(item: WaitingItem, now: datetime) -> dict[str, object]:
+    """An item for machines; `why` is for people, `reason` as it is stored."""
+    return {
+        "email_id": item.email_id,
+        "team_id": item.team_id,
+        "group": item.grp,
+        "destination": item.destination,
+        "condition": item.condition,
+        "why": why(item, now),
+        "attempts": item.tries,
+        "uncertain": item.uncertain,
+        "next_attempt_at": item.next_attempt_at,
+        "first_attempt_at": item.first_attempt_at,
+        "last_host": item.last_host,
+        "last_reply": item.last_reply,
+        "reason": item.reason,
+        "created_at": item.created_at,
+    }
+
+
+async def try_now(connected: Connected, team: str | None, domain: str | None, email: str | None) -> int:
+    from pillarbox.delivery.plugin import CHANNEL
+
+    part = await part_of(connected, team, domain, email)
+    now = SystemClock().now()
+    before = await overview.totals(connected.pool, part, now)
+    if not before.items and part != Part():
+        raise Refused("Nothing waits there.")
+    moved = await overview.retry_now(connected.pool, part, now)
+    await overview.wake(connected.pool, CHANNEL)
+    say(f"{counted(moved, 'item is', 'items are')} tried now.")
+    if left := in_conditions(await overview.totals(connected.pool, part, now), NOT_RETRIED):
+        say(f"Left as they are: {left}.")
+    return 0
+
+
+def summary(found: Totals, now: datetime) -> str:
+    """The totals in one line."""
+    age = f"; the oldest is {span(now - found.oldest)} old" if found.oldest else ""
+    items, places = counted(found.items, "item"), counted(found.destinations, "destination")
+    return f"{items} for {places}: {in_conditions(found)}{age}."
+
+
+def heap_words(heap: QueueGroup) -> str:
+    """Why the items of a destination wait; the most frequent reason where there are several."""
+    reason = reason_in_words(heap.reason)
+    return f"{in_conditions(heap)}. {reason}" if reason else f"{in_conditions(heap)}."
+
+
+def when(at: datetime | None, now: datetime) -> str:
+    """`now`, `in 4 m 10 s`, or `-`."""
+    if at is None:
+        return "-"
+    return "now" if at <= now else f"in {span(at - now)}"
+
+
+async def team_names(connected: Connected) -> dict[UUID, str]:
+    return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}

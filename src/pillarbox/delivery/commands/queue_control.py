@@ -1,0 +1,214 @@
+"""`pillarbox queue pause|resume|drop`: holding mail back, letting it go again, giving it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from pillarbox.delivery.commands.words import in_conditions
+from pillarbox.delivery.items import EVERY_TEAM
+from pillarbox.delivery.queue import dropping, overview, pausing
+from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Paused, Scope
+from pillarbox.domains.commands.choosing import domain_name
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+
+Destination = Annotated[
+    str | None,
+    typer.Option("--domain", metavar="DOMAIN", help="Mail to this domain.", show_default=False),
+]
+All = Annotated[bool, typer.Option("--all", help="All mail of all teams.")]
+Reason = Annotated[
+    str | None,
+    typer.Option("--reason", metavar="TEXT", help="Why; `queue` shows it.", show_default=False),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+DROPPED = ("retry", "scheduled", "fetching", "paused", "due", "quarantined")
+"""Conditions that a drop ends; what is being worked on is left alone."""
+
+
+def pause(
+    team: TeamOption = None,
+    domain: Destination = None,
+    everything: All = False,
+    reason: Reason = None,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Hold mail back: of a team, to a domain, or all of it.
+
+    Mail is still accepted. What is on the wire is finished; nothing else begins after about a second.
+    """
+    perform(
+        lambda connected: pause_scope(connected, team, domain, reason, everything=everything),
+        data=data,
+        database_url=database_url,
+    )
+
+
+def resume(
+    team: TeamOption = None,
+    domain: Destination = None,
+    everything: All = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Let go what a pause with the same options holds back; with --all, lift every pause."""
+    perform(
+        lambda connected: resume_scope(connected, team, domain, everything=everything),
+        data=data,
+        database_url=database_url,
+    )
+
+
+def drop(
+    team: TeamOption = None,
+    domain: Destination = None,
+    everything: All = False,
+    yes: Yes = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Give up all mail that waits, scheduled mail too: its recipients end `failed`. There is no way back.
+
+    What a delivery process holds is left alone; pause first, so that nothing leaves meanwhile.
+    """
+    perform(
+        lambda connected: drop_scope(connected, team, domain, everything=everything, yes=yes),
+        data=data,
+        database_url=database_url,
+    )
+
+
+async def scope_of(connected: Connected, team: str | None, domain: str | None, *, everything: bool) -> Scope:
+    """What is meant; everything only where that is said."""
+    if everything == bool(team or domain):
+        raise Refused("Name a --team, a --domain or both; or --all for all mail of all teams.")
+    return Scope(
+        EVERY_TEAM if team is None else (await one_team(connected, team)).id,
+        EVERYWHERE if domain is None else domain_name(domain),
+    )
+
+
+async def pause_scope(
+    connected: Connected, team: str | None, domain: str | None, reason: str | None, *, everything: bool
+) -> int:
+    scope = await scope_of(connected, team, domain, everything=everything)
+    is_new = await pausing.pause(connected.pool, scope, reason, SystemClock().now())
+    await ring(connected.pool)
+    say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(connected))}.")
+    return 0
+
+
+async def resume_scope(
+    connected: Connected, team: str | None, domain: str | None, *, everything: bool
+) -> int:
+    scope = await scope_of(connected, team, domain, everything=everything)
+    names = await names_of(connected)
+    if everything:
+        lifted = await pausing.resume_all(connected.pool)
+        await ring(connected.pool)
+        say(f"{counted(lifted, 'pause is', 'pauses are')} lifted.")
+        return 0
+    lifted_one = await pausing.resume(connected.pool, scope)
+    around = pausing.around(await pausing.listed(connected.pool), scope)
+    if not lifted_one and around is None:
+        raise Refused("Nothing is paused there.")
+    await ring(connected.pool)
+    if lifted_one:
+        say(f"Resumed: {scope_words(scope, names)}.")
+    if around is not None:
+        say(f"It is still held back, because {scope_words(around.scope, names)} is paused.")
+    return 0
+
+
+async def drop_scope(
+    connected: Connected, team: str | None, domain: str | None, *, everything: bool, yes: bool
+) -> int:
+    from pillarbox.timeline.plugin import timeline_of
+
+    scope = await scope_of(connected, team, domain, everything=everything)
+    part = part_in(scope)
+    clock = SystemClock()
+    before = await overview.totals(connected.pool, part, clock.now())
+    if not before.items:
+        raise Refused("Nothing waits there.")
+    waiting = in_conditions(before, DROPPED)
+    if waiting and not yes:
+        typer.confirm(f"Drop {waiting}? The recipients end `failed`.", abort=True)
+    dropped = await dropping.drop(connected.pool, timeline_of(clock), part, clock.now)
+    say(f"{counted(dropped, 'item is', 'items are')} dropped.")
+    if left := (await overview.totals(connected.pool, part, clock.now())).items:
+        say(f"{counted(left, 'item is', 'items are')} left: delivery processes held them.")
+    return 0
+
+
+def part_in(scope: Scope) -> Part:
+    """The part of the queue that a scope is."""
+    return Part(
+        None if scope.team_id == EVERY_TEAM else scope.team_id,
+        None if scope.destination == EVERYWHERE else scope.destination,
+    )
+
+
+async def pauses_in_words(connected: Connected, part: Part) -> list[str]:
+    """One line for each pause that concerns this part of the queue."""
+    names = await names_of(connected)
+    return [
+        f"Paused since {instant(found.since)}: {scope_words(found.scope, names)}."
+        + (f" Reason: {found.reason.rstrip('.')}." if found.reason else "")
+        for found in await pausing.listed(connected.pool)
+        if concerns(found, part)
+    ]
+
+
+async def pause_shapes(connected: Connected, part: Part) -> list[dict[str, object]]:
+    """The same for machines; what is None does not narrow the pause."""
+    return [
+        {
+            "team_id": part_in(found.scope).team_id,
+            "destination": part_in(found.scope).destination,
+            "reason": found.reason,
+            "paused_at": found.since,
+        }
+        for found in await pausing.listed(connected.pool)
+        if concerns(found, part)
+    ]
+
+
+def concerns(paused: Paused, part: Part) -> bool:
+    """Whether a pause and a part of the queue can have mail in common."""
+    mine = part_in(paused.scope)
+    return (part.team_id is None or mine.team_id in (None, part.team_id)) and (
+        part.destination is None or mine.destination in (None, part.destination)
+    )
+
+
+def scope_words(scope: Scope, names: Mapping[UUID, str]) -> str:
+    """`mail of Harbor to quay.example`."""
+    part = part_in(scope)
+    words = "all mail" if part.destination is None else f"mail to {part.destination}"
+    if part.team_id is None:
+        return words
+    return f"{words} of {names.get(part.team_id, part.team_id)}"
+
+
+async def names_of(connected: Connected) -> dict[UUID, str]:
+    from pillarbox.teams import bootstrap
+
+    return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}
+
+
+async def ring(source: Source) -> None:
+    """Tell every engine at once; without that they see it within a second."""
+    from pillarbox.delivery.plugin import CHANNEL
+
+    await overview.wake(source, CHANNEL)

@@ -1,0 +1,1 @@
+"""Commands under `pillarbox domains`, and how others name a domain."""

@@ -1,0 +1,30 @@
+"""Which domain the operator means by a name or an id."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.domains import overview
+from pillarbox.domains.names import NotADomain, normalised
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Refused
+
+
+async def one_domain(db: TeamDb, wanted: str) -> UUID:
+    """The id of the team's domain of that name or id."""
+    domains = await overview.listed(db)
+    found = next((domain.id for domain in domains if str(domain.id) == wanted), None)
+    if found is None:
+        name = domain_name(wanted)
+        found = next((domain.id for domain in domains if domain.name == name), None)
+    if found is not None:
+        return found
+    raise Refused(f"The team has no domain {wanted!r}; `pillarbox domains list` shows those it has.")
+
+
+def domain_name(text: str) -> str:
+    """The normal form of a domain name."""
+    try:
+        return normalised(text)
+    except NotADomain as wrong:
+        raise Refused(f"{text!r} is not a domain: {wrong}") from None

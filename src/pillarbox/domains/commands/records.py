@@ -1,0 +1,122 @@
+"""`pillarbox domains dns` and `domains verify`: what a domain needs in DNS, and a look at it now."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import typer
+
+from pillarbox.domains import keys, overview, queries
+from pillarbox.domains.checks import start
+from pillarbox.domains.claims import queries as claim_queries
+from pillarbox.domains.commands.choosing import domain_name
+from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
+from pillarbox.domains.installation import Installation
+from pillarbox.domains.ownership import proof_needed
+from pillarbox.domains.queries import Domain
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Refused, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.teams.commands.choosing import chosen_teams
+from pillarbox.teams.queries import Team
+from pillarbox.webhooks.publish import Publisher
+
+Zone = Annotated[bool, typer.Option("--zone", help="Print the zone file's lines alone.")]
+
+
+class Held(NamedTuple):
+    """A domain with the team that has it."""
+
+    team: Team
+    domain: Domain
+    db: TeamDb
+
+
+async def held(connected: Connected, text: str, team: str | None) -> Held:
+    """The domain of that name; where several teams have it, one must be named."""
+    name = domain_name(text)
+    found = []
+    for owner in await chosen_teams(connected, team):
+        db = TeamDb(connected.pool, owner.id)
+        for row in await overview.listed(db):
+            domain = await queries.get(db, row.id) if row.name == name else None
+            if domain is not None:
+                found.append(Held(owner, domain, db))
+    if not found:
+        raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
+    if len(found) > 1:
+        names = ", ".join(f"{one.team.name} ({one.team.id})" for one in found)
+        raise Refused(f"Several teams have the domain {name}; name one with --team: {names}.")
+    return found[0]
+
+
+async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
+    lines = await lines_of(connected, await held(connected, name, team))
+    if json:
+        show_json({"object": "list", "data": [shape(line) for line in lines]})
+    elif zone:
+        say_lines(snippet(lines))
+    else:
+        show_table(
+            ("Record", "Type", "Name", "Value", "Priority", "Status"),
+            [(one.purpose, one.type, one.owner, one.value, one.priority, one.status) for one in lines],
+        )
+        say()
+        say_lines(snippet(lines))
+    return 0
+
+
+async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
+    here = installation_of(connected)
+    claim_id = found.domain.claim_id
+    return zone_lines(
+        found.domain,
+        await keys.listed(found.db, found.domain.id, SystemClock().now()),
+        here,
+        proof=await proof_needed(found.db, here),
+        claim=None if claim_id is None else await claim_queries.get(found.db, claim_id),
+    )
+
+
+async def check_again(connected: Connected, name: str, team: str | None) -> int:
+    found = await held(connected, name, team)
+    async with found.db.transaction() as inner:
+        await start.begin(inner, found.domain.id, domain_context(connected))
+    say(f"The records of {found.domain.name} are looked for now.")
+    if connected.listeners is None:
+        say("No server runs here: it happens as soon as one does.")
+    say(f"`pillarbox doctor {found.domain.name}` shows what DNS has, and the next step.")
+    return 0
+
+
+def domain_context(connected: Connected) -> DomainContext:
+    """What changing a domain takes."""
+    ids = Ids(SystemClock())
+    return DomainContext(installation_of(connected), connected.key_ring(), ids, Publisher(ids))
+
+
+def installation_of(connected: Connected) -> Installation:
+    """What this installation says of itself in records and keeps for itself."""
+    from pillarbox.domains.plugin import installation
+
+    return installation(connected.settings)
+
+
+def say_lines(text: str) -> None:
+    for line in text.splitlines():
+        say(line)
+
+
+def shape(line: ZoneLine) -> dict[str, object]:
+    return {
+        "record": line.purpose,
+        "type": line.type,
+        "name": line.owner,
+        "value": line.value,
+        "priority": line.priority,
+        "status": None if line.status == "-" else line.status,
+        "note": line.note or None,
+    }

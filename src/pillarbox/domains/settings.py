@@ -1,0 +1,56 @@
+"""The settings of domains, and of the names that are this installation's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.setting import Setting
+from pillarbox.kernel.settings.settings import Settings
+
+SIMULATOR_DOMAINS = Setting(
+    "simulator_domains",
+    kinds.domains,
+    "DOMAIN[,…]",
+    "pillarbox.test,resend.dev",
+    "Domains whose addresses stand for a fixed outcome; mail to them never leaves the machine. "
+    "`none` for no such domain.",
+)
+
+SPF_VALUE: Setting[str | None] = Setting(
+    "spf_value",
+    kinds.spf_record,
+    "RECORD",
+    None,
+    "SPF record that customers' domains are asked to publish.",
+    "`v=spf1 a:<hostname> ~all`",
+)
+
+RECEIVING_OWNERSHIP_PROOF = Setting(
+    "receiving_ownership_proof",
+    kinds.one_of("auto", "always", "never"),
+    "WHEN",
+    "auto",
+    "Whether a domain must show its DKIM record to receive; `auto`: as soon as there are two teams.",
+)
+
+INBOUND_DOMAIN = Setting(
+    "inbound_domain",
+    kinds.optional(kinds.domain),
+    "DOMAIN",
+    "off",
+    "Domain below which every team receives without one of its own, at the name that "
+    "`pillarbox teams list` shows; its MX is this machine. Or `off`.",
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (
+    SIMULATOR_DOMAINS,
+    SPF_VALUE,
+    RECEIVING_OWNERSHIP_PROOF,
+    INBOUND_DOMAIN,
+)
+
+
+def spf_value(settings: Settings) -> str:
+    """The SPF record that domains are asked to publish."""
+    return settings[SPF_VALUE] or f"v=spf1 a:{settings.hostname} ~all"

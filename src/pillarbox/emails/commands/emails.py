@@ -1,0 +1,263 @@
+"""`pillarbox emails`: what became of an email, step by step. `receiving` adds `show`, for both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+import typer
+
+from pillarbox.delivery.commands.queue import item_shape, team_names, when
+from pillarbox.delivery.commands.words import attempts, reason_in_words, why
+from pillarbox.delivery.queue import overview as queue
+from pillarbox.delivery.queue.overview import WaitingItem
+from pillarbox.emails import overview
+from pillarbox.emails.overview import EmailOverview, NewestEmail, RecipientOverview
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import (
+    Json,
+    counted,
+    instant,
+    perform,
+    say,
+    show_json,
+    show_table,
+    span,
+)
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+from pillarbox.timeline import history
+from pillarbox.timeline.history import HistoryEvent
+from pillarbox.timeline.rules import OPEN, Detail
+
+group = typer.Typer(no_args_is_help=True, help="List emails, and show what became of one.")
+
+MOST_EVENTS = 10_000
+
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many.")]
+
+
+@group.command("list")
+def list_newest(
+    team: TeamOption = None,
+    limit: Limit = 20,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """List the newest emails, of one team or of all."""
+    perform(
+        lambda connected: show_newest(connected, team, limit, json=json), data=data, database_url=database_url
+    )
+
+
+async def show_sent(connected: Connected, email_id: UUID, *, json: bool) -> bool:
+    """Show the email of this id that was accepted for sending; False when there is none."""
+    team_id = await overview.owner_of(connected.pool, email_id)
+    db = None if team_id is None else TeamDb(connected.pool, team_id)
+    email = None if db is None else await overview.get(db, email_id)
+    if team_id is None or db is None or email is None:
+        return False
+    recipients = await overview.recipients(db, email_id)
+    work = await queue.items_of(connected.pool, team_id, email_id, SystemClock().now())
+    lines = await history.events(db, email_id, MOST_EVENTS)
+    if json:
+        show_json(email_shape(email, recipients, work, lines))
+        return True
+    names = await team_names(connected)
+    show_head(email, names.get(team_id, str(team_id)))
+    show_recipients(recipients)
+    show_lines(lines)
+    show_work(work, recipients)
+    return True
+
+
+def show_head(email: EmailOverview, team: str) -> None:
+    facts: list[tuple[str, object]] = [
+        ("Email", email.id),
+        ("Team", team),
+        ("From", email.sender),
+        ("To", ", ".join(texts(email.to_list))),
+        ("Cc", ", ".join(texts(email.cc_list))),
+        ("Bcc", ", ".join(texts(email.bcc_list))),
+        ("Subject", email.subject),
+        ("Message-ID", email.message_id),
+        ("Attachments", email.attachments or ""),
+        ("Accepted", instant(email.created_at)),
+        ("Scheduled", instant(email.scheduled_at) if email.scheduled_at else ""),
+        ("State", f"{email.last_event} since {instant(email.last_event_at)}"),
+    ]
+    for name, value in facts:
+        if value != "":
+            say(f"{name + ':':<13} {value}")
+
+
+def show_recipients(recipients: Sequence[RecipientOverview]) -> None:
+    say()
+    show_table(
+        ("Recipient", "As", "State"),
+        [(found.mailbox, found.role, state_of(found)) for found in recipients],
+    )
+
+
+def show_lines(lines: Sequence[HistoryEvent]) -> None:
+    say()
+    show_table(
+        ("Time", "Recipient", "Event", "Host", "Answer or reason", "Next attempt"),
+        [line_row(line) for line in lines],
+    )
+    if len(lines) == MOST_EVENTS:
+        say(f"Only the first {MOST_EVENTS:,} steps are shown.")
+
+
+def line_row(line: HistoryEvent) -> Sequence[object]:
+    detail = detail_of(line)
+    return (
+        precise(line.at),
+        line.recipient or "(all)",
+        line.kind,
+        detail.host,
+        said(detail),
+        detail.next_attempt_at,
+    )
+
+
+def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOverview]) -> None:
+    """What is still to be done, and why it is not done yet."""
+    now = SystemClock().now()
+    waiting = [found for found in recipients if found.state in OPEN]
+    carried = {item.grp for item in work}
+    say()
+    for item in work:
+        count = sum(found.grp == item.grp for found in waiting)
+        upcoming = item.next_attempt_at
+        ahead = f" Next attempt {when(upcoming, now)} ({instant(upcoming)})." if upcoming else ""
+        age = span(now - item.created_at)
+        say(
+            f"{counted(count, 'recipient')} at {item.destination} waiting for {age}: {why(item, now)} "
+            f"{attempts(item).capitalize()}.{ahead}"
+        )
+    lost = [found.mailbox for found in waiting if found.grp not in carried]
+    if lost:
+        say(f"Nothing carries {', '.join(lost)} any more: `pillarbox verify` tells what is missing.")
+    if not waiting and not work:
+        say("Nothing waits: every recipient has a final state.")
+
+
+async def show_newest(connected: Connected, team: str | None, limit: int, *, json: bool) -> int:
+    team_id = None if team is None else (await one_team(connected, team)).id
+    emails = await overview.newest(connected.pool, team_id, limit)
+    if json:
+        show_json({"object": "list", "data": [newest_shape(email) for email in emails]})
+        return 0
+    names = await team_names(connected)
+    show_table(
+        ("Id", "Accepted", "Team", "From", "To", "Subject", "State"),
+        [
+            (
+                email.id,
+                email.created_at,
+                names.get(email.team_id, email.team_id),
+                email.sender,
+                ", ".join(texts(email.to_list)),
+                email.subject,
+                email.last_event,
+            )
+            for email in emails
+        ],
+    )
+    return 0
+
+
+def email_shape(
+    email: EmailOverview,
+    recipients: Sequence[RecipientOverview],
+    work: Sequence[WaitingItem],
+    lines: Sequence[HistoryEvent],
+) -> dict[str, Any]:
+    now = SystemClock().now()
+    return {
+        "object": "email",
+        "id": email.id,
+        "team_id": email.team_id,
+        "created_at": email.created_at,
+        "from": email.sender,
+        "to": texts(email.to_list),
+        "cc": texts(email.cc_list),
+        "bcc": texts(email.bcc_list),
+        "reply_to": texts(email.reply_to_list),
+        "subject": email.subject,
+        "message_id": email.message_id,
+        "attachments": email.attachments,
+        "scheduled_at": email.scheduled_at,
+        "last_event": email.last_event,
+        "last_event_at": email.last_event_at,
+        "recipients": [recipient_shape(found) for found in recipients],
+        "events": [line_shape(line) for line in lines],
+        "waiting": [item_shape(item, now) for item in work],
+    }
+
+
+def recipient_shape(found: RecipientOverview) -> dict[str, Any]:
+    return {
+        "address": found.mailbox,
+        "role": found.role,
+        "state": found.state,
+        "bounce_type": found.bounce_type,
+        "group": found.grp,
+    }
+
+
+def line_shape(line: HistoryEvent) -> dict[str, Any]:
+    detail: dict[str, Any] = {} if line.detail is None else msgspec.json.decode(line.detail)
+    return {
+        "id": line.id,
+        "created_at": line.at,
+        "event": line.kind,
+        "recipient": line.recipient,
+        "detail": detail,
+    }
+
+
+def newest_shape(email: NewestEmail) -> dict[str, Any]:
+    return {
+        "id": email.id,
+        "team_id": email.team_id,
+        "created_at": email.created_at,
+        "from": email.sender,
+        "to": texts(email.to_list),
+        "subject": email.subject,
+        "last_event": email.last_event,
+        "scheduled_at": email.scheduled_at,
+    }
+
+
+def state_of(found: RecipientOverview) -> str:
+    return f"{found.state} ({found.bounce_type})" if found.bounce_type else found.state
+
+
+def detail_of(line: HistoryEvent) -> Detail:
+    return Detail() if line.detail is None else msgspec.json.decode(line.detail, type=Detail)
+
+
+def said(detail: Detail) -> str | None:
+    """What the other side answered, or else the reason in words, and how often it was tried."""
+    parts = [detail.reply or reason_in_words(detail.reason or detail.suppressed)]
+    if detail.attempt is not None and detail.attempt > 1:
+        parts.append(f"(attempt {detail.attempt})")
+    if detail.uncertain:
+        parts.append("(may have arrived already)")
+    return " ".join(part for part in parts if part) or None
+
+
+def texts(json_text: str | None) -> list[str]:
+    return [] if json_text is None else msgspec.json.decode(json_text, type=list[str])
+
+
+def precise(at: datetime) -> str:
+    """With milliseconds: several steps share a second."""
+    return at.strftime("%Y-%m-%d %H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"

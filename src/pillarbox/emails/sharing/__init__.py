@@ -1,0 +1,1 @@
+"""Public links to a mail, and the page that they show."""

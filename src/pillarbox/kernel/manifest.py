@@ -1,0 +1,42 @@
+"""The manifest of the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillarbox.kernel.manifests import Group, Manifest
+
+if TYPE_CHECKING:
+    import typer
+
+    from pillarbox.kernel.slices import Slice
+
+
+def _plugin() -> Slice:
+    from pillarbox.kernel.plugin import SLICE
+
+    return SLICE
+
+
+def _maintenance() -> typer.Typer:
+    from pillarbox.kernel.terminal.maintenance import group
+
+    return group
+
+
+def _keyring() -> typer.Typer:
+    from pillarbox.kernel.terminal.keyring import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="kernel",
+    plugin=_plugin,
+    commands={
+        "keyring": Group(
+            _keyring, "See which keys the database needs, and rotate the key ring."
+        ),
+        "maintenance": Group(_maintenance, "Put API and SMTP clients off, and let them in again."),
+    },
+)

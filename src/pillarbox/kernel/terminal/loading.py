@@ -1,0 +1,87 @@
+"""A command line whose commands are imported when they are called: the list of them must come at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from pillarbox.kernel.manifests import Command, Group
+from pillarbox.kernel.terminal.program import Program, running
+
+Named = tuple[str, Command | Group]
+
+
+def command_line(program: Program, commands: Iterable[Named]) -> typer.Typer:
+    """The command line of these commands and of those of the program; commands are listed before groups."""
+    brought = merged([*commands, *(found for one in program.manifests for found in one.commands.items())])
+    kind = type("CommandLine", (LoadedWhenCalled,), {"program": program, "brought": brought})
+    app = typer.Typer(
+        cls=kind,
+        name="pillarbox",
+        help="A self-hosted email platform.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(nothing)
+    for name, found in sorted(brought.items(), key=lambda item: isinstance(item[1][0], Group)):
+        app.command(name, help=found[0].help)(nothing)
+    return app
+
+
+def merged(commands: Iterable[Named]) -> dict[str, list[Command | Group]]:
+    """The commands by name; a group may be brought in parts."""
+    brought: dict[str, list[Command | Group]] = {}
+    for name, found in commands:
+        parts = brought.setdefault(name, [])
+        parts.append(found)
+        if len(parts) > 1 and not all(isinstance(part, Group) for part in parts):
+            raise ValueError(f"two slices bring the command {name}")
+    return brought
+
+
+class LoadedWhenCalled(TyperGroup):
+    """Shows what is said of each command, and imports the one that is called."""
+
+    program: ClassVar[Program]
+    brought: ClassVar[Mapping[str, list[Command | Group]]]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found if name is None else loaded(name, self.brought[name]), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        with running(self.program):
+            return super().invoke(ctx)
+
+
+def loaded(name: str, parts: list[Command | Group]) -> Any:
+    """What runs under that name."""
+    line = typer.Typer()
+    line.callback()(nothing)
+    groups = [part.load() for part in parts if isinstance(part, Group)]
+    if len(groups) == 1:
+        line.add_typer(groups[0], name=name)
+    elif groups:
+        line.add_typer(joined(groups, parts[0].help), name=name)
+    else:
+        line.command(name)(parts[0].load())
+    whole = get_command(line)
+    assert isinstance(whole, TyperGroup)
+    return whole.commands[name]
+
+
+def joined(groups: list[typer.Typer], help: str) -> typer.Typer:
+    """One group of the commands of several."""
+    whole = typer.Typer(no_args_is_help=True, help=help)
+    for group in groups:
+        whole.add_typer(group)
+    return whole
+
+
+def nothing() -> None:
+    """Stands for a command that is not loaded."""

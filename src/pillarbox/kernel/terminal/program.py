@@ -1,0 +1,48 @@
+"""The program that a command belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pillarbox.kernel.manifests import Manifest, settings_in, slices_of
+from pillarbox.kernel.settings.setting import Setting
+
+if TYPE_CHECKING:
+    from pillarbox.kernel.slices import Slice
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The slices that there are, as their manifests."""
+
+    manifests: Sequence[Manifest]
+
+    @property
+    def settings(self) -> tuple[Setting[Any], ...]:
+        return settings_in(self.manifests)
+
+    def slices(self) -> tuple[Slice, ...]:
+        """Loads the program: a second, which few commands need."""
+        return slices_of(self.manifests)
+
+
+_running: ContextVar[Program] = ContextVar("program")
+
+
+@contextmanager
+def running(program: Program) -> Iterator[None]:
+    """While a command of this program runs."""
+    before = _running.set(program)
+    try:
+        yield
+    finally:
+        _running.reset(before)
+
+
+def running_program() -> Program:
+    """The program whose command runs."""
+    return _running.get()

@@ -1,0 +1,64 @@
+-- EXPERIMENTAL: distributes the tables of a Pillarbox database over the servers of a Citus cluster.
+-- Never run by Pillarbox itself, and never tested on a cluster: docs/decisions/0052 says what runs there and what
+-- does not. Run it once, by hand, on the coordinator, while no Pillarbox runs and all tables have the newest
+-- schema; then start every node with `--database-shards 32`:
+--
+--     psql --single-transaction --set ON_ERROR_STOP=1 --file distribute.sql "$DATABASE_URL"
+--
+-- Every process connects to the coordinator. Tables that are not named here stay there as they are: `processes`,
+-- `clock_jumps`, `maintenance`, `mta_sts_policies` and `sites` are small and no team's.
+
+-- `--database-shards` must be the same number.
+SET citus.shard_count = 32;
+SET citus.shard_replication_factor = 1;
+-- All tables in one transaction need one connection for each server.
+SET citus.multi_shard_modify_mode = 'sequential';
+
+-- Which team a key, a name or an address means, and what the operator has paused: small, read together with rows
+-- of any team, the same on every server. Citus takes an identity only as bigint.
+ALTER TABLE teams ALTER COLUMN number TYPE bigint;
+SELECT create_reference_table('teams');
+SELECT create_reference_table('directory_keys');
+SELECT create_reference_table('directory_domains');
+SELECT create_reference_table('paused');
+
+-- The versions of days are written by triggers, and a trigger of a shard may not write to a distributed table.
+-- `--database-shards` switches off what relies on them: answers about metrics that are remembered.
+DROP TRIGGER rollups_inserted ON rollups;
+DROP TRIGGER rollups_updated ON rollups;
+DROP TRIGGER rollups_deleted ON rollups;
+DROP TRIGGER rollups_truncated ON rollups;
+
+-- What belongs to a team lies in one shard group.
+SELECT create_distributed_table('emails', 'team_id', colocate_with => 'none');
+SELECT create_distributed_table('team_members', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('api_keys', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('domains', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('dkim_keys', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('domain_claims', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('suppressions', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('contents', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('attachments', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('recipients', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('timeline', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('metric_increments', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('rollups', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('rollup_versions', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('purges', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('rollup_purges', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('received_emails', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('received_sources', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('received_attachments', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('received_seen', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('deliveries', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('jobs', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('destinations', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('idempotency_keys', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('captured', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('logs', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('usage_days', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('webhooks', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('webhook_events', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('webhook_deliveries', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('webhook_outcomes', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('webhook_attempts', 'team_id', colocate_with => 'emails');

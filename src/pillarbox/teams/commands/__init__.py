@@ -1,0 +1,1 @@
+"""Commands under `pillarbox teams`, and how others name a team."""

@@ -1,0 +1,123 @@
+"""What the operator sets for one team: limits, quotas and retentions of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from pillarbox.kernel.settings.setting import Setting
+from pillarbox.kernel.settings.table import RATE_LIMIT
+from pillarbox.kernel.terminal.answers import Refused, say
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.teams import bootstrap
+from pillarbox.teams.commands.choosing import one_team
+from pillarbox.teams.queries import Team
+from pillarbox.teams.settings import (
+    EMAIL_RETENTION_DAYS,
+    LOG_RETENTION_DAYS,
+    METRICS_RETENTION_DAYS,
+    MOST_API_KEYS,
+    MOST_DOMAINS,
+    MOST_WEBHOOKS,
+)
+from pillarbox.teams.slugs import slug
+
+NameOrId = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="The team, by name or id.")]
+
+NONE: Final = "none"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One of them. `absent` is the word that takes it away; `setting` is what holds then, if anything."""
+
+    column: str
+    title: str
+    most: int
+    absent: str
+    setting: Setting[int | None] | None = None
+
+    def read(self, text: str) -> int | None:
+        """The number that an operator wrote, or None for the word."""
+        if text == self.absent:
+            return None
+        if text.isascii() and text.isdigit() and int(text) <= self.most:
+            return int(text)
+        flag = self.column.replace("_", "-")
+        raise Refused(f"--{flag} is a number from 0 to {self.most}, or {self.absent!r}, not {text!r}.")
+
+
+LIMITS: Final = (
+    Limit("rate_limit", "Requests/s", 1_000_000, DEFAULT, RATE_LIMIT),
+    Limit("daily_quota", "Emails a day", 10**15, NONE),
+    Limit("monthly_quota", "Emails a month", 10**15, NONE),
+    Limit(
+        "email_retention_days",
+        "Days emails are kept",
+        36_500,
+        DEFAULT,
+        EMAIL_RETENTION_DAYS,
+    ),
+    Limit(
+        "log_retention_days",
+        "Days logs are kept",
+        36_500,
+        DEFAULT,
+        LOG_RETENTION_DAYS,
+    ),
+    Limit(
+        "metrics_retention_days",
+        "Days metrics are kept",
+        36_500,
+        DEFAULT,
+        METRICS_RETENTION_DAYS,
+    ),
+    Limit("most_domains", "Domains", 1_000_000, DEFAULT, MOST_DOMAINS),
+    Limit("most_webhooks", "Webhooks", 500, DEFAULT, MOST_WEBHOOKS),
+    Limit("most_api_keys", "API keys", 100_000, DEFAULT, MOST_API_KEYS),
+)
+
+
+async def set_limits(connected: Connected, wanted: str, texts: Mapping[str, str | None]) -> int:
+    """Set those that were given."""
+    given = {
+        limit.column: limit.read(text) for limit in LIMITS if (text := texts.get(limit.column)) is not None
+    }
+    if not given:
+        raise Refused("Nothing to set; `pillarbox teams set --help` shows what there is.")
+    team = await one_team(connected, wanted)
+    await bootstrap.set_limits(connected.pool, team.id, given)
+    changed = await one_team(connected, str(team.id))
+    for limit in LIMITS:
+        if limit.column in given:
+            say(f"{team.name}: {limit.title.lower()} {shown(connected, changed, limit)}")
+    return 0
+
+
+def shown(connected: Connected, team: Team, limit: Limit) -> str:
+    """The number that holds, and where it comes from when it is not the team's own."""
+    own = getattr(team, limit.column)
+    if own is not None:
+        return str(own)
+    if limit.setting is None:
+        return limit.absent
+    usual = connected.settings[limit.setting]
+    return f"{NONE if usual is None else usual} ({DEFAULT})"
+
+
+def shape(team: Team) -> dict[str, object]:
+    """A team as JSON."""
+    return {
+        "id": team.id,
+        "number": team.number,
+        "name": team.name,
+        "slug": slug(team.number),
+        "email": team.email,
+        "status": team.status,
+        "rate_limit": team.rate_limit,
+        "created_at": team.created_at,
+    }

@@ -1,0 +1,35 @@
+"""The manifest of toys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillarbox.kernel.manifests import Group, Manifest
+
+from .settings import SETTINGS
+
+if TYPE_CHECKING:
+    import typer
+
+    from pillarbox.kernel.slices import Slice
+
+
+def _plugin() -> Slice:
+    from .plugin import SLICE
+
+    return SLICE
+
+
+def _toys() -> typer.Typer:
+    from .commands import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="toys",
+    title="Toys",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"toys": Group(_toys, "Count and paint toys.")},
+)

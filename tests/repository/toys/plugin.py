@@ -1,0 +1,148 @@
+"""What toys bring: one of everything."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.http.files import StoredFile
+from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.routing import Access, collect, route
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.postgres.invariant import Invariant
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Start, Stop
+from pillarbox.kernel.work.jobs import Finished, Job, JobLimit
+from pillarbox.kernel.work.periodic import Periodic
+
+from .settings import TOY_COLOUR, TOY_DAYS
+
+CHANNEL = "pillarbox_toys"
+JOB, ROUND, RETENTION = "toys.paint", "toys.count", "toys.retention"
+
+
+class Toys:
+    """What happened to the toys."""
+
+    def __init__(self, ids: Ids, colour: str, days: int) -> None:
+        self.ids, self.colour, self.days = ids, colour, days
+        self.steps: list[str] = []
+        self.painted, self.counted, self.removed, self.heard, self.looped = (
+            asyncio.Event() for _ in range(5)
+        )
+
+    async def start(self) -> None:
+        self.steps.append("started")
+
+    def closing(self) -> None:
+        self.steps.append("closing")
+
+    async def stop(self, grace: float) -> None:
+        self.steps.append("stopped")
+
+    async def paint(self, _: Job) -> Finished:
+        self.painted.set()
+        return Finished()
+
+    async def count(self) -> str:
+        self.counted.set()
+        return "2 toys"
+
+    async def remove_old(self) -> str:
+        self.removed.set()
+        return f"toys of {self.days} days"
+
+    async def loop(self) -> None:
+        self.looped.set()
+        await asyncio.Event().wait()
+
+
+class ToyList(msgspec.Struct, kw_only=True):
+    object: Literal["toys"] = "toys"
+    steps: list[str]
+
+
+class ToyData(msgspec.Struct):
+    toy_id: str
+
+
+@route("GET", "/toys", needs=Access.FULL, summary="List the toys")
+async def listed(request: Request, db: TeamDb) -> Reply[ToyList]:
+    return Reply(ToyList(steps=request.use(Toys).steps))
+
+
+@route("GET", "/toys/secret", needs=Access.FULL, summary="Show the secret toy")
+async def secret(request: Request, db: TeamDb) -> Reply[ToyList]:
+    return Reply(ToyList(steps=[]))
+
+
+@route("GET", "/toys/shelf", needs=Access.PUBLIC, summary="Show the shelf")
+async def shelf(request: Request) -> Reply[Html]:
+    return Reply.html(f"<p>{request.use(Toys).colour}</p>")
+
+
+@route("GET", "/toys/cupboard", needs=Access.PUBLIC, summary="Show the cupboard")
+async def cupboard(request: Request) -> Reply[Html]:
+    return Reply.html("<p>shut</p>")
+
+
+LISTED, SECRET, SHELF, CUPBOARD = collect(sys.modules[__name__])
+
+
+async def opened(team_id: UUID, file_id: UUID) -> StoredFile:
+    return StoredFile("toy.txt", "text/plain", 4, b"a to", None)
+
+
+async def event_data(conn: Connection, team_id: UUID, subjects: Sequence[object]) -> list[bytes]:
+    return [b'{"toy_id":"7"}' for _ in subjects]
+
+
+def background(kit: Kit) -> Sequence[Background]:
+    found = kit.need(Toys)
+    return [Background((Start.ENGINES, found.start), found.closing, (Stop.ENGINES, found.stop))]
+
+
+def is_open(settings: Settings) -> bool:
+    return settings.hostname == "toys.example"
+
+
+async def set_back(now: datetime) -> int:
+    return 0
+
+
+SLICE = Slice(
+    name="toys",
+    provides={
+        Toys: lambda kit: Toys(kit.need(Ids), kit.settings[TOY_COLOUR], kit.settings[TOY_DAYS]),
+    },
+    routes=[LISTED],
+    pages=[SHELF],
+    closed_routes=[SECRET],
+    closed_pages=[CUPBOARD],
+    opens=is_open,
+    jobs=lambda kit: {JOB: kit.need(Toys).paint},
+    job_limits=lambda _: [JobLimit((JOB,), 1, 1, 0.1)],
+    periodic=lambda kit: [Periodic(ROUND, timedelta(days=1), kit.need(Toys).count)],
+    retention=[
+        Retention(
+            [Kept("toys", TOY_DAYS), Kept("broken toys", timedelta(hours=2))],
+            lambda kit: [Periodic(RETENTION, timedelta(days=1), kit.need(Toys).remove_old)],
+        )
+    ],
+    listeners=lambda kit: {CHANNEL: kit.need(Toys).heard.set},
+    background=background,
+    loops=lambda kit: [kit.need(Toys).loop()],
+    metrics=lambda kit: [kit.need(Toys).loop()],
+    mends=lambda _: [set_back],
+    files=lambda _: {"toy": opened},
+    webhook_shapes={"toy.made": ToyData},
+    event_bodies={"toy": event_data},
+    invariants=[Invariant("toy_missing", "The toy {toy} is missing.", "SELECT 7 AS toy LIMIT $1::int")],
+)
