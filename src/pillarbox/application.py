@@ -65,6 +65,12 @@ class App:
             if found.closing is not None:
                 found.closing()
 
+    def reload(self) -> None:
+        """Look at the files that may be renewed while the process runs."""
+        for found in self._running:
+            if found.reload is not None:
+                found.reload()
+
     async def stop(self, grace: float) -> None:
         """Finish what is on the wire within `grace` seconds and give back the leases."""
         steps = [found.stop for found in self._running if found.stop is not None]

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pillarbox import worker
 from pillarbox.kernel.process.children import die_with_parent, rename
 from pillarbox.kernel.process.fork_server_channel import LONGEST_REQUEST, MOST_DESCRIPTORS, NAME
+from pillarbox.kernel.process.signals import ignore_all_but_stops
 
 WORKER_NAME = "pillarbox.worker"
 MOMENT = 0.0005
@@ -49,6 +50,7 @@ def main() -> int:
     """Serve the supervisor, or in the forked process run the worker; the exit status."""
     supervisor = os.getppid()
     die_with_parent(signal.SIGKILL)
+    ignore_all_but_stops()
     os.umask(0o077)
     requests, factory = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     load(factory)

@@ -1,4 +1,4 @@
-"""A worker process: builds the application, serves its listeners, drains on SIGTERM.
+"""A worker process: builds the application, serves its listeners, drains on SIGTERM or SIGQUIT.
 
 The fork server (`pillarbox.fork_server`) forks it, so the program is loaded already. It gets a socket, from
 which it reads its settings and on which it reports that it is ready, and the descriptors of its listeners.
@@ -17,7 +17,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.listeners import with_duplicates
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
-from pillarbox.kernel.process import faults
+from pillarbox.kernel.process import faults, signals
 from pillarbox.kernel.process.runtime import Application, Factory, Runtime
 from pillarbox.kernel.process.workers import READY
 from pillarbox.kernel.security.certificates import Certificate, renewing_context
@@ -107,7 +107,10 @@ async def work(config: WorkerConfig, channel: socket.socket) -> None:
     return_freed_memory()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    renewable: list[Callable[[], object]] = []
+    signals.handle(
+        stop=lambda _: stop.set(), reload=lambda: reload(renewable), stops=(signal.SIGTERM, signal.SIGQUIT)
+    )
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     application = await factory_of(config.factory)(config.settings, config.runtime)
     await application.start()
@@ -115,6 +118,7 @@ async def work(config: WorkerConfig, channel: socket.socket) -> None:
     watchdog = LoopWatchdog()
     watchdog.start()
     server = HttpServer(config, application) if "http" in config.runtime.listeners else None
+    renewable += [application.reload, *(server.renewable if server else ())]
     if server:
         await server.open()
     loop.add_reader(channel, supervisor_gone, channel, stop)
@@ -126,6 +130,13 @@ async def work(config: WorkerConfig, channel: socket.socket) -> None:
         await server.close()
     await application.stop(WORK_GRACE)
     watchdog.stop()
+
+
+def reload(renewable: Sequence[Callable[[], object]]) -> None:
+    """Look at the files that may be renewed while the process runs."""
+    for look in renewable:
+        look()
+    logger.info("worker.reloaded")
 
 
 def return_freed_memory() -> None:
@@ -191,6 +202,11 @@ class HttpServer:
         opened.cancel()
         if self._serving.done():
             self._serving.result()
+
+    @property
+    def renewable(self) -> Sequence[Callable[[], object]]:
+        """What looks at files that may be renewed."""
+        return [self.certificate.refresh] if self.certificate is not None else []
 
     async def close(self) -> None:
         """Stop accepting, let running requests end, close idle connections."""

@@ -43,6 +43,15 @@ def test_every_item_says_what_it_waits_for(harbor: Installation) -> None:
     }
 
 
+def test_a_smarthost_that_refuses_us_is_the_first_line(harbor: Installation) -> None:
+    """OUT-22."""
+    reason = "The smarthost smart.example refuses our user name or password (535 5.7.8 No.)."
+    assert harbor.json("queue")["held"] is None
+    harbor.sql("UPDATE deliveries SET reason = $1 WHERE destination = 'deaf.example'", reason)
+    assert harbor.run("queue").stdout.splitlines()[0] == f"All mail waits. {reason}"
+    assert harbor.json("queue")["held"] == reason
+
+
 def test_the_queue_is_told_by_destination_with_reason_and_totals(harbor: Installation) -> None:
     harbor.sql("UPDATE deliveries SET due_at = now() + interval '62 minutes' WHERE reason IS NOT NULL")
     harbor.sql("UPDATE deliveries SET due_at = now() + interval '9 days' WHERE NOT released")

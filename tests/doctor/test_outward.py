@@ -17,6 +17,7 @@ from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import Contact, Outside, Reached, Tcp
 from pillarbox.doctor.outward import CAUSES, outgoing
+from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.kinds import HostPort, RouteKind
@@ -182,6 +183,32 @@ async def test_what_real_connections_come_to() -> None:
     assert await reach("127.0.0.1", port, True) == REFUSED
     with full_backlog() as port:
         assert await reach("127.0.0.1", port, True) == TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("user", "host", "name", "words"),
+    [
+        ("harbor:right@", "127.0.0.1", "outgoing", "220 mx.sink.test"),
+        ("harbor:mistaken@", "127.0.0.1", "outgoing.login", "refuses our user name or password (535"),
+        ("harbor:right@", "127.0.0.2", "outgoing.tls", "gives no TLS that can be trusted"),
+        ("", "127.0.0.1", "outgoing", "220 mx.sink.test"),
+    ],
+)
+async def test_a_session_with_the_smarthost_is_opened_with_our_password(
+    user: str, host: str, name: str, words: str
+) -> None:
+    """OUT-22: what delivery would meet is found without a mail."""
+    async with (
+        Sink(users={"harbor": "right"}, host=host) as sink,
+        outside("", connect=Tcp(), open_session=Smarthost("mx.pillar.example")) as world,
+    ):
+        route = kinds.route(f"relay:smtp://{user}{host}:{sink.port}")
+        check = await outgoing(world, route, 25, DOMAINS)
+        assert check.name == name
+        assert words in check.found
+        assert "mistaken" not in repr(check)
+        assert (check.step is None) == (name == "outgoing")
+        assert not [session for session in sink.sessions if "MAIL" in session.verbs]
 
 
 # The name -----------------------------------------------------------------------------------------

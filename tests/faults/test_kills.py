@@ -52,6 +52,7 @@ class Size:
     restarts: int
 
 
+PATIENCE = 60.0
 SMALL = Size(mails=300, rate=150, every=0.6, kills=3, postgres_kills=1, restarts=3)
 LARGE = Size(mails=20_000, rate=150, every=3.0, kills=44, postgres_kills=10, restarts=50)
 SIZES = [pytest.param(SMALL, id="small"), pytest.param(LARGE, id="large", marks=pytest.mark.slow)]
@@ -172,6 +173,37 @@ async def test_workers_that_are_asked_to_stop_lose_and_double_nothing(
         assert found.accepted == rounds * 100
         assert await open_work(conn) == 0
     await reconciled(database_url)
+
+
+async def test_signals_that_are_no_kill_lose_and_double_nothing(tmp_path: Path) -> None:
+    """OPS-03: SIGHUP to every process while mail is on the wire, then a stop by SIGQUIT, and a start."""
+    http = f"127.0.0.1:{free_port()}"
+    with remote_servers(tmp_path / "far", {"127.0.0.1": {"DOT": "tarpit:0.1"}}) as far:
+        settings = {"http": http, "route": f"relay:smtp://127.0.0.1:{far.port}"}
+        host, _, port = http.partition(":")
+        async with LoadClient((host, int(port)), KEY, Journal(tmp_path / "ledger")) as courier:
+            with served(tmp_path / "data", **settings) as first:
+                load = asyncio.create_task(courier.post_many(400, 150, to_each(DESTINATIONS)))
+                for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                    await asyncio.sleep(SMALL.every / 3)
+                    workers = first.workers()
+                    for pid in (first.process.pid, *workers):
+                        os.kill(pid, number)
+                assert first.workers() == workers
+                first.process.send_signal(signal.SIGQUIT)
+                assert await asyncio.to_thread(first.process.wait, PATIENCE) == 0
+            with served(tmp_path / "data", **settings) as last:
+                await load
+                url = last.database_url
+                await settled(url, PATIENCE)
+                async with connected(url) as conn:
+                    found = compare(
+                        acknowledged(tmp_path / "ledger"), arrivals(far.journal), await states(conn)
+                    )
+                print(f"\n{found}; {courier.tally}")
+                found.assert_sound(doubled=0)
+                assert found.accepted == 400
+                await reconciled(url)
 
 
 @pytest.mark.slow

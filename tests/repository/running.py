@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,14 @@ class Lines:
 class Running:
     """One supervisor."""
 
-    def __init__(self, data: Path, factory: str, *flags: str) -> None:
+    def __init__(
+        self,
+        data: Path,
+        factory: str,
+        *flags: str,
+        terminal: int | None = None,
+        before: Callable[[], object] = heed_signals,
+    ) -> None:
         environment = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
         environment["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'src'}"
         given = {"--data": str(data), "--http": "127.0.0.1:0", "--processes": "2", "--log": "json"}
@@ -77,7 +84,9 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
-            preexec_fn=heed_signals,
+            stdin=terminal,
+            start_new_session=terminal is not None,
+            preexec_fn=before,
         )
         self.out = Lines(self.process.stdout)
         self.log = Lines(self.process.stderr)
@@ -125,9 +134,11 @@ class Running:
 
 
 @contextmanager
-def supervisor(data: Path, *flags: str, factory: str = "repository.small_app:build") -> Iterator[Running]:
+def supervisor(
+    data: Path, *flags: str, factory: str = "repository.small_app:build", **launch: Any
+) -> Iterator[Running]:
     """A supervisor that is ended with the block, however the block ends."""
-    running = Running(data, factory, *flags)
+    running = Running(data, factory, *flags, **launch)
     try:
         yield running
     finally:

@@ -42,6 +42,9 @@ class SmallApp:
     def closing(self) -> None:
         return
 
+    def reload(self) -> None:
+        (self._folder / f"reloaded-{os.getpid()}").touch()
+
     async def stop(self, grace: float) -> None:
         (self._folder / f"stopped-{os.getpid()}").touch()
 

@@ -123,7 +123,7 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         assert running.get()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_dead_supervisor_leaves_no_orphan_and_the_next_one_starts(
     tmp_path: Path, number: signal.Signals
 ) -> None:

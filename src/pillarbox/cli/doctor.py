@@ -12,14 +12,15 @@ from pillarbox.doctor.checks import Check, Level, is_healthy
 from pillarbox.doctor.domain import domain_checks
 from pillarbox.doctor.examination import CheckedInstallation, examined
 from pillarbox.doctor.outside import Outside, Tcp, ours
+from pillarbox.doctor.smarthost import Smarthost
 from pillarbox.domains import overview, queries
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.commands.records import installation_of
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, submission_names
+from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.process.supervisor import CONNECTIONS_PER_PROCESS
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
@@ -76,7 +77,8 @@ def outside_of(settings: Settings) -> Outside:
     """The real world, as far as the settings let it in."""
     clock = SystemClock()
     servers = [(at.host, at.port) for at in settings.dns] or None
-    return Outside(UncachedResolver(servers, clock, allowed=settings.allow_private), clock, Tcp(), ours)
+    dns = UncachedResolver(servers, clock, allowed=settings.allow_private)
+    return Outside(dns, clock, Tcp(), ours, Smarthost(settings.hostname))
 
 
 def installation_to_check(connected: Connected) -> CheckedInstallation:
@@ -86,7 +88,7 @@ def installation_to_check(connected: Connected) -> CheckedInstallation:
         connected.pool,
         running=connected.listeners is not None,
         listeners=listeners_of(settings, connected.listeners or ()),
-        connections=settings.processes * CONNECTIONS_PER_PROCESS,
+        connections=connection_limits.of_machine(settings),
         sealed=columns(),
     )
 

@@ -121,6 +121,8 @@ class Attempts:
         if report.abandoned:
             prometheus.LEASES_LOST.add()
             log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
+        elif report.held is not None:
+            item.held = report.held
         else:
             settlement = decide(item, report, self._window, self._chance)
             settlement.entries[:0] = skipped

@@ -17,6 +17,7 @@ from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
 from pillarbox.delivery.settle import Settler
 from pillarbox.delivery.site_scheduler import MOST_LATE, SiteScheduler
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -88,7 +89,10 @@ class Engine:
 
     def holds_back(self, team_id: UUID, destinations: Sequence[str]) -> bool:
         """Whether any of this mail is paused, so that it must not be handed over."""
-        return self._pauses.cover_any(team_id, destinations)
+        now = self._clock.boottime()
+        return self._pauses.cover_any(team_id, destinations) or any(
+            self._scheduler.holds_back(name, now) for name in destinations
+        )
 
     def cancel_reservation(self, items: int, weight: int) -> None:
         """Give up a reservation whose commit failed."""
@@ -118,6 +122,7 @@ class Engine:
         """Register this process in the table `processes` and begin to claim."""
         await self._claims.enroll(self._roles)
         await self._site_sharing.divide(self._scheduler)
+        await quietly(self._claims.release_held())
         self._loops = [
             asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),
             asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
@@ -165,6 +170,7 @@ class Engine:
                 self._hold(item)
             taken += len(items)
             self._pump()
+        await self._free_held()
         return taken
 
     def _shares(self, pairs: deque[Pair], part: int) -> list[Share]:
@@ -178,6 +184,8 @@ class Engine:
                 break
             fair = max(1, slots // len(pairs))
             pair = pairs.popleft()
+            if self._scheduler.holds_back(pair.destination, self._clock.boottime()):
+                continue
             free = part - self._scheduler.waiting_in((pair.team_id, pair.destination))
             share = min(batch, free, fair)
             if share > 0:
@@ -296,7 +304,10 @@ class Engine:
             log.exception("delivery.attempt_failed", email=item.email_id, grp=item.grp)
         finally:
             self._drop(item)
-            if self._scheduler.finish(item, signal, self._clock.boottime()):
+            broken = self._scheduler.finish(item, signal, self._clock.boottime())
+            if item.held is not None:
+                self._start(self._hold_back(item, item.held, is_first=broken))
+            elif broken:
                 self._start(self._park(item))
             if self._more and self._scheduler.waiting < MOST_ITEMS // 2:
                 self._wake.set()
@@ -315,3 +326,19 @@ class Engine:
             self._drop(item)
         log.warning("delivery.site_parked", site=last.site, items=len(waiting))
         await quietly(self._claims.park([*waiting, last], until))
+
+    async def _hold_back(self, item: Item, fault: RelayFault, *, is_first: bool) -> None:
+        """The relay refuses us: this item and all that waits in memory are free again, without an attempt."""
+        seconds = self._scheduler.closed_for(item.site, self._clock.boottime())
+        until = self._clock.now() + timedelta(seconds=seconds)
+        if is_first:
+            log.warning("delivery.relay_held", fault=fault.name, code=fault.code, seconds=round(seconds))
+        await quietly(self._claims.hold(item, until, fault.found))
+        await self._free_held()
+
+    async def _free_held(self) -> None:
+        """Free what waits in memory for a relay that refuses us; claims under way may have brought more."""
+        waiting = self._scheduler.evict_held(self._clock.boottime())
+        for item in waiting:
+            self._drop(item)
+        await quietly(self._claims.give_back(waiting))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
@@ -127,6 +128,9 @@ class Item:
     hurry: Callable[[], None] | None = None
     """Set while it waits for a server: gives up on one that has been silent for long, unless the final dot is
     on its way."""
+
+    held: RelayFault | None = None
+    """Why its attempt did not count."""
 
     @property
     def is_first(self) -> bool:

@@ -20,6 +20,7 @@ class Signal(Enum):
     SLOW = "the site asks for fewer mails at a time"
     CROWDED = "the site asks for fewer connections"
     UNREACHABLE = "no connection could be had"
+    HELD = "the relay refuses us, not a mail"
 
 
 class Limits(NamedTuple):
@@ -39,6 +40,9 @@ PROBE_LEAD = 5.0
 SLOW_PAUSE = 1.0
 BREAK_AFTER = 10
 BREAK_SECONDS = 60.0
+HOLDS = (30.0, 60.0, 120.0, 300.0)
+"""How long a relay that refuses us is left alone, after the first time, the second, …; the last repeats."""
+
 WINDOW_SECONDS = 5.0
 SETTLE_SECONDS = 10.0
 RATE_MARGIN = 0.95
@@ -65,6 +69,9 @@ class RateControl:
 
     clean: int = 0
     failures: int = 0
+    refusals: int = 0
+    """How often in a row the relay refused us."""
+
     closed_until: float = 0.0
     held_until: float = 0.0
     crowded_at: float = float("-inf")
@@ -117,7 +124,13 @@ class RateControl:
             self.next_start = max(self.next_start, now + CROWDED_PAUSE)
         elif signal is Signal.UNREACHABLE:
             return self._fail(now)
+        elif signal is Signal.HELD:
+            return self._refused(now)
         return False
+
+    def is_held(self, now: float) -> bool:
+        """Whether nothing is to be tried because the relay refuses us."""
+        return self.refusals > 0 and now < self.closed_until
 
     def apply_signal(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
         """Another process got this signal from the site, and goes on like that."""
@@ -140,6 +153,9 @@ class RateControl:
 
     def _succeed(self, now: float) -> None:
         self.failures = 0
+        if self.refusals:
+            self.refusals = 0
+            self.slots = max(self.slots, self._part(self.limits.start))
         self.taken.append(now)
         self.clean += 1
         if self.clean >= GROW_AFTER and now >= self.held_until and self.slots < self.most:
@@ -170,4 +186,14 @@ class RateControl:
         self.slots = 1
         self.clean = 0
         self.closed_until = now + BREAK_SECONDS
+        return True
+
+    def _refused(self, now: float) -> bool:
+        """All that is under way ends the same way, so only the first of them counts."""
+        if now < self.closed_until:
+            return False
+        self.slots = 1
+        self.clean = 0
+        self.closed_until = now + HOLDS[min(self.refusals, len(HOLDS) - 1)]
+        self.refusals += 1
         return True

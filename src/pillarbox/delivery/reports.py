@@ -13,6 +13,7 @@ from pillarbox.delivery.items import Item, Target
 from pillarbox.delivery.queries import Retry
 from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.retries import next_attempt
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.suppressions.automatic import Cause
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
@@ -38,8 +39,9 @@ class Report:
     """One attempt. `offered`: a server was reached and the mail was offered to it.
 
     `abandoned`: the lease ran out before the final dot, nothing was sent and nothing may be settled.
-    `captured`: the message that the route `capture` keeps. `after`: called once the outcome is
-    committed (a connection goes back to its pool only then). `instead`: called where it never will be.
+    `held`: the relay refused us, so nothing may be settled either. `captured`: the message that the route
+    `capture` keeps. `after`: called once the outcome is committed (a connection goes back to its pool only
+    then). `instead`: called where it never will be.
     """
 
     started_at: datetime
@@ -48,6 +50,7 @@ class Report:
     results: Sequence[Result] = ()
     host: str | None = None
     abandoned: bool = False
+    held: RelayFault | None = None
     captured: bytes | None = None
     mail_from: str = ""
     keeps_suppression: bool = True

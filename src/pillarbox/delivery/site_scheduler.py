@@ -140,12 +140,23 @@ class SiteScheduler:
         broken = queue.rate_control.end(signal, now)
         self.running -= 1
         if broken or signal in SHARED_SIGNALS:
-            self._complaints[item.site] = signal
+            # To the other processes a relay that refuses us is one that is out of reach.
+            self._complaints[item.site] = Signal.UNREACHABLE if signal is Signal.HELD else signal
         if queue.turns:
             self._list(item.site, queue)
         elif not queue.rate_control.running:
             del self._sites[item.site]
         return broken
+
+    def closed_for(self, site: str, now: float) -> float:
+        """For how many seconds nothing is started there."""
+        rate_control = self._rate_controls.get(site)
+        return max(0.0, rate_control.closed_until - now) if rate_control is not None else 0.0
+
+    def holds_back(self, destination: str, now: float) -> bool:
+        """Whether mail for this destination stays where it is, because its relay refuses us."""
+        rate_control = self._rate_controls.get(self._site_of(destination).name)
+        return rate_control is not None and rate_control.is_held(now)
 
     def share(self, sharers: int) -> None:
         """So many processes divide the slots of each site among them."""
@@ -184,6 +195,11 @@ class SiteScheduler:
         queue.turns.clear()
         self.waiting -= len(left)
         return left
+
+    def evict_held(self, now: float) -> list[Item]:
+        """The same for all relays that refuse us."""
+        held = [name for name, queue in self._sites.items() if queue.rate_control.is_held(now)]
+        return [item for name in held for item in self.evict(name)]
 
     def waiting_in(self, pair: Pair) -> int:
         """How many items of one team for one destination wait."""

@@ -10,9 +10,12 @@ from enum import Enum
 from ipaddress import ip_address
 from typing import Final
 
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Kind, Question, UncachedDns, settled
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.address_policy import is_own
+from pillarbox.kernel.settings.kinds import Relay
+from pillarbox.mail.smtp.client import ConnectFailed
 
 SMTP_PORT: Final = 25
 CONTROL_PORT: Final = 443
@@ -67,6 +70,14 @@ BY_ERROR: Final = {
 the network itself is unreachable."""
 
 
+OpenSession = Callable[[Relay], Awaitable[RelayFault | ConnectFailed | None]]
+"""Opens a session with the smarthost as delivery does, with TLS and login, and ends it; why that failed."""
+
+
+async def opens(_: Relay) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
     """DNS, connections and clock of the checks."""
@@ -75,6 +86,7 @@ class Outside:
     clock: Clock
     connect: Connect
     is_ours: Callable[[str], bool]
+    open_session: OpenSession = opens
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """The DNS answer of the authoritative servers, else of the resolvers."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import CONTROL_PORT, Contact, Outside, Reached
 from pillarbox.domains.dns.answers import AnswerKind
@@ -143,8 +144,8 @@ def _line(tried: Sequence[Tried]) -> str:
 
 
 async def smarthost(outside: Outside, relay: Relay) -> Check:
-    """Whether the smarthost answers; nobody logs in."""
-    title, expected = "The smarthost can be reached", f"a greeting from {relay.host} port {relay.port}"
+    """Whether the smarthost answers, and lets us in with our password; nothing is sent."""
+    title, expected = "The smarthost takes our mail", f"a session with {relay.host} port {relay.port}"
     addresses = await outside.addresses(relay.host)
     if not addresses:
         found, step = f"{relay.host} has no address in DNS", "Check the host name in `--route`."
@@ -155,7 +156,7 @@ async def smarthost(outside: Outside, relay: Relay) -> Check:
         if contact.connected:
             break
     if contact.line.startswith("220") or (relay.smtps and contact.connected):
-        return Check(NAME, Level.OK, title, contact.line or "it is there", expected)
+        return await _session(outside, relay, Check(NAME, Level.OK, title, contact.line or "ok", expected))
     found, step = RELAY_TROUBLE[contact.reached]
     return Check(
         f"{NAME}.{contact.reached.value}",
@@ -165,6 +166,19 @@ async def smarthost(outside: Outside, relay: Relay) -> Check:
         expected,
         step,
     )
+
+
+async def _session(outside: Outside, relay: Relay, fine: Check) -> Check:
+    """The check of a smarthost that can be reached."""
+    failed = await outside.open_session(relay)
+    if failed is None:
+        return fine
+    if isinstance(failed, RelayFault):
+        name, found, step = failed.name, failed.found.removesuffix("."), failed.step
+    else:
+        name, found = str(failed.stage), f"no session could be opened: {failed.reply}"
+        step = "Try again later; if it stays so, ask who runs the smarthost."
+    return Check(f"{NAME}.{name}", Level.PROBLEM, fine.title, found, fine.expected, step)
 
 
 RELAY_TROUBLE: Final = {

@@ -23,12 +23,12 @@ from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempot
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.request_log import Answered, Asked, Content, Journal
 from pillarbox.kernel.postgres.combined_statement import Statement
-from pillarbox.kernel.postgres.database import GONE, Connection, transaction
+from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
 from pillarbox.kernel.postgres.shards import shard_group
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, DatabaseGone, OutcomeUnknown
+from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import Opened, Timeline
 from pillarbox.timeline.rules import Kind
@@ -106,7 +106,7 @@ class Commits:
         try:
             await self._timeline.learn(self._pool, [team_id], self._clock.boottime())
         except GONE as gone:
-            raise DatabaseGone from gone
+            raise problem_of(gone) from gone
 
     def fan_out(self, acceptance: Acceptance) -> int:
         """How many deliveries to webhooks are written with it, by what is known of its team."""
@@ -188,7 +188,7 @@ class Commits:
                 await faults.point("accept.before_commit")
         except GONE as gone:
             if prepared is None:
-                raise DatabaseGone from gone
+                raise problem_of(gone) from gone
             origins = await self._found(prepared, backend, gone)
         return Committed(failed, origins)
 
@@ -296,13 +296,13 @@ class Commits:
         which addresses are suppressed.
         """
         if not backend:
-            raise DatabaseGone from gone
+            raise problem_of(gone) from gone
         drafts = [draft for acceptance in prepared.kept for draft in acceptance.drafts]
         was_committed = await self._was_committed(drafts, backend) if drafts else None
         if was_committed is None:
             raise OutcomeUnknown from gone
         if not was_committed:
-            raise DatabaseGone from gone
+            raise problem_of(gone) from gone
         try:
             with TimeLimit(LOOK_UP_SECONDS):
                 origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())

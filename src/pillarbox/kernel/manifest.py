@@ -34,9 +34,7 @@ MANIFEST = Manifest(
     name="kernel",
     plugin=_plugin,
     commands={
-        "keyring": Group(
-            _keyring, "See which keys the database needs, and rotate the key ring."
-        ),
+        "keyring": Group(_keyring, "See which keys the database needs, and rotate the key ring."),
         "maintenance": Group(_maintenance, "Put API and SMTP clients off, and let them in again."),
     },
 )

@@ -22,6 +22,7 @@ from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
+from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
 from pillarbox.kernel.postgres.invariant import Invariant
@@ -36,8 +37,6 @@ from pillarbox.kernel.work.periodic import Periodic
 
 T = TypeVar("T")
 
-CONNECTIONS = 16
-ENGINE_CONNECTIONS = 10
 CLOSE_SECONDS = 5.0
 
 
@@ -77,11 +76,12 @@ class Stop(IntEnum):
 
 class Background(NamedTuple):
     """Something that runs in a worker. `closing` is called when the servers are about to close; `stop` is
-    given the seconds that it may take."""
+    given the seconds that it may take; `reload` looks at files that may be renewed."""
 
     start: tuple[Start, Callable[[], Awaitable[object]]] | None = None
     closing: Callable[[], None] | None = None
     stop: tuple[Stop, Callable[[float], Awaitable[object]]] | None = None
+    reload: Callable[[], object] | None = None
 
 
 class Kept(NamedTuple):
@@ -190,8 +190,8 @@ class Pools:
     @classmethod
     async def open(cls, url: str) -> Pools:
         return cls(
-            await open_pool(url, most=CONNECTIONS),
-            await open_pool(url, most=ENGINE_CONNECTIONS, application=ENGINE, by_key=True),
+            await open_pool(url, most=connection_limits.REQUESTS),
+            await open_pool(url, most=connection_limits.ENGINE, application=ENGINE, by_key=True),
         )
 
     async def close(self) -> None:

@@ -23,7 +23,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
-from pillarbox.kernel.postgres.database import GONE, Source, transaction
+from pillarbox.kernel.postgres.database import GONE, Source, problem_of, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
@@ -233,7 +233,7 @@ class Receiving:
                 stored = await self._write([draft for drafts in batch for draft in drafts])
         except GONE as gone:
             # What was committed all the same is recognised when its sender tries again.
-            raise DatabaseGone from gone
+            raise problem_of(gone) from gone
         if stored and self._announce is not None:
             self._announce()
         await faults.point("receive.after_commit")

@@ -80,6 +80,10 @@ class SmtpListeners:
         for listener in self._listeners.values():
             listener.close()
 
+    def reload(self) -> None:
+        """Look for a renewed certificate now."""
+        self._certificate.refresh()
+
     async def stop(self, grace: float) -> None:
         """Close; what is under way may end within `grace` seconds."""
         await asyncio.gather(*[listener.stop(grace) for listener in self._listeners.values()])

@@ -96,7 +96,7 @@ def _background(kit: Kit) -> Sequence[Background]:
     smtp = kit.find(SmtpListeners)
     if smtp is None:
         return ()
-    return [Background((Start.SERVERS, smtp.open), smtp.close, (Stop.SERVERS, smtp.stop))]
+    return [Background((Start.SERVERS, smtp.open), smtp.close, (Stop.SERVERS, smtp.stop), smtp.reload)]
 
 
 SLICE = Slice(

@@ -15,7 +15,7 @@ import typer
 
 from pillarbox.delivery.commands import queue_control
 from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
-from pillarbox.delivery.queue import overview
+from pillarbox.delivery.queue import held, overview
 from pillarbox.delivery.queue.overview import Part, QueueGroup, Totals, WaitingItem
 from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.kernel.clock import SystemClock
@@ -114,6 +114,8 @@ async def show_to_people(connected: Connected, part: Part, everything: bool) -> 
     found = await overview.totals(connected.pool, part, now)
     for line in await queue_control.pauses_in_words(connected, part):
         say(line)
+    if reason := await held.reason_of_all(connected.pool):
+        say(f"All mail waits. {reason}")
     if not found.items:
         say("Nothing waits.")
         return 0
@@ -190,6 +192,7 @@ async def show_as_json(connected: Connected, part: Part, everything: bool) -> in
         "totals": found._asdict(),
         "delivery_processes": await overview.alive(connected.pool, now),
         "paused": await queue_control.pause_shapes(connected, part),
+        "held": await held.reason_of_all(connected.pool),
         "destinations": [heap._asdict() for heap in queue_groups[:MOST_GROUPS]],
         "has_more_destinations": len(queue_groups) > MOST_GROUPS,
     }

@@ -12,7 +12,7 @@ from pillarbox.delivery import prometheus, queries
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
 from pillarbox.delivery.lease_expiry import Expiry
 from pillarbox.delivery.queries import Freed, Pair, Share
-from pillarbox.delivery.queue import missing_keys, quarantine
+from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -157,6 +157,16 @@ class Claims:
         pairs = sorted({(item.team_id, item.destination) for item in items})
         await self.give_back(items)
         await queries.park(self._pool, pairs, until, OUT_OF_REACH)
+
+    async def hold(self, item: Item, until: datetime, reason: str) -> None:
+        """Free an item whose attempt did not count, for later."""
+        await held.hold(self._pool, item.key, self._owner, until, reason)
+
+    async def release_held(self) -> None:
+        """Make due what was held because the relay refused us: this process may have another password."""
+        released = await held.release(self._pool, self._clock.now())
+        if released:
+            log.info("delivery.released", items=released)
 
     async def recover(self) -> int:
         """Free items whose lease has surely run out, and those of dead processes on this host."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 from pillarbox.delivery.rate_control import Limits
 from pillarbox.delivery.site_scheduler import Site
+from pillarbox.delivery.smtp import relay_faults
 from pillarbox.delivery.smtp.connections import Address
 from pillarbox.delivery.smtp.mta_sts_policies import Policies
-from pillarbox.mail.smtp.client import ConnectFailed, Connection, Timeouts, TlsMode
+from pillarbox.delivery.smtp.relay_faults import RelayFault
+from pillarbox.mail.smtp.client import ConnectFailed, Connection, Timeouts, TlsMode, Transaction
 from pillarbox.mail.smtp.mta_sts import Policy
 from pillarbox.mail.smtp.mx import Host, HostPolicy, Hosts, Lookup, NoHosts, hosts_for
 
@@ -37,6 +39,13 @@ class RelayHop:
 
     async def policy(self, destination: str) -> Policy | None:
         return None
+
+    def refusal(self, failed: ConnectFailed) -> RelayFault | None:
+        return relay_faults.of_opening(self.host, failed, self.mode)
+
+    def refusal_in(self, done: Transaction) -> RelayFault | None:
+        faults = [relay_faults.of_answer(self.host, answer.stage, answer.reply) for answer in done.answers]
+        return faults[0] if all(faults) else None
 
     def port(self) -> int:
         return self.relay_port
@@ -73,6 +82,13 @@ class DirectHops:
         if len(self.sites) >= SITES_KNOWN:
             self.sites.clear()
         self.sites[destination] = "mx " + " ".join(sorted({host.name for host in found.hosts}))
+
+    def refusal(self, failed: ConnectFailed) -> RelayFault | None:
+        """What other people's servers say counts for the mail that they say it of."""
+        return None
+
+    def refusal_in(self, done: Transaction) -> RelayFault | None:
+        return None
 
     def port(self) -> int:
         return self.remote_port

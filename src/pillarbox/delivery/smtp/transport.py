@@ -16,6 +16,7 @@ from pillarbox.delivery.reports import Report, Result
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.delivery.smtp.connections import Address, Connections
 from pillarbox.delivery.smtp.known_domains import KnownDomains
+from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.tls_modes import TlsModes
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -75,6 +76,12 @@ class NextHops(Protocol):
 
     async def policy(self, destination: str) -> Policy | None: ...
 
+    def refusal(self, failed: ConnectFailed) -> RelayFault | None:
+        """Why a relay refuses us, where that is no matter of the mail."""
+        ...
+
+    def refusal_in(self, done: Transaction) -> RelayFault | None: ...
+
     def port(self) -> int: ...
 
     def tls(self, *, required: bool) -> TlsMode: ...
@@ -105,6 +112,7 @@ class _Attempt:
     sessions: int = 0
     used: list[tuple[Address, Connection]] = field(default_factory=list)
     signal: Signal = Signal.SILENT
+    held: RelayFault | None = None
     policy: Policy | None = None
 
 
@@ -158,6 +166,7 @@ class SmtpTransport:
             [Result(position, *_result_of(said)) for position, said in sorted(attempt.said.items())],
             host,
             attempt.abandoned,
+            attempt.held,
             mail_from=attempt.mail_from,
             signal=attempt.signal,
             after=lambda: self._release(attempt, settled=True),
@@ -275,6 +284,9 @@ class SmtpTransport:
         if failed.stage is Stage.TLS and (mode is TlsMode.REQUIRED or _is_enforced(attempt)):
             self._refused(attempt, failed.host, _with_policy(attempt, failed.reply))
             return
+        if fault := self._next_hops.refusal(failed):
+            attempt.held, attempt.signal = fault, Signal.HELD
+            return
         verdict = classify(failed.reply, failed.stage)
         if failed.stage is Stage.CONNECT:
             attempt.signal = Signal.UNREACHABLE
@@ -296,6 +308,9 @@ class SmtpTransport:
             connection = again
             attempt.used.append((address, connection))
             done = await self._send(attempt, connection)
+        if not done.abandoned and (fault := self._next_hops.refusal_in(done)):
+            attempt.held, attempt.signal = fault, Signal.HELD
+            return
         attempt.offered = attempt.offered or done.offered
         attempt.abandoned = done.abandoned
         if not done.abandoned:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.postgres.database import GONE
+from pillarbox.kernel.postgres.database import GONE, problem_of
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.store_check import BlobStoreGone
-from pillarbox.kernel.wire.problems import DatabaseGone, Invalid, Overloaded, Problem, ResourceLocked
+from pillarbox.kernel.wire.problems import Invalid, Overloaded, Problem, ResourceLocked
 
 FULL_SECONDS = 10
 KEY_SECONDS = 60
@@ -29,7 +29,7 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
         return ResourceLocked("Another request is changing this object right now. Try again.")
     if isinstance(failure, GONE):
         log.get("http").warning("http.database_gone", request=str(request_id), error=type(failure).__name__)
-        return DatabaseGone()
+        return problem_of(failure)
     if isinstance(failure, BlobsSilent):
         log.get("http").error("http.storage_silent", request=str(request_id))
         return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)

@@ -69,6 +69,11 @@ class Stateless(asyncpg.Connection):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.afterwards: dict[Callable[[], None], None] = {}
+        self.backend: int | None = None
+        """The server process, where it was asked for: a pooler names another one when a session begins."""
+
+    def get_server_pid(self) -> int:
+        return self.backend if self.backend is not None else super().get_server_pid()
 
     def get_reset_query(self) -> str:
         return ""

@@ -7,14 +7,19 @@ runs all of them in that transaction.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
 import asyncpg
 
+from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.bounded_pool import BoundedPool, Stateless
+from pillarbox.kernel.wire.problems import DatabaseGone, NoConnectionLeft
+
+log = get("database")
 
 T = TypeVar("T")
 
@@ -72,6 +77,17 @@ def literal(values: Iterable[object]) -> str:
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
+SESSION = {
+    "lock_timeout": str(LOCK_TIMEOUT_MS),
+    "idle_in_transaction_session_timeout": str(IDLE_LIMIT_MS),
+    "timezone": "UTC",
+    "jit": "off",
+}
+BEGIN_SESSION = """
+    SELECT pg_backend_pid() AS backend, count(set_config(k.name, k.value, false)) AS done
+      FROM unnest($1::text[], $2::text[]) AS k (name, value)
+"""
+
 BY_KEY = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -81,6 +97,15 @@ BY_KEY = {
 """For connections whose statements all go from keys to rows. A plan that was made while the tables were
 small, and is kept, would read all of them for ever after: until their first analysis at least. And there is
 one plan for each statement, so none is made again for other values: that costs more than running it."""
+
+
+def problem_of(gone: BaseException) -> DatabaseGone:
+    """The answer to one of `GONE`. A database that has no connection left works, and is not full: the
+    operator is told so."""
+    if isinstance(gone, asyncpg.TooManyConnectionsError):
+        log.error("database.too_many_connections", trouble=str(gone))
+        return NoConnectionLeft()
+    return DatabaseGone()
 
 
 async def open_pool(
@@ -101,16 +126,16 @@ async def open_pool(
         statement_cache_size=STATEMENT_CACHE,
         timeout=CONNECT_SECONDS,
         command_timeout=STATEMENT_SECONDS,
-        server_settings={
-            "application_name": application,
-            "lock_timeout": str(LOCK_TIMEOUT_MS),
-            "idle_in_transaction_session_timeout": str(IDLE_LIMIT_MS),
-            "timezone": "UTC",
-            "jit": "off",
-            **(BY_KEY if by_key else {}),
-        },
+        server_settings={"application_name": application},
+        init=partial(_begin_session, {**SESSION, **BY_KEY} if by_key else SESSION),
     )
     return await pool
+
+
+async def _begin_session(wanted: Mapping[str, str], conn: Stateless) -> None:
+    """Set what holds for a session. Not at its beginning: PgBouncer refuses parameters it does not know."""
+    (row,) = await conn.fetch(BEGIN_SESSION, list(wanted), list(wanted.values()))
+    conn.backend = row["backend"]
 
 
 async def open_connection(url: str, *, application: str) -> asyncpg.Connection:

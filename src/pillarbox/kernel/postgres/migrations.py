@@ -14,6 +14,7 @@ from pathlib import Path
 import asyncpg
 
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
 
 FOLDER = Path(__file__).parents[2] / "schema" / "migrations"
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
@@ -70,7 +71,9 @@ async def migrate_url(url: str) -> list[int]:
 
 
 async def refuse_unmigrated_url(url: str) -> None:
-    """MigrationError unless the database at `url` has exactly this release's schema."""
+    """MigrationError unless the database at `url` has exactly this release's schema; PoolerError where it
+    cannot be reached properly."""
+    await refuse_transaction_mode(url)
     conn = await asyncpg.connect(
         url,
         timeout=15,

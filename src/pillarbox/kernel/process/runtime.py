@@ -50,6 +50,10 @@ class Application(Protocol):
         """The listeners are about to close; answer requests that only wait (long polls)."""
         ...
 
+    def reload(self) -> None:
+        """Look at the files that may be renewed while the process runs."""
+        ...
+
     async def stop(self, grace: float) -> None:
         """Finish what is on the wire within `grace` seconds and give back the leases."""
         ...

@@ -2,9 +2,10 @@
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
 the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
-first team, let the workers open, print the `ready` line. The first SIGTERM or SIGINT drains: workers finish
-what is on the wire, then the database stops, and the exit status is 0. A second signal ends everything at
-once. The database and the workers always end with the supervisor.
+first team, let the workers open, print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers
+finish what is on the wire, then the database stops, and the exit status is 0. A second one ends everything at
+once. SIGHUP makes the workers look at their certificates, and drains where it means that the terminal is gone
+(`kernel.process.signals`). The database and the workers always end with the supervisor.
 
 Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
 else goes to the log on standard error.
@@ -31,12 +32,14 @@ from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bi
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.observability.metrics import MetricsFile
+from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import MigrationError, migrate
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
+from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.postgres.programs import ProgramsError
-from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.process import shared_memory, signals
 from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
@@ -53,7 +56,10 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
 DATABASE_PAUSE = 0.5
-CONNECTIONS_PER_PROCESS = 32
+OVERLAP = 40
+"""Connections of the embedded database beyond what is needed: sessions of a worker that was killed end a
+little later than it."""
+
 METRICS_FOLDER = "metrics"
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
 
@@ -68,6 +74,7 @@ SENTENCES = (
     FolderError,
     KeyRingRefused,
     MigrationError,
+    PoolerError,
     ProgramsError,
     StartError,
 )
@@ -121,9 +128,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Open, wait for a signal, close; the exit status."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled, number)
+        signals.handle_with_terminal(stop=self._signalled, reload=self._reload)
         watchdog = LoopWatchdog("supervisor")
         counting = None
         try:
@@ -141,9 +146,18 @@ class Supervisor:
 
     def _signalled(self, number: signal.Signals) -> None:
         if self._stop.is_set():
+            if number is signals.HANG_UP:
+                # Whoever stopped it and closed the terminal then has not lost patience.
+                return
             self._abandon(number)
         logger.info("supervisor.stopping", signal=number.name)
         self._stop.set()
+
+    def _reload(self) -> None:
+        """Let every worker look at the files that may be renewed while it runs."""
+        logger.info("supervisor.reloading")
+        if self._workers:
+            self._workers.pass_on(signals.HANG_UP)
 
     def _abandon(self, number: signal.Signals) -> None:
         """Leave at once. What was committed stays; leases end by time."""
@@ -215,7 +229,7 @@ class Supervisor:
         self._postgres = EmbeddedPostgres(
             self._settings.data / POSTGRES_FOLDER,
             bin_dir=self._settings.pg_bin,
-            connections=max(CONNECTIONS, self._settings.processes * CONNECTIONS_PER_PROCESS),
+            connections=max(CONNECTIONS, connection_limits.of_machine(self._settings) + OVERLAP),
             on_line=lambda line: postgres_log.info("postgres", line=line),
         )
         await self._postgres.start()
@@ -242,6 +256,7 @@ class Supervisor:
         """Migrations, key ring, blob store, first team; the key is printed as soon as it exists."""
         conn = await connect_patiently(url)
         try:
+            await self._refuse_unfit_database(conn, url)
             for version in await migrate(conn, known_migrations()):
                 logger.info("schema.migrated", version=version)
             self._settings = self._settings.replacing(secret_key=await established(conn, self._settings))
@@ -252,6 +267,25 @@ class Supervisor:
             await conn.close()
         if key is not None and self._settings.initial_api_key is None:
             say(f"api key {key} (shown only now; keep it)")
+
+    async def _refuse_unfit_database(self, conn: Connection, url: str) -> None:
+        """A named database must give each of our connections a session, and have enough of them."""
+        if self._settings.database_url is None or self._postgres is not None:
+            return
+        needed = connection_limits.of_machine(self._settings)
+        try:
+            is_pooled = await refuse_transaction_mode(url)
+        except TROUBLE as error:
+            raise StartError(f"The database cannot be reached: {error or type(error).__name__}.") from None
+        if is_pooled:
+            logger.info("database.pooled", needed=needed)
+        limits = await connection_limits.limits_of(conn)
+        if complaint := connection_limits.too_few(self._settings, limits):
+            raise StartError(complaint)
+        if limits.available - limits.others < needed:
+            logger.warning(
+                "database.connections_short", needed=needed, available=limits.available, others=limits.others
+            )
 
     def _begin_workers(self) -> HandOver:
         hand_over = HandOver(

@@ -154,6 +154,11 @@ class Worker:
                 logger.info("worker.ready", index=self._index, worker=process.pid)
                 self.ready.set()
 
+    def pass_on(self, number: signal.Signals) -> None:
+        """Signal the process, if it runs."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def send(self, number: signal.Signals) -> None:
         """Signal the process and do not replace it."""
         self._last_signal = number
@@ -214,6 +219,11 @@ class Workers:
             logger.warning("worker.late", count=len(late))
             self.send(signal.SIGKILL)
         await asyncio.gather(*self._keeping, return_exceptions=True)
+
+    def pass_on(self, number: signal.Signals) -> None:
+        """Signal all workers; one that a signal ends is replaced."""
+        for worker in self._workers:
+            worker.pass_on(number)
 
     def send(self, number: signal.Signals) -> None:
         """Signal all workers and start no more."""

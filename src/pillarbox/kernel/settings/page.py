@@ -16,7 +16,8 @@ HEAD = """# Settings
 Every setting of `pillarbox serve` can be given as a flag, as an environment variable, or as a file whose
 path stands in the variable with `_FILE` at its end (for secrets that are mounted as files). A flag beats
 the environment, the environment beats the file, the file beats the default. A wrong value or an unknown
-`PILLARBOX_…` variable stops the start with one sentence and exit status 2.
+`PILLARBOX_…` variable stops the start with one sentence and exit status 2. Settings are read at the start: a
+change needs a restart. What is in the files of `--tls-cert` and `--tls-key` is read again when it changes.
 
 Durations are written `30s`, `15m`, `96h`, `4d`; sizes `512MiB`, `1GiB`; lists with commas. Port 0 takes a
 free port, and the `ready` line shows it.

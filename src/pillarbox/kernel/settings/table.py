@@ -24,7 +24,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
         kinds.database_url,
         "URL",
         None,
-        "Any PostgreSQL from version 14 on.",
+        "Any PostgreSQL from version 14 on; behind PgBouncer in session mode alone.",
         "the embedded database",
         secret=True,
     ),

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import migrate_url, refuse_unmigrated_url
+from pillarbox.kernel.process import signals
 from pillarbox.kernel.process.secrets_channel import ask
 from pillarbox.kernel.process.supervisor import postgres_folder
 from pillarbox.kernel.security.ring_check import KeyRingRefused, OtherKeyRing, known_keys, refuse_other_ring
@@ -58,6 +61,9 @@ Note = dict[str, Any]
 
 OWN = frozenset({"data", "log"})
 """Settings that a command has for itself, beside a server too."""
+
+STOPS = (signal.SIGTERM, signal.SIGQUIT)
+"""What ends a command in order, besides a hang-up; SIGINT does so in `asyncio.run`."""
 
 POOL = 2
 CLOSE_SECONDS = 5.0
@@ -119,7 +125,34 @@ def run(
                 found.key_ring()
             return await work(found)
 
-    raise typer.Exit(asyncio.run(reached()))
+    raise typer.Exit(run_until_signal(reached()))
+
+
+def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
+    """The exit status of the work. A signal cancels it, so that a database that the command started for
+    itself is stopped in order; a second one ends it at once."""
+    received: list[signal.Signals] = []
+
+    async def cancellable() -> int:
+        task = asyncio.ensure_future(work)
+
+        def stop(number: signal.Signals) -> None:
+            if received and number is not signals.HANG_UP:
+                os._exit(128 + number)
+            if not received:
+                received.append(number)
+                task.cancel()
+
+        if threading.current_thread() is threading.main_thread():
+            signals.handle_with_terminal(stop=stop, reload=lambda: stop(signals.HANG_UP), stops=STOPS)
+        return await task
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]
 
 
 @asynccontextmanager

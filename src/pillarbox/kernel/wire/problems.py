@@ -152,6 +152,13 @@ class DatabaseGone(Overloaded):
         super().__init__(message)
 
 
+class NoConnectionLeft(DatabaseGone):
+    """The database works and takes no more connections; nothing was accepted."""
+
+    def __init__(self) -> None:
+        super().__init__("The database takes no more connections right now. Try again later.")
+
+
 class OutcomeUnknown(DatabaseGone):
     """The database went away during the commit: the request may have been carried out."""
 

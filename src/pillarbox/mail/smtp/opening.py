@@ -10,6 +10,7 @@ import asyncio
 import base64
 import ipaddress
 import re
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -142,6 +143,10 @@ class Opening:
                 await self.connect(wire, host, port)
         except TimeoutError:
             raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.1", "connecting took too long")) from None
+        except socket.gaierror as error:
+            # Without an address for the name it is no matter of the host (RFC 3463, 3.5).
+            reason = f"the host name has no address: {error.strerror}"
+            raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.3", reason)) from None
         except OSError as error:
             raise _Stopped(Stage.CONNECT, our_reply(421, "4.4.1", _connect_reason(error))) from None
 

@@ -1,0 +1,76 @@
+"""PgBouncer in front of a test's database, in a folder of its own (Debian package pgbouncer).
+
+with pgbouncer(database_url, "session") as url:     # skips where it cannot run, and says why
+    …connect to `url`
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+PROGRAM = "/usr/sbin/pgbouncer"
+PORT = 6432
+SOCKET = f".s.PGSQL.{PORT}"
+PATIENCE = 20.0
+
+CONFIGURATION = """\
+[databases]
+* = host={server}
+
+[pgbouncer]
+listen_addr =
+listen_port = {port}
+unix_socket_dir = {folder}
+auth_type = trust
+auth_file = {folder}/users
+pool_mode = {mode}
+default_pool_size = {size}
+max_client_conn = 500
+pidfile =
+logfile = {folder}/log
+"""
+
+
+@contextmanager
+def pgbouncer(database_url: str, mode: str, *, size: int = 100) -> Iterator[str]:
+    """The database behind PgBouncer in this pool mode, for as long as the block runs."""
+    if not Path(PROGRAM).exists():
+        pytest.skip(f"{PROGRAM} is not installed (package pgbouncer)")
+    parts = urlsplit(database_url)
+    query = parse_qs(parts.query)
+    server, user = query["host"][0], query["user"][0]
+    owner = os.stat(server)
+    folder = Path(tempfile.mkdtemp(prefix="pillarbox-pgbouncer-", dir=Path(server).parent))
+    (folder / "users").write_text(f'"{user}" ""\n')
+    (folder / "ini").write_text(
+        CONFIGURATION.format(server=server, port=PORT, folder=folder, mode=mode, size=size)
+    )
+    account = {"user": owner.st_uid, "group": owner.st_gid} if os.geteuid() == 0 else {}
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
+    running = subprocess.Popen([PROGRAM, str(folder / "ini")], **account)  # type: ignore[call-overload]
+    try:
+        _wait_for(folder / SOCKET, running, folder / "log")
+        yield f"{parts.scheme}://{parts.path}?host={quote(str(folder))}&port={PORT}&user={user}"
+    finally:
+        running.terminate()
+        running.wait(PATIENCE)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for(socket: Path, running: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not socket.exists():
+        if running.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(log.read_text() if log.exists() else "PgBouncer does not start")
+        time.sleep(0.02)
