@@ -113,7 +113,7 @@ class Attempts:
             return Signal.SILENT
         except KeyRingError as trouble:
             log.error("delivery.key_missing", email=item.email_id, grp=item.grp, trouble=str(trouble))
-            await self._claims.hold(item, missing_keys.reason_of(trouble))
+            await self._claims.put_aside(item, missing_keys.reason_of(trouble))
             return Signal.SILENT
         except Exception:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)

@@ -187,7 +187,7 @@ class Claims:
         """Note that an attempt of a suspect item begins; False when it is not ours any more."""
         return await queries.begin(self._pool, item.key, self._owner, item.attempt)
 
-    async def hold(self, item: Item, reason: str) -> None:
+    async def put_aside(self, item: Item, reason: str) -> None:
         """Put an item aside that cannot be sent as things are; its reason says what it waits for."""
         if await missing_keys.hold(self._pool, item, self._owner, reason):
             prometheus.QUARANTINED.add()
