@@ -17,7 +17,8 @@ from pillarbox.kernel.settings.kinds import HostPort, Relay, Role, Route, RouteK
 from pillarbox.kernel.settings.settings import (
     ConfigError,
     Settings,
-    load_or_create_key_ring_text,
+    create_key_ring_file,
+    key_ring_text,
     read_settings,
 )
 
@@ -330,15 +331,16 @@ def test_when_a_domain_must_be_verified(route: str, when: str, required: bool) -
     assert verified_domain_required(settings) is required
 
 
-def test_the_key_ring_is_made_once_and_is_private(tmp_path: Path) -> None:
+def test_a_key_ring_that_was_made_is_private(tmp_path: Path) -> None:
     settings = read_settings(SETTINGS, {"data": str(tmp_path)}, {})
-    made = load_or_create_key_ring_text(settings)
-    assert load_or_create_key_ring_text(settings) == made
+    assert key_ring_text(settings) is None
+    made = create_key_ring_file(tmp_path / "secret.key")
+    assert key_ring_text(settings) == made
     assert (tmp_path / "secret.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_key_ring_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "secret.key").write_text("damaged")
     with pytest.raises(ConfigError, match="does not hold a key ring"):
-        load_or_create_key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
+        key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
     assert (tmp_path / "secret.key").read_text() == "damaged"

@@ -103,8 +103,9 @@ def test_one_folder_has_one_supervisor(tmp_path: Path) -> None:
         running.ready()
         with supervisor(tmp_path / "data") as second:
             assert second.exit_status() == 1
+            who = f"process {running.process.pid} on {socket.gethostname()}"
             assert second.log.wait_for_end() == [
-                f"pillarbox: Another Pillarbox already runs with the data folder {tmp_path / 'data'}."
+                f"pillarbox: Another Pillarbox ({who}) already runs with the data folder {tmp_path / 'data'}."
             ]
         assert running.get()
 

@@ -20,6 +20,8 @@ GLOBAL = {
     "mta_sts_policies": "what other domains ask of senders",
     "clock_jumps": "when the clocks of machines were set",
     "maintenance": "the whole installation is in it or not",
+    "key_ring_keys": "which keys the secrets of the whole installation need",
+    "blob_store": "which blob store the whole installation uses",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

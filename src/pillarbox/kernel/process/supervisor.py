@@ -1,11 +1,11 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
-the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
-print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers finish what is on the wire, then
-the database stops, and the exit status is 0. A second one ends everything at once. SIGHUP makes the workers
-look at their certificates, and drains where it means that the terminal is gone (`kernel.process.signals`).
-The database and the workers always end with the supervisor.
+the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
+first team, let the workers open, print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers
+finish what is on the wire, then the database stops, and the exit status is 0. A second one ends everything at
+once. SIGHUP makes the workers look at their certificates, and drains where it means that the terminal is gone
+(`kernel.process.signals`). The database and the workers always end with the supervisor.
 
 Standard output has what `kernel.process.announcement` says; all else goes to the log on standard error.
 """
@@ -44,9 +44,11 @@ from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
+from pillarbox.kernel.security.ring_check import KeyRingRefused, established
 from pillarbox.kernel.settings.kinds import HostPort, Role
-from pillarbox.kernel.settings.settings import ConfigError, Settings, load_or_create_key_ring_text
+from pillarbox.kernel.settings.settings import ConfigError, Settings
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
+from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_store
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -69,10 +71,12 @@ FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
 """Makes the first team if there is none; the API key to print once, or None."""
 
 SENTENCES = (
+    BlobStoreRefused,
     ConfigError,
     ListenError,
     EmbeddedError,
     FolderError,
+    KeyRingRefused,
     MigrationError,
     PoolerError,
     ProgramsError,
@@ -187,8 +191,7 @@ class Supervisor:
         self._bind_listeners()
         hand_over = self._begin_workers()
         url = await self._open_database()
-        ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
-        self._settings = self._settings.replacing(database_url=url, secret_key=ring)
+        self._settings = self._settings.replacing(database_url=url)
         await self._prepare_database(url)
         self._secrets_channel = SecretsChannel(self._settings.data, self._secrets())
         await self._secrets_channel.open()
@@ -260,7 +263,7 @@ class Supervisor:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _prepare_database(self, url: str) -> None:
-        """Migrations and the first team; the key is printed as soon as it exists."""
+        """Migrations, key ring, blob store, first team; the key is printed as soon as it exists."""
         conn = await connect_patiently(url)
         try:
             await self._refuse_unfit_database(conn, url)
@@ -268,6 +271,8 @@ class Supervisor:
                 # A new database gets them all; after an upgrade the operator wants to know.
                 write = logger.debug if done[0] == 1 else logger.info
                 write("schema.migrated", first=done[0], last=done[-1])
+            self._settings = self._settings.replacing(secret_key=await established(conn, self._settings))
+            await refuse_other_store(conn, self._settings)
             async with conn.transaction():
                 key = await self._first_team(conn, self._settings)
         finally:
@@ -320,7 +325,6 @@ class Supervisor:
         """What may stand in a file; `SecretsChannel` has the rest."""
         settings = self._settings
         return {
-            "pid": os.getpid(),
             "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
