@@ -71,7 +71,7 @@ def run(
     config = read_hand_over(channel, factory, shared_memory, listeners)
     if config is None:
         return 0
-    log.configure(config.settings.log, always={"worker": os.getpid()})
+    log.configure(config.settings.log, level=config.settings.log_level, always={"worker": os.getpid()})
     faults.arm(fault)
     try:
         uvloop.run(work(config, channel))

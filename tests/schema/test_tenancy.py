@@ -22,6 +22,8 @@ GLOBAL = {
     "backups": "which backups of the whole installation were made",
     "restored": "the whole installation was restored or not",
     "maintenance": "the whole installation is in it or not",
+    "key_ring_keys": "which keys the secrets of the whole installation need",
+    "blob_store": "which blob store the whole installation uses",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

@@ -66,7 +66,7 @@ class Wishes:
     """How a backup is to be made. Without a passphrase the key ring is left out; `keep` is the number of
     backups that stay, None for all."""
 
-    ring: str
+    ring: str | None
     passphrase: str | None
     keep: int | None = None
     reread: bool = False
@@ -155,7 +155,7 @@ async def _write(
         if copied.missing:
             await _refuse_lost_session(conn)
         files[INDEX] = await target.write(name, INDEX, pieces(Path(index.name)))
-    if wishes.passphrase is not None:
+    if wishes.ring is not None and wishes.passphrase is not None:
         files[KEYS] = await target.write(name, KEYS, secrets.sealed(wishes.ring, wishes.passphrase, name))
     return Manifest(
         format=FORMAT,
@@ -171,8 +171,12 @@ async def _write(
         tables=tables,
         open_work=work,
         blobs=BlobCounts(copied.blobs, copied.octets, copied.copied, copied.missing, copied.missing_keys),
-        key_ring=KeyRingInfo(list(KeyRing.parse(wishes.ring).key_ids), included=KEYS in files),
+        key_ring=KeyRingInfo(_key_ids(wishes.ring), included=KEYS in files),
     )
+
+
+def _key_ids(ring: str | None) -> list[str]:
+    return [] if ring is None else list(KeyRing.parse(ring).key_ids)
 
 
 async def _copy(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pillarbox.kernel.manifests import Command, Group, Manifest
-from pillarbox.kernel.process.fork_server_channel import FACTORY, started
+from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess, started
 
 if TYPE_CHECKING:
     import typer
 
 WRONG_SETTING = 2
 FAILED = 1
+INTERRUPTED = 130
+"""The status of a program that Ctrl-C ended."""
 
 
 def program(manifests: Sequence[Manifest] | None = None) -> typer.Typer:
@@ -106,30 +109,59 @@ def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     # Loading the program takes longest in a start: it begins before we load what reads the command line.
-    fork_server = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
+    fork_server = begun_early() if wanted == "serve" and "--help" not in sys.argv else None
     try:
-        program()(obj=fork_server)
+        app = program()
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.exit(app(obj=fork_server, prog_name="pillarbox", standalone_mode=False))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception as problem:
         status = status_of(problem)
         if status is None:
             raise
-        sys.exit(complaint(problem, status))
+        sys.exit(complaint(sentence_of(problem), status))
     finally:
         if fork_server is not None:
             fork_server.process.kill()
 
 
+def begun_early() -> ForkServerProcess | None:
+    """A fork server, if the system has room for one; else the supervisor tries again, and says why not."""
+    try:
+        return started(FACTORY)
+    except OSError:
+        return None
+
+
 def status_of(problem: Exception) -> int | None:
     """The exit status after a sentence for the operator; None for any other exception."""
+    from typer.exceptions import TyperException
+
     # Loads much that not every command needs.
     from pillarbox.kernel.process.supervisor import SENTENCES
     from pillarbox.kernel.settings.settings import ConfigError
 
-    if isinstance(problem, ConfigError):
+    if isinstance(problem, (ConfigError, TyperException)):
         return WRONG_SETTING
     return FAILED if isinstance(problem, SENTENCES) else None
 
 
-def complaint(problem: Exception, status: int) -> int:
-    print(f"pillarbox: {problem}", file=sys.stderr)
+def sentence_of(problem: Exception) -> str:
+    """What the operator reads: of a wrong command line also where the right one is described."""
+    context = getattr(problem, "ctx", None)
+    if context is None:
+        return str(problem)
+    said: str = problem.format_message()  # type: ignore[attr-defined]
+    if not said:
+        return ""
+    sentence = said if said.endswith((".", "?")) else f"{said}."
+    return f"{sentence} `{context.command_path} --help` shows what there is."
+
+
+def complaint(sentence: str, status: int) -> int:
+    """Say what went wrong; nothing where a group without a command has shown its help."""
+    if sentence:
+        print(f"pillarbox: {sentence}", file=sys.stderr)
     return status

@@ -14,6 +14,7 @@ from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.misdated import misdated_items
+from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.delivery.queue.queue_metrics import keep_counted
@@ -183,6 +184,10 @@ def _background(kit: Kit) -> Sequence[Background]:
         Background(stop=(Stop.THREADS, shut_down)),
     ]
     if engine is not None:
+        ring = kit.need(KeyRing)
+        running.append(
+            Background(start=(Start.STATE, lambda: release(kit.engine_pool, ring.key_ids, kit.clock.now())))
+        )
         running.append(Background(start=(Start.ENGINES, engine.start), stop=(Stop.ENGINES, engine.stop)))
     return running
 
@@ -192,8 +197,11 @@ def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
     return {CHANNEL: engine.wake} if engine is not None else {}
 
 
-def _policies_periodic(kit: Kit) -> Sequence[Periodic]:
-    return mta_sts_periodic(kit.pool, kit.clock)
+def _periodic(kit: Kit) -> Sequence[Periodic]:
+    return [
+        *mta_sts_periodic(kit.pool, kit.clock),
+        *missing_keys_periodic(kit.pool, kit.clock, kit.need(KeyRing)),
+    ]
 
 
 def _metrics(kit: Kit) -> Iterable[Loop]:
@@ -216,7 +224,7 @@ SLICE = Slice(
         KnownDomains: _known_domains,
         Engine: _engine,
     },
-    periodic=_policies_periodic,
+    periodic=_periodic,
     retention=[
         Retention(
             [Kept("domains that a team's mail has reached", KEPT)],

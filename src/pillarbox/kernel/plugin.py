@@ -27,13 +27,14 @@ from pillarbox.kernel.postgres.notify import Listener
 from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
 from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.settings.settings import load_or_create_key_ring_text
 from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace, disks_of
+from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
 from pillarbox.kernel.work.jobs import Handler, Jobs
@@ -130,6 +131,7 @@ def _background(kit: Kit) -> Sequence[Background]:
         *(_listening(listener) for listener in _listeners(kit)),
         Background(start=(Start.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
         Background(start=(Start.STATE, maintenance.look)),
+        Background(start=(Start.STATE, kit.need(StoreWatch).look)),
         Background(stop=(Stop.CONNECTIONS, lambda _: outbound.close())),
         Background(stop=(Stop.CONNECTIONS, lambda _: blobs.close())),
         Background(stop=(Stop.DATABASE, lambda _: probe.close())),
@@ -151,7 +153,7 @@ def _listening(listener: Listener) -> Background:
 
 
 def _loops(kit: Kit) -> list[Loop]:
-    loops = [kit.need(Maintenance).run()]
+    loops = [kit.need(Maintenance).run(), kit.need(RingWatch).run(), kit.need(StoreWatch).run()]
     if kit.runtime.index == 0:
         loops.append(kit.need(ClockWatch).run())
     return loops
@@ -169,9 +171,11 @@ SLICE = Slice(
         asyncpg.Pool: lambda kit: kit.pool,
         Clock: lambda kit: kit.clock,
         Ids: lambda kit: Ids(kit.clock),
-        KeyRing: lambda kit: KeyRing.parse(load_or_create_key_ring_text(kit.settings)),
+        KeyRing: lambda kit: KeyRing.parse(kit.settings.secret_key or ""),
+        RingWatch: lambda kit: RingWatch(kit.pool, kit.clock, kit.need(KeyRing)),
         Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
         BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
+        StoreWatch: lambda kit: StoreWatch(kit.pool, kit.clock, kit.need(BlobStore), kit.settings),
         DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),
         DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
         Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),

@@ -644,6 +644,25 @@ CREATE TABLE restored (
     restored_at timestamptz NOT NULL
 );
 
+-- What belongs to the database but lives outside of it. Every start compares, so that a process with another
+-- key ring or another blob store does not work on this database. Global.
+
+-- Keys of the key ring that sealed values may need: `probe` was sealed by the key for `context`. One that the
+-- operator has given up (`abandoned_at`) is not asked for any more.
+CREATE TABLE key_ring_keys (
+    id           text        NOT NULL PRIMARY KEY,
+    probe        bytea       NOT NULL,
+    context      bytea       NOT NULL,
+    since        timestamptz NOT NULL DEFAULT now(),
+    abandoned_at timestamptz
+);
+
+-- The id that lies in the blob store of this database.
+CREATE TABLE blob_store (
+    id       smallint NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    store_id uuid     NOT NULL
+);
+
 -- Requests and units ---------------------------------------------------------------------------------
 
 -- One row per authenticated API request; the id is the answer's `x-request-id`. Bodies are masked and cut to

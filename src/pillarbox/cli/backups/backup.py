@@ -19,6 +19,8 @@ from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform, reached
 from pillarbox.cli.verify import invariants
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import open_connection
+from pillarbox.kernel.security.ring_check import known_keys, refuse_other_ring
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, Settings
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.terminal.answers import Refused, clean, counted, instant, say, span
@@ -90,6 +92,16 @@ def command(
     perform(work, data=data, database_url=database_url, blob_url=blob_url, pg_bin=pg_bin)
 
 
+async def refuse_unfit_ring(settings: Settings) -> None:
+    """Raises KeyRingRefused where the ring is not that of the database: the backup would lack its keys."""
+    conn = await open_connection(settings.database_url or "", application="pillarbox backup")
+    try:
+        if await conn.fetchval("SELECT to_regclass('key_ring_keys')") is not None:
+            refuse_other_ring(settings, settings.secret_key, await known_keys(conn))
+    finally:
+        await conn.close()
+
+
 async def back_up(
     settings: Settings, place: str, keep: int | None, *, without_keys: bool, reread: bool
 ) -> int:
@@ -101,8 +113,10 @@ async def back_up(
             "leave it out with --without-keys, and keep a copy of it elsewhere."
         )
     async with reached(settings) as (found, _):
+        if not without_keys:
+            await refuse_unfit_ring(found)
         blobs = BlobStore.open(found.blobs)
-        wishes = Wishes(found.secret_key or "", phrase, keep, reread)
+        wishes = Wishes(found.secret_key, phrase, keep, reread)
         try:
             manifest, gone, problem = await make(
                 found.database_url or "",

@@ -22,10 +22,10 @@ from pillarbox.kernel.settings.settings import (
     ConfigError,
     Settings,
     content_of,
-    load_or_create_key_ring_text,
+    key_ring_text,
     read_settings,
 )
-from pillarbox.kernel.storage.data_folder import FolderInUse, locked, read_note
+from pillarbox.kernel.storage.data_folder import FolderInUse, is_in_use, locked, read_note
 from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
 from pillarbox.kernel.terminal.connect import Note, joined, refuse_emptiness
 from pillarbox.kernel.terminal.program import running_program
@@ -80,6 +80,10 @@ async def reached(settings: Settings) -> AsyncIterator[tuple[Settings, Note | No
     """The settings of the running server, else the command's own, with the address of a database that answers
     and the key ring; and the note of the running server. The schema may be of another release."""
     refuse_emptiness(settings)
+    if settings.database_url is not None and not is_in_use(settings.data):
+        # No folder is needed, so none is made or locked.
+        yield await _with_ring(settings), None
+        return
     try:
         with locked(settings.data):
             async with _alone(settings) as found:
@@ -95,13 +99,15 @@ async def reached(settings: Settings) -> AsyncIterator[tuple[Settings, Note | No
     yield joined(settings, note, secrets, url).replacing(**given), note
 
 
+async def _with_ring(settings: Settings) -> Settings:
+    """The settings with the key ring, where there is one."""
+    return settings.replacing(secret_key=await asyncio.to_thread(lambda: key_ring_text(settings)))
+
+
 @asynccontextmanager
 async def _alone(settings: Settings) -> AsyncIterator[Settings]:
     """No server runs on this data folder."""
-    found = settings.replacing(secret_key=load_or_create_key_ring_text(settings))
-    if settings.database_url is not None:
-        yield found
-        return
+    found = await _with_ring(settings)
     postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
     try:
         await postgres.start()

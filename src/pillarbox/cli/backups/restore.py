@@ -98,7 +98,7 @@ async def chosen_ring(
     if settings.secret_key is None and manifest.key_ring.included:
         phrase = passphrase("Passphrase of the key ring", twice=False)
     ring = await restore.key_ring(target, manifest, phrase, settings.secret_key)
-    if ring is None:
+    if ring is None and manifest.key_ring.ids:
         ids = ", ".join(manifest.key_ring.ids)
         raise Refused(
             f"The key ring (key {ids}) is missing: "

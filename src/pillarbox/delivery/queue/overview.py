@@ -4,7 +4,8 @@ An item is in exactly one of these conditions:
 
     working      a process holds it
     fetching     an attachment is still to be fetched; nothing claims the item until then
-    quarantined  it ended the processes that tried it; nothing claims it until it is retried by hand
+    quarantined  it ended the processes that tried it, or needs a key that the key ring does not have; nothing
+                 claims it until it is retried by hand, or the key is there
     scheduled    the sender asked for a later time
     retry        an attempt failed, the next one is at `due_at`
     paused       its time has come, but the operator holds it back

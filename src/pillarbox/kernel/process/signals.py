@@ -26,13 +26,15 @@ HANG_UP: Final = Signals.SIGHUP
 UNUSED: Final = (
     Signals.SIGUSR1,
     Signals.SIGUSR2,
-    Signals.SIGALRM,
     Signals.SIGVTALRM,
     Signals.SIGPROF,
     Signals.SIGIO,
     Signals.SIGPWR,
 )
 """They mean nothing to us, and would end the process."""
+
+ALARM: Final = Signals.SIGALRM
+"""The watchdog of the event loop takes it (`kernel.observability.loop_watchdog`); without it, it means nothing."""
 
 STANDARD_STREAMS: Final = (0, 1, 2)
 CONTROLLING_TERMINAL: Final = "/dev/tty"
@@ -46,7 +48,7 @@ logger = log.get("signals")
 def ignore_all_but_stops() -> None:
     """For a process without an event loop that signals must not end; processes that it forks inherit it until
     they have handlers of their own."""
-    for number in (HANG_UP, *UNUSED):
+    for number in (HANG_UP, ALARM, *UNUSED):
         # Not SIG_IGN, by which a process knows that nohup(1) started it.
         signal.signal(number, lambda *_: None)
 
@@ -58,6 +60,9 @@ def handle(*, stop: Handler, reload: Callable[[], None], stops: tuple[Signals, .
         loop.add_signal_handler(number, stop, number)
     for number in UNUSED:
         loop.add_signal_handler(number, _log_unused, number)
+    if signal.getsignal(ALARM) is signal.SIG_DFL:
+        # Not by the loop, which would hear of every alarm of the watchdog.
+        signal.signal(ALARM, lambda *_: None)
     loop.add_signal_handler(HANG_UP, reload)
 
 

@@ -151,7 +151,9 @@ class Worker:
         with contextlib.suppress(OSError):
             await loop.sock_sendall(channel, self._hand_over.message(self._index))
             if await loop.sock_recv(channel, len(READY)) == READY:
-                logger.info("worker.ready", index=self._index, worker=process.pid)
+                # The first one is part of the start; a later one replaces a process that died.
+                write = logger.info if self.ready.is_set() else logger.debug
+                write("worker.ready", index=self._index, worker=process.pid)
                 self.ready.set()
 
     def pass_on(self, number: signal.Signals) -> None:

@@ -125,7 +125,7 @@ def self_made(data: Path, hostname: str, now: datetime) -> Path:
     if not _serves(path, hostname, now):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _put(path, _made(hostname, now), unless=lambda: _serves(path, hostname, now))
-        log.info("tls.certificate_made", hostname=hostname)
+        log.debug("tls.certificate_made", hostname=hostname)
     return path
 
 

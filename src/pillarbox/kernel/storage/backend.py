@@ -22,7 +22,11 @@ class BlobFailed(Exception):  # noqa: N818
         self.reason = reason
 
 
-class BlobsSilent(BlobFailed):
+class BlobsUnreachable(BlobFailed):
+    """The store cannot be reached, or refuses us."""
+
+
+class BlobsSilent(BlobsUnreachable):
     """The store did not answer in time: a disk or a server hangs."""
 
     def __init__(self) -> None:

@@ -20,21 +20,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
-from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent
+from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.bucket import Bucket
 from pillarbox.kernel.storage.folder import Folder
 
-__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "Bucket", "Folder"]
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
+__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "BlobsUnreachable", "Bucket", "Folder"]
 
 SCHEMES = ("file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 LONGEST_KEY = 250
+RETRIES: RetryConfig = {
+    "max_retries": 2,
+    "retry_timeout": timedelta(seconds=5),
+    "backoff": {
+        "init_backoff": timedelta(milliseconds=100),
+        "max_backoff": timedelta(seconds=1),
+        "base": 2,
+    },
+}
+"""A request waits for the answer, and its client tries again: the library would go on for minutes."""
+
 _WORD = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
 KEY = re.compile(rf"{_WORD}(?:/{_WORD})*")
 
@@ -42,10 +57,12 @@ KEY = re.compile(rf"{_WORD}(?:/{_WORD})*")
 class BlobStore:
     """The blobs of this installation."""
 
-    __slots__ = ("_backend",)
+    __slots__ = ("_backend", "refusal")
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self.refusal: str | None = None
+        """Why nothing may be stored here for now (`kernel.storage.store_check`)."""
 
     @classmethod
     def open(cls, url: str) -> BlobStore:
@@ -61,7 +78,7 @@ class BlobStore:
                 raise ValueError("A file: blob URL must name a folder on this machine.")
             return cls(Folder(Path(unquote(parts.path))))
         try:
-            return cls(Bucket(from_url(url)))
+            return cls(Bucket(from_url(url, retry_config=RETRIES)))
         except (BaseError, ValueError) as failure:
             raise ValueError(f"The blob URL is not usable: {failure}") from None
 
@@ -70,8 +87,10 @@ class BlobStore:
         """False once a sync has failed: this process can no longer promise that a blob lasts."""
         return self._backend.writable
 
-    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes], *, is_store_id: bool = False) -> None:
         """Store `data`; durable on return. Raises BlobFailed, or what the iterable raises."""
+        if self.refusal is not None and not is_store_id:
+            raise BlobsUnreachable(self.refusal)
         await self._backend.put(_valid(key), data)
 
     async def get(self, key: str) -> bytes:

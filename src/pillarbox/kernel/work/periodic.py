@@ -7,6 +7,7 @@ dies in the middle another one takes it over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,9 @@ from pillarbox.kernel.work.jobs import Handler, Job, Postponed
 log = get("jobs")
 
 NO_TEAM = UUID(int=0)
+
+SOMETHING = re.compile("[1-9]")
+"""In what was done: a count that is not 0."""
 
 ENSURE = """
     INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
@@ -39,9 +43,9 @@ BRING_FORWARD = """
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Runs `work` at the interval `every`. What `work` returns is stored in the job's row and logged,
-    unless the job is `quiet` because it runs too often for that. `work` uses small transactions of its own,
-    so that an interruption costs nothing."""
+    """Runs `work` at the interval `every`. What `work` returns is stored in the job's row and logged (what
+    counts nothing only for debugging), unless the job is `quiet` because it runs too often for that. `work`
+    uses small transactions of its own, so that an interruption costs nothing."""
 
     kind: str
     every: timedelta
@@ -76,7 +80,8 @@ def _handler(found: Periodic, clock: Clock) -> Handler:
     async def run(_: Job) -> Postponed:
         done = await found.work()
         if not found.quiet:
-            log.info("jobs.periodic", kind=found.kind, done=done)
+            write = log.info if SOMETHING.search(done) else log.debug
+            write("jobs.periodic", kind=found.kind, done=done)
         return Postponed(clock.now() + found.every, done)
 
     return run
