@@ -23,7 +23,7 @@ from kit.smtp_sink import Sink
 from kit.world import world
 from kit.zone import Zone
 from pillarbox.kernel.postgres.migrations import migrate, migrations_in
-from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE
+from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, create_key_ring_file
 from repository.running import Watched, children_of
 
 ZONE = """
@@ -221,12 +221,12 @@ def test_a_backup_of_an_older_schema_is_migrated(databases: Any, tmp_path: Path,
 
     asyncio.run(older())
     old = Installation(url, tmp_path / "old")
+    (tmp_path / "old").mkdir(exist_ok=True)
+    ring = create_key_ring_file(tmp_path / "old/secret.key")
     done = old.run("backup", str(tmp_path / "target"), "--without-keys")
     assert done.exit_code == 0, done.stderr
     assert "schema version 16" in done.output
-    done = blank.run(
-        "restore", str(tmp_path / "target"), "--secret-key", (tmp_path / "old/secret.key").read_text().strip()
-    )
+    done = blank.run("restore", str(tmp_path / "target"), "--secret-key", ring)
     assert done.exit_code == 0, done.stderr
     assert blank.sql("SELECT name FROM teams")[0][0] == "Old"
     assert blank.sql("SELECT max(version) FROM schema_migrations")[0][0] == len(migrations_in())

@@ -145,7 +145,7 @@ def test_a_hang_up_puts_a_renewed_certificate_to_use(tmp_path: Path) -> None:
 
 
 def test_a_hang_up_during_the_start_does_not_end_it(tmp_path: Path) -> None:
-    with supervisor(tmp_path / "data") as running:
+    with supervisor(tmp_path / "data", "--log-level", "debug") as running:
         running.log.wait_for("starting PostgreSQL")
         running.send(signal.SIGHUP)
         running.log.wait_for("supervisor.reloading")
@@ -174,7 +174,8 @@ def test_signals_without_a_meaning_end_nothing(tmp_path: Path) -> None:
             os.kill(worker, number)
             os.kill(fork_server, number)
         for number in UNUSED:
-            running.log.wait_for(f'"signal":"{number.name}"', count=2)
+            if number is not signal.SIGALRM:  # without a line: it is the watchdog's
+                running.log.wait_for(f'"signal":"{number.name}"', count=2)
         os.kill(fork_server, signal.SIGHUP)
         os.kill(worker, signal.SIGHUP)
         running.log.wait_for("worker.reloaded")

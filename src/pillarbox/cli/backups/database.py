@@ -101,7 +101,8 @@ async def reached(settings: Settings) -> AsyncIterator[tuple[Settings, Note | No
 
 async def _with_ring(settings: Settings) -> Settings:
     """The settings with the key ring, where there is one."""
-    return settings.replacing(secret_key=await asyncio.to_thread(lambda: key_ring_text(settings)))
+    text = await asyncio.to_thread(key_ring_text, settings)
+    return settings if text is None else settings.replacing(secret_key=text)
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ UNUSED: Final = (
 """They mean nothing to us, and would end the process."""
 
 ALARM: Final = Signals.SIGALRM
-"""The watchdog of the event loop takes it (`kernel.observability.loop_watchdog`); without it, it means nothing."""
+"""Of the watchdog of the event loop (`kernel.observability.loop_watchdog`); elsewhere it means nothing."""
 
 STANDARD_STREAMS: Final = (0, 1, 2)
 CONTROLLING_TERMINAL: Final = "/dev/tty"
