@@ -142,7 +142,7 @@ async def test_a_bucket_holds_backups_too(database_url: str, blank: str, tmp_pat
 
 async def test_a_backup_that_was_not_finished_is_none_in_a_bucket_either(tmp_path: Path) -> None:
     target = bucket(tmp_path)
-    await target.write("20261122T150000Z-0000", "database.dump", b"half")
+    await target.write("20261122T150000.000000Z-0000", "database.dump", b"half")
     assert await target.backups() == []
     with pytest.raises(BackupError, match="There is no whole backup"):
         await target.manifest()

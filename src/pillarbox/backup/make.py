@@ -89,7 +89,8 @@ async def make(
     """
     async with session(url) as conn:
         started = clock.now()
-        name = f"{started:%Y%m%dT%H%M%SZ}-{suffix}"
+        # To the microsecond: backups are ordered by their names.
+        name = f"{started:%Y%m%dT%H%M%S.%fZ}-{suffix}"
         await target.remove_unfinished()
         try:
             manifest = await _write(conn, url, blobs, target, programs, wishes, clock, started, name)
