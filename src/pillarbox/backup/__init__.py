@@ -2,11 +2,12 @@
 
 A target is a folder or a prefix of a bucket. Each backup in it is a folder of its own; the blobs are shared:
 
-    backups/20261122T151000.204816Z-4f2a/database.dump   pg_dump's custom format, of one snapshot
-    backups/20261122T151000.204816Z-4f2a/blobs.index     a line per blob that the snapshot names: key, size, SHA-256
-    backups/20261122T151000.204816Z-4f2a/keys.json       the key ring, encrypted with a passphrase; may be left out
-    backups/20261122T151000.204816Z-4f2a/manifest.json   what belongs to the backup, with checksums; written last
-    blobs/…                                       the blobs, laid out as in any blob store
+    backups/20261122T151000.204816Z-4f2a/   one backup, named by its time:
+        database.dump   pg_dump's custom format, of one snapshot
+        blobs.index     a line per blob that the snapshot names: key, size, SHA-256
+        keys.json       the key ring, encrypted with a passphrase; may be left out
+        manifest.json   what belongs to the backup, with checksums; written last
+    blobs/…             the blobs, laid out as in any blob store
 
 A backup without a manifest is none. In a folder it has a name that begins with a dot until then.
 
