@@ -21,6 +21,7 @@ from pillarbox.emails.jobs import Orphans, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
 from pillarbox.emails.settings import (
     BODY_RETENTION_DAYS,
     ORPHAN_BLOB_DAYS,
@@ -116,7 +117,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
         days=settings[ORPHAN_BLOB_DAYS],
         is_ours=settings.blob_url is None,
     )
-    return email_periodic(retention, orphans)
+    return [*email_periodic(retention, orphans), *search_periodic(SearchBlocks(kit.pool, kit.clock))]
 
 
 def _background(kit: Kit) -> Sequence[Background]:

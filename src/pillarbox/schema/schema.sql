@@ -208,6 +208,21 @@ CREATE TABLE contents (
 ALTER TABLE contents ALTER COLUMN html SET STORAGE EXTERNAL;
 ALTER TABLE contents ALTER COLUMN text SET STORAGE EXTERNAL;
 
+-- For finding emails: those of a team behind `after_id` and as far as `last_id`, some thousand, with a Bloom filter of
+-- all they can be found by. A block begins where the one before it ends. `is_settled` once it was counted again.
+CREATE TABLE search_blocks (
+    team_id    uuid    NOT NULL,
+    after_id   uuid    NOT NULL,
+    last_id    uuid    NOT NULL,
+    emails     integer NOT NULL,
+    bits       bytea   NOT NULL,
+    is_settled boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (team_id, after_id),
+    CHECK (after_id < last_id)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE search_blocks ALTER COLUMN bits SET STORAGE EXTERNAL;
+CREATE INDEX search_blocks_unsettled ON search_blocks (last_id) WHERE NOT is_settled;
+
 -- The bytes are in `data`, or in the blob store under `blob`, or not fetched yet (`url` alone).
 CREATE TABLE attachments (
     team_id      uuid        NOT NULL,
@@ -258,9 +273,11 @@ CREATE TABLE timeline (
     kind     text        NOT NULL,
     position smallint,
     detail   json,
-    PRIMARY KEY (team_id, id)
+    PRIMARY KEY (team_id, email_id, id)
 );
-CREATE INDEX timeline_email ON timeline (team_id, email_id, id);
+-- What happens to few emails, for finding them by state.
+CREATE INDEX timeline_seldom ON timeline (team_id, kind, email_id)
+ WHERE kind NOT IN ('queued', 'sent', 'delivered');
 -- Read by time alone only at the odd edges of a range; nothing is written here for a single row.
 CREATE INDEX timeline_at ON timeline USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
 

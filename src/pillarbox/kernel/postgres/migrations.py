@@ -33,6 +33,7 @@ COMPATIBLE = re.compile(r"(?m)^-- compatible since: (\d+)$")
 
 LOCK_SECONDS = 3
 LOCK_TRIES = 10
+LOCK_POLL = 0.1
 LOCK_PAUSE = 1.0
 """Long enough for autovacuum to give way (deadlock_timeout is one second), too short to stop requests."""
 
@@ -164,7 +165,9 @@ async def refuse_unmigrated_url(url: str) -> None:
 async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
     """Apply what is missing, one process at a time; raise MigrationError if the schema does not fit."""
     await refuse_old_server(conn)
-    await conn.execute("SELECT pg_advisory_lock($1)", LOCK)
+    # Not in one statement that waits: an index that is built beside the writers would wait for it in turn.
+    while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):  # noqa: ASYNC110
+        await asyncio.sleep(LOCK_POLL)
     try:
         await conn.execute("SET client_min_messages = warning")
         await conn.execute(TABLE)
