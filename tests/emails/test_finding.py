@@ -261,7 +261,7 @@ async def test_postgresql_finds_the_bits_that_were_set(database_url: str, tmp_pa
         for number in range(400):
             terms.add("news@harbor.example", "harbor.example", f"No. {number}", [f"ann{number}@quay.example"])
         team = await pillarbox.team()
-        await queries.add_block(team.db, UUID(int=0), UUID(int=9), 400, terms.bloom_filter())
+        await queries.add_block(team.db, UUID(int=0), UUID(int=9), 400, terms.bloom_filter(0))
 
         async def has(**asked: Any) -> bool:
             numbers = EmailFilter.parsed(**asked).numbers

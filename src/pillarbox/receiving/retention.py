@@ -84,7 +84,10 @@ class ReceivedRetention:
         async def work() -> str:
             return f"{await self.purge()} received emails, {await self.forget()} fingerprints"
 
-        return [Periodic("receiving.retention", timedelta(hours=1), work)]
+        async def settings() -> object:
+            return self._days
+
+        return [Periodic("receiving.retention", timedelta(hours=1), work, depends=settings)]
 
     async def purge(self) -> int:
         """Remove mail that is over its time; returns how many."""

@@ -106,7 +106,7 @@ def filter_of(emails: Sequence[Described], most: int) -> tuple[int, bytes]:
         count += 1
         if len(terms) >= most:
             break
-    return count, terms.bloom_filter()
+    return count, terms.bloom_filter(emails[count - 1].id.int if emails else 0)
 
 
 def search_periodic(blocks: SearchBlocks) -> list[Periodic]:

@@ -30,7 +30,7 @@ MOST_READS = 40
 BLOCKS_AT_ONCE, NAMED_AT_ONCE = (2, 32), (50, 500)
 """Ranges that the first statement reads, and the last ones; each reads twice as many as the one before."""
 
-CANDIDATES = 250
+CANDIDATES = 60
 """Of one range at once; a range that has more is read on."""
 
 BY_WORK = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})

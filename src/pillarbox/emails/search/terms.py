@@ -14,6 +14,9 @@ HASHES = 5
 BITS_PER_TERM = 12
 """Together: of blocks without a term, five in a thousand look as if they had it."""
 
+SIZES = 61
+"""Octets that a filter may have more than it needs."""
+
 LONGEST_WORD = 64
 
 _ASCII_WORD = re.compile(r"[a-z0-9]{1,64}")
@@ -73,13 +76,18 @@ class Terms:
         """How many there are, about."""
         return len(self._senders) + len(self._addresses) + len(self._words)
 
-    def bloom_filter(self) -> bytes:
-        """Their Bloom filter, in which PostgreSQL's `get_bit` finds the bits."""
+    def bloom_filter(self, salt: int) -> bytes:
+        """Their Bloom filter, in which PostgreSQL's `get_bit` finds the bits.
+
+        By `salt` filters of many blocks have different sizes, and a term has other places in each: one that
+        meets the bits of frequent terms in one block does not meet them in all.
+        """
         found = [word_term(word) for word in self._words]
         found += [recipient_term(address) for address in self._addresses]
         found += {domain_term(domain) for _, domain in self._senders}
         found += {sender_term(sender_key(*sender)) for sender in self._senders}
         size = max(1, -(-len(found) * BITS_PER_TERM // 8))
+        size += salt % SIZES if size > SIZES else 0
         places = size * 8
         bits = bytearray(size)
         for term in found:
