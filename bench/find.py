@@ -34,6 +34,14 @@ LIMIT = 20
 ASKED = 200
 ASKED_SHORT = 20
 
+SIZES = """
+    SELECT relname, pg_table_size(oid) / (SELECT count(*) FROM emails)::float,
+           pg_indexes_size(oid) / (SELECT count(*) FROM emails)::float
+      FROM pg_class
+     WHERE relname IN ('emails', 'recipients', 'timeline')
+     ORDER BY relname
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -112,6 +120,8 @@ def measure(report: Report) -> None:
         asyncio.run(fill_varied(server, team, many, since=since, gap=gap))
         for table in ("emails", "recipients", "timeline", "deliveries"):
             server.sql(f"VACUUM (ANALYZE) {table}")
+        for row in server.sql(SIZES):
+            report.note("{}: {:.0f} octets of rows and {:.0f} of indexes for each email".format(*row))
         asyncio.run(blocks(report, server, UUID(team), many))
         asyncio.run(ask(report, server.database_url, UUID(team), many))
 
