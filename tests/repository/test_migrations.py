@@ -147,3 +147,36 @@ async def test_an_index_is_built_beside_writers_and_again_after_an_interruption(
     assert await run(blank_url, FIRST, SECOND, index) == [3]
     assert await conn.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_id'::regclass")
     await conn.close()
+
+
+BESIDE = Migration(
+    3,
+    "beside",
+    "DROP INDEX CONCURRENTLY IF EXISTS two_id;\n"
+    "-- Beside the writers; a semicolon; in a comment ends nothing.\n"
+    "CREATE INDEX CONCURRENTLY two_id ON two (id);",
+)
+
+VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_id'::regclass"
+
+
+async def test_processes_that_wait_do_not_stand_in_the_way_of_an_index(blank_url: str) -> None:
+    """An index that is built beside the writers waits for each statement that runs, even for one that waits."""
+    async with asyncio.timeout(60):
+        applied = await asyncio.gather(*(run(blank_url, FIRST, SECOND, BESIDE) for _ in range(6)))
+    assert sorted(applied) == [[], [], [], [], [], [1, 2, 3]]
+    conn = await asyncpg.connect(blank_url)
+    assert await conn.fetchval(VALID)
+    await conn.close()
+
+
+async def test_an_index_that_an_interrupted_run_has_left_is_built_again(blank_url: str) -> None:
+    await run(blank_url, FIRST, SECOND)
+    conn = await asyncpg.connect(blank_url)
+    await conn.execute("INSERT INTO two VALUES (2)")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await conn.execute("CREATE UNIQUE INDEX CONCURRENTLY two_id ON two (id)")
+    assert not await conn.fetchval(VALID)
+    assert await run(blank_url, FIRST, SECOND, BESIDE) == [3]
+    assert await conn.fetchval(VALID)
+    await conn.close()
