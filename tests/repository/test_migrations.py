@@ -161,7 +161,7 @@ VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_id'::regclass"
 
 
 async def test_processes_that_wait_do_not_stand_in_the_way_of_an_index(blank_url: str) -> None:
-    """An index that is built beside the writers waits for each statement that runs, even for one that waits."""
+    """An index that is built beside the writers waits for all statements that run, even those that wait."""
     async with asyncio.timeout(60):
         applied = await asyncio.gather(*(run(blank_url, FIRST, SECOND, BESIDE) for _ in range(6)))
     assert sorted(applied) == [[], [], [], [], [], [1, 2, 3]]

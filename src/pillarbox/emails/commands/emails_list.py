@@ -155,8 +155,13 @@ def show_lines(emails: Sequence[FoundEmail], names: Mapping[UUID, str]) -> None:
     for email in emails:
         say(cut(f"{email.id}  {instant(email.created_at)}  {email.last_event}", width))
         team = f"{names.get(email.team_id, email.team_id)}: " if len(names) > 1 else ""
-        people = f"{email.sender} to {', '.join(texts(email.to_list))}"
-        say(cut(f"    {team}{cut(people, max(NARROWEST, width // 2))}: {email.subject}", width))
+        people = f"{bare(email.sender)} to {', '.join(map(bare, texts(email.to_list)))}"
+        say(cut(f"    {team}{cut(people, max(NARROWEST, width * 2 // 3))}: {email.subject}", width))
+
+
+def bare(address: str) -> str:
+    """The address without a display name."""
+    return address.rpartition("<")[2].removesuffix(">")
 
 
 def cut(text: str, width: int) -> str:
