@@ -13,7 +13,7 @@ import pytest
 
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World
-from pillarbox.emails.retention import Retention, first_id
+from pillarbox.emails.retention import EmailRetention, first_id
 from pillarbox.emails.search import queries
 from pillarbox.emails.search.blocks import LATE, SETTLED, SearchBlocks
 from pillarbox.emails.search.filters import EmailFilter, NotAFilter
@@ -236,7 +236,7 @@ async def test_blocks_go_with_their_emails(database_url: str, tmp_path: Path) ->
         clock_of(pillarbox).advance(timedelta(days=40).total_seconds())
         await pillarbox.turn()
         app = pillarbox.app
-        kept = Retention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=1, bodies=0)
+        kept = EmailRetention(app.kit.pool, app.kit.clock, app.need(BlobStore), emails=1, bodies=0)
         clock_of(pillarbox).advance(timedelta(days=3).total_seconds())
         while await kept.purge_emails():
             pass

@@ -117,7 +117,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
         days=settings[ORPHAN_BLOB_DAYS],
         is_ours=settings.blob_url is None,
     )
-    return [*email_periodic(retention, orphans), *search_periodic(SearchBlocks(kit.pool, kit.clock))]
+    return email_periodic(retention, orphans)
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -139,6 +139,7 @@ SLICE = Slice(
     pages=collect(shared_page),
     jobs=_jobs,
     job_limits=lambda _: [fetching.JOB_LIMIT],
+    periodic=lambda kit: search_periodic(SearchBlocks(kit.pool, kit.clock)),
     retention=[
         Retention(
             [

@@ -732,13 +732,13 @@ CREATE TABLE key_ring_keys (
     context      bytea       NOT NULL,
     since        timestamptz NOT NULL DEFAULT now(),
     abandoned_at timestamptz
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- The id that lies in the blob store of this database.
 CREATE TABLE blob_store (
     id       smallint NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     store_id uuid     NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Requests and units ---------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -51,7 +51,6 @@ from pillarbox.timeline.rules import OPEN, Detail
 group = typer.Typer(no_args_is_help=True, help="List emails, and show what became of one.")
 
 MOST_EVENTS = 10_000
-
 
 
 @group.command("list")

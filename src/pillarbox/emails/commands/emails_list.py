@@ -13,13 +13,13 @@ import msgspec
 import typer
 from rich.text import Text
 
-from pillarbox.kernel.terminal.answers import Refused, as_id, clean, instant, say, show_json, show_table
-from pillarbox.teams.commands.choosing import one_team
-from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.delivery.commands.queue import team_names
 from pillarbox.emails.search.filters import EmailFilter, FoundEmail, FoundPage, NotAFilter
 from pillarbox.emails.search.find import find
+from pillarbox.kernel.terminal.answers import Refused, as_id, clean, instant, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.kernel.wire.instants import parse_instant
+from pillarbox.teams.commands.choosing import one_team
 from pillarbox.timeline.rules import Kind
 
 NARROWEST = 40
