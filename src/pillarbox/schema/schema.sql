@@ -711,7 +711,7 @@ CREATE TABLE backups (
     snapshot_at timestamptz NOT NULL,
     finished_at timestamptz NOT NULL,
     octets      bigint      NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Its one row is there from a restore on, until the work that it has put aside is released or dropped. Global.
 CREATE TABLE restored (
@@ -719,7 +719,7 @@ CREATE TABLE restored (
     backup      text        NOT NULL,
     snapshot_at timestamptz NOT NULL,
     restored_at timestamptz NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- What belongs to the database but lives outside of it. Every start compares, so that a process with another
 -- key ring or another blob store does not work on this database. Global.

@@ -98,3 +98,5 @@ ALTER TABLE webhook_outcomes SET (autovacuum_vacuum_scale_factor = 0.02, autovac
 ALTER TABLE webhook_attempts SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 ALTER TABLE key_ring_keys SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 ALTER TABLE blob_store SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+ALTER TABLE backups SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+ALTER TABLE restored SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
