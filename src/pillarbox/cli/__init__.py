@@ -87,8 +87,8 @@ COMMANDS: dict[str, Command | Group] = {
     "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
     "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
     "verify": Command(
-        "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers and blobs; name every "
-        "gap.",
+        "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; "
+        "name every gap.",
         _verify,
     ),
     "doctor": Command(

@@ -62,3 +62,4 @@ SELECT create_distributed_table('webhook_events', 'team_id', colocate_with => 'e
 SELECT create_distributed_table('webhook_deliveries', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('webhook_outcomes', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('webhook_attempts', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('search_blocks', 'team_id', colocate_with => 'emails');

@@ -15,9 +15,7 @@ from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, s
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 
-group = typer.Typer(
-    no_args_is_help=True, help="See which keys the secrets in the database need, and rotate the key ring."
-)
+group = typer.Typer(no_args_is_help=True, help="See which keys the database needs, and rotate the key ring.")
 
 MOST_SHOWN = 100
 
