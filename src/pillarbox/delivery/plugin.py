@@ -13,6 +13,7 @@ from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.misdated import misdated_items
 from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
@@ -207,7 +208,10 @@ def _periodic(kit: Kit) -> Sequence[Periodic]:
 def _metrics(kit: Kit) -> Iterable[Loop]:
     engine = kit.find(Engine)
     prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
-    return [keep_counted(kit.pool, kit.clock)] if kit.runtime.index == 0 else []
+    prometheus.SMARTHOST_HELD.read = lambda: {(): engine is not None and engine.is_refused}
+    if kit.runtime.index:
+        return []
+    return [keep_counted(kit.pool, kit.clock), keep_destinations_counted(kit.pool, kit.clock)]
 
 
 SLICE = Slice(

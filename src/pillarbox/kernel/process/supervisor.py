@@ -30,7 +30,6 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bind, bound_at, submission_names
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
-from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
@@ -38,11 +37,12 @@ from pillarbox.kernel.postgres.migrations import MigrationError, migrate
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.postgres.programs import ProgramsError
-from pillarbox.kernel.process import shared_memory, signals
+from pillarbox.kernel.process import shared_memory, signals, supervisor_metrics
 from pillarbox.kernel.process.announcement import Announcement, Listening, is_terminal, local_url
 from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
+from pillarbox.kernel.process.supervisor_metrics import SupervisorMetrics, processes
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
 from pillarbox.kernel.security.ring_check import KeyRingRefused, established
 from pillarbox.kernel.settings.kinds import HostPort, Role
@@ -59,8 +59,6 @@ from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
-
-    from pillarbox.kernel.observability.prometheus import PrometheusServer
 
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
@@ -132,7 +130,7 @@ class Supervisor:
         self._listeners: dict[str, socket.socket] = {}
         self._postgres: EmbeddedPostgres | None = None
         self._keeping_postgres: asyncio.Task[None] | None = None
-        self._prometheus: PrometheusServer | None = None
+        self._metrics: SupervisorMetrics | None = None
         self._workers: Workers | None = None
         self._secrets_channel: SecretsChannel | None = None
         self._stop = asyncio.Event()
@@ -144,17 +142,14 @@ class Supervisor:
         """Open, wait for a signal, close; the exit status."""
         signals.handle_with_terminal(stop=self._signalled, reload=self._reload)
         watchdog = LoopWatchdog("supervisor")
-        counting = None
         try:
             await self._unless_stopped(self._open())
             watchdog.start()
-            if self._prometheus:
-                counting = asyncio.create_task(MetricsFile(self._prometheus.folder, SystemClock()).keep())
+            if self._metrics:
+                self._metrics.begin()
             await self._stop.wait()
         finally:
             watchdog.stop()
-            if counting:
-                counting.cancel()
             await self._close()
         return 0
 
@@ -214,10 +209,9 @@ class Supervisor:
         if Role.SMTP in self._settings.roles:
             self._bind_smtp()
         if self._settings.metrics is not None:
-            from pillarbox.kernel.observability.prometheus import PrometheusServer
-
-            self._prometheus = PrometheusServer(
-                self._settings.metrics, self._settings.data / RUN_FOLDER / METRICS_FOLDER
+            folder = self._settings.data / RUN_FOLDER / METRICS_FOLDER
+            self._metrics = SupervisorMetrics(
+                self._settings.metrics, folder, lambda: processes(self._workers, self._postgres)
             )
 
     def _bind_smtp(self) -> None:
@@ -259,6 +253,7 @@ class Supervisor:
         pause = FIRST_PAUSE
         while True:
             logger.error("postgres.died", status=await postgres.exited())
+            supervisor_metrics.DATABASE_RESTARTS.add()
             await asyncio.sleep(pause)
             try:
                 await postgres.start()
@@ -275,6 +270,7 @@ class Supervisor:
         conn = await connect_patiently(url)
         try:
             await self._refuse_unfit_database(conn, url)
+            supervisor_metrics.found_database(conn.get_server_version()[:2])
             if done := await migrate(conn, known_migrations()):
                 # A new database gets them all; after an upgrade the operator wants to know.
                 write = logger.debug if done[0] == 1 else logger.info
@@ -314,9 +310,9 @@ class Supervisor:
             listeners={name: listener.fileno() for name, listener in self._listeners.items()},
             shared_memory=shared_memory.create(),
             capture_token=self._token,
-            metrics_folder=self._prometheus.folder if self._prometheus else None,
+            metrics_folder=self._metrics.folder if self._metrics else None,
         )
-        forget = self._prometheus.forget if self._prometheus else lambda pid: None
+        forget = self._metrics.forget if self._metrics else lambda pid: None
         self._workers = Workers(hand_over, forget, self._fork_server)
         return hand_over
 
@@ -325,7 +321,7 @@ class Supervisor:
         await self._workers.start(hand_over)
 
     def _announce(self) -> None:
-        at = str(self._prometheus.at) if self._prometheus else None
+        at = str(self._metrics.at) if self._metrics else None
         self._said.ready(Listening(self._settings, self._listeners, at, self._token))
         self._was_ready = True
 
@@ -358,8 +354,8 @@ class Supervisor:
             self._keeping_postgres.cancel()
         if self._postgres:
             await self._postgres.stop()
-        if self._prometheus:
-            self._prometheus.close()
+        if self._metrics:
+            self._metrics.close()
         if self._was_ready:
             self._log_state("supervisor.stopped")
 

@@ -28,6 +28,7 @@ from urllib.parse import unquote, urlsplit
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
+from pillarbox.kernel.storage import storage_metrics
 from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.bucket import Bucket
 from pillarbox.kernel.storage.folder import Folder
@@ -63,6 +64,7 @@ class BlobStore:
         self._backend = backend
         self.refusal: str | None = None
         """Why nothing may be stored here for now (`kernel.storage.store_check`)."""
+        storage_metrics.UNWRITABLE.read = lambda: {(): not self.writable}
 
     @classmethod
     def open(cls, url: str) -> BlobStore:
@@ -89,13 +91,15 @@ class BlobStore:
 
     async def put(self, key: str, data: bytes | AsyncIterable[bytes], *, is_store_id: bool = False) -> None:
         """Store `data`; durable on return. Raises BlobFailed, or what the iterable raises."""
-        if self.refusal is not None and not is_store_id:
-            raise BlobsUnreachable(self.refusal)
-        await self._backend.put(_valid(key), data)
+        with storage_metrics.timed("put"):
+            if self.refusal is not None and not is_store_id:
+                raise BlobsUnreachable(self.refusal)
+            await self._backend.put(_valid(key), data)
 
     async def get(self, key: str) -> bytes:
         """All bytes of a blob; raises BlobMissing or BlobFailed."""
-        return await self._backend.get(_valid(key))
+        with storage_metrics.timed("get"):
+            return await self._backend.get(_valid(key))
 
     async def size(self, key: str) -> int | None:
         """How many bytes a blob has; None where there is none of this key. Raises BlobFailed."""
@@ -103,15 +107,17 @@ class BlobStore:
 
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """The bytes from `start` up to but not including `end`, in chunks; raises as `get`."""
-        return self._backend.stream(_valid(key), start, end)
+        return storage_metrics.timed_parts("stream", self._backend.stream(_valid(key), start, end))
 
     async def delete(self, key: str) -> None:
         """Remove a blob; one that is not there is no error."""
-        await self._backend.delete(_valid(key))
+        with storage_metrics.timed("delete"):
+            await self._backend.delete(_valid(key))
 
     def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
         """The keys under the folder `prefix` ("" is all) that were written before `older_than`."""
-        return self._backend.list(_valid(prefix) if prefix else "", older_than)
+        found = self._backend.list(_valid(prefix) if prefix else "", older_than)
+        return storage_metrics.timed_parts("list", found)
 
     async def remove_partial(self, older_than: datetime) -> int:
         """Remove what interrupted writes left behind before `older_than`; how many there were."""
