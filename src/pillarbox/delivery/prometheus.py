@@ -49,8 +49,8 @@ QUEUE_LAG = Gauge(
 
 DESTINATION_OLDEST = Gauge(
     "pillarbox_queue_destination_oldest_seconds",
-    "For how long mail has waited since it was first tried or due: the ten destinations that have waited longest "
-    "and more than five minutes, and (others) together.",
+    "For how long mail has waited since it was first tried or due: the ten destinations that have waited "
+    "longest and more than five minutes, and (others) together.",
     ("destination",),
 )
 DESTINATION_ITEMS = Gauge(

@@ -136,8 +136,8 @@ class RateControl:
         return self.refusals > 0 and now < self.closed_until
 
     def is_refused(self, now: float) -> bool:
-        """Whether the relay refuses us, as far as is known: it does until a mail gets through, or until no mail
-        has asked for a while."""
+        """Whether the relay refuses us, as far as is known: until a mail gets through, or until no mail has
+        asked for a while."""
         return self.refusals > 0 and (self.running > 0 or now < self.closed_until + REFUSED_MARGIN)
 
     def apply_signal(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:

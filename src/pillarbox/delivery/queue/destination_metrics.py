@@ -1,9 +1,9 @@
 """Which destinations mail has waited for longest, for Prometheus (docs/decisions/0055).
 
-Counted is what ought to have left by now: it was tried, or is due, or the smarthost refuses it. What is scheduled
-for later, or waits for an attachment, or was put aside, is not. The names of destinations become labels,
-so they are few: the ten that have waited longest, and only after five minutes, when the first retries have
-failed. All others are one.
+Counted is what ought to have left by now: it was tried, or is due, or the smarthost refuses it. What is
+scheduled for later, or waits for an attachment, or was put aside, is not. The names of destinations become
+labels, so they are few: the ten that have waited longest, and only after five minutes, when the first retries
+have failed. All others are one.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class Numbers(msgspec.Struct, array_like=True):
 
 
 class Counter:
-    """A number that only grows. `known` are sets of labels that are there with 0 from the start: an alert on an
-    increase does not see the first one of a set that appears with it."""
+    """A number that only grows. `known` are sets of labels that are there with 0 from the start: an alert on
+    an increase does not see the first one of a set that appears with it."""
 
     __slots__ = ("_labels", "_meaning", "_name", "_values")
     kind = "counter"

@@ -26,12 +26,13 @@ from pillarbox.kernel.postgres.time_limit import Sweep, TimeLimit, TooManyWaitin
 
 CONNECTIONS = Gauge(
     "pillarbox_pool_connections",
-    "Database connections by pool: busy, idle, how many there may be (most), and who waits for one (waiting).",
+    "Database connections by pool: busy, idle, how many there may be (most); requests that wait (waiting).",
     ("pool", "state"),
 )
 NOT_MADE = Counter(
     "pillarbox_database_connect_failures",
-    "Connections of the pools that could not be made: the database had none left (too_many), or another reason.",
+    "Connections of the pools that could not be made: the database had none left (too_many), or for another "
+    "reason (other).",
     ("reason",),
     [("too_many",), ("other",)],
 )

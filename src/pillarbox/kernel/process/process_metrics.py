@@ -44,8 +44,8 @@ class Measured(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a process uses: processor seconds, bytes of memory, open files and how many it may have; `started` is
-    a Unix time."""
+    """What a process uses: processor seconds, bytes of memory, open files and how many it may have; `started`
+    is a Unix time."""
 
     cpu: float
     memory: int

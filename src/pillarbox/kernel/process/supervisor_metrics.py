@@ -1,5 +1,5 @@
-"""What the supervisor tells Prometheus besides the counts of its workers: which version runs, how often a process
-had to be started again, and what all processes use (`kernel.process.process_metrics`).
+"""What the supervisor tells Prometheus besides the counts of its workers: which version runs, how often a
+process had to be started again, and what all processes use (`kernel.process.process_metrics`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BUILD = Gauge(
 
 
 def ended(status: int | None) -> None:
-    """Count a worker that ended unasked with this status: negative for a signal, None where it never started."""
+    """Count a worker that ended unasked; its status is negative for a signal, None where it never started."""
     WORKER_RESTARTS.add(1, (reason_of(status),))
 
 
