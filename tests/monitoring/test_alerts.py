@@ -196,7 +196,7 @@ CASES = {
         early=3,
     ),
     "PillarboxBlobsUnwritable": one_in(
-        f"pillarbox_blob_unwritable_processes{{{AT}}}", 0, 1, after=1, labels=HERE
+        f"pillarbox_blob_unwritable_processes{{{AT}}}", 0, 1, after=4, labels=HERE, early=1
     ),
     "PillarboxWebhooksLate": one_in(
         'pillarbox_webhook_queue_oldest_seconds{state="due"}', 3, 400, after=8, early=4
@@ -324,7 +324,7 @@ def test_promtool_accepts_the_rules() -> None:
 
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
 def test_the_alert_comes_when_it_should_and_only_then(rule: dict[str, Any], tmp_path: Path) -> None:
-    """Whoever has the fault gets it, after `for` and not before; an installation that is well gets none."""
+    """OPS-06: whoever has the fault gets it, after `for` and not before; an installation that is well gets none."""
     trial = {
         "rule_files": [str(ALERTS)],
         "evaluation_interval": "1m",

@@ -12,6 +12,7 @@ PERSONAL = {"team", "team_id", "email", "address", "recipient", "sender", "key",
 
 
 def test_the_guide_lists_what_the_program_shows_and_nothing_else() -> None:
+    """OPS-06."""
     assert documented() == defined()
 
 

@@ -157,6 +157,7 @@ async def until(holds: Callable[[], object], otherwise: Callable[[], object]) ->
 
 
 async def test_a_server_at_work_shows_every_metric_of_the_guide(tmp_path: Path) -> None:
+    """OPS-06: and no address, key or text."""
     async with station(tmp_path) as here:
         await here.work()
         await here.age()

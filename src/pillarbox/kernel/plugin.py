@@ -34,6 +34,7 @@ from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import SHORT, DiskSpace, disks_of
+from pillarbox.kernel.storage.storage_metrics import UNWRITABLE
 from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
@@ -161,7 +162,8 @@ def _loops(kit: Kit) -> list[Loop]:
 
 def _metrics(kit: Kit) -> list[Loop]:
     assert kit.runtime.metrics_folder is not None
-    disk_space = kit.need(DiskSpace)
+    disk_space, blobs = kit.need(DiskSpace), kit.need(BlobStore)
+    UNWRITABLE.read = lambda: {(): not blobs.writable or blobs.refusal is not None}
     SHORT.read = lambda: {(): disk_space.is_short}
     watch_pools({"requests": kit.pools.requests, "engine": kit.pools.engine})
     return [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]

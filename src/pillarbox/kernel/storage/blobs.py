@@ -64,7 +64,6 @@ class BlobStore:
         self._backend = backend
         self.refusal: str | None = None
         """Why nothing may be stored here for now (`kernel.storage.store_check`)."""
-        storage_metrics.UNWRITABLE.read = lambda: {(): not self.writable}
 
     @classmethod
     def open(cls, url: str) -> BlobStore:

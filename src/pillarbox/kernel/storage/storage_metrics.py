@@ -28,7 +28,8 @@ ERRORS = Counter(
     [(operation, reason) for operation in OPERATIONS for reason in (FAILED, TIMEOUT)],
 )
 UNWRITABLE = Gauge(
-    "pillarbox_blob_unwritable_processes", "Processes that store no more blobs because a sync has failed."
+    "pillarbox_blob_unwritable_processes",
+    "Processes that store no blobs: a sync has failed, or the store is not the one of this database.",
 )
 
 
