@@ -324,7 +324,7 @@ def test_promtool_accepts_the_rules() -> None:
 
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
 def test_the_alert_comes_when_it_should_and_only_then(rule: dict[str, Any], tmp_path: Path) -> None:
-    """OPS-06: whoever has the fault gets it, after `for` and not before; an installation that is well gets none."""
+    """OPS-06: whoever has the fault gets it, after `for` and not before; who is well gets none."""
     trial = {
         "rule_files": [str(ALERTS)],
         "evaluation_interval": "1m",
