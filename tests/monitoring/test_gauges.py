@@ -93,6 +93,22 @@ def test_a_process_is_measured() -> None:
     assert now - 3600 < numbers_of(page, "pillarbox_process_start_time_seconds")[own] <= now
 
 
+def test_a_process_whose_files_may_not_be_counted_is_measured_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An alert would take it for one that does not run."""
+
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    registry = CollectorRegistry()
+    registry.register(ProcessMetrics(lambda: [Measured("worker", "0", os.getpid())]))
+    page = generate_latest(registry).decode()
+    assert numbers_of(page, "pillarbox_process_start_time_seconds").keys() == {("0", "worker")}
+    assert numbers_of(page, "pillarbox_process_open_files") == {}
+
+
 @pytest.mark.parametrize(
     ("status", "reason"),
     [

@@ -45,11 +45,11 @@ class Measured(NamedTuple):
 
 class Usage(NamedTuple):
     """What a process uses: processor seconds, bytes of memory, open files and how many it may have; `started`
-    is a Unix time."""
+    is a Unix time. `files` is None where the system does not let us count them."""
 
     cpu: float
     memory: int
-    files: int
+    files: int | None
     most_files: float
     started: float
 
@@ -81,7 +81,8 @@ class ProcessMetrics(Collector):
             usage = usage_of(one, self._booted)
             if usage is not None:
                 for family, value in zip(families, usage, strict=True):
-                    family.add_metric((one.kind, one.place), value)
+                    if value is not None:
+                        family.add_metric((one.kind, one.place), value)
         yield from families
 
 
@@ -104,7 +105,7 @@ def _usage(pid: int, booted: float, *, with_ended: bool) -> Usage:
     return Usage(
         cpu=sum(int(fields[at]) for at in counted) / TICKS,
         memory=_memory(pid)[RESIDENT] * PAGE,
-        files=sum(1 for _ in os.scandir(f"/proc/{pid}/fd")),
+        files=_files(pid),
         most_files=_most_files(pid),
         started=booted + int(fields[STARTED]) / TICKS,
     )
@@ -115,12 +116,19 @@ def _together(found: Usage, child: int, more: Usage) -> Usage:
     return found._replace(
         cpu=found.cpu + more.cpu,
         memory=found.memory + (pages[RESIDENT] - pages[SHARED]) * PAGE,
-        files=max(found.files, more.files),
+        files=None if found.files is None or more.files is None else max(found.files, more.files),
     )
 
 
 def _memory(pid: int) -> list[int]:
     return [int(pages) for pages in Path(f"/proc/{pid}/statm").read_bytes().split()]
+
+
+def _files(pid: int) -> int | None:
+    try:
+        return sum(1 for _ in os.scandir(f"/proc/{pid}/fd"))
+    except PermissionError:
+        return None
 
 
 def _most_files(pid: int) -> float:
@@ -132,7 +140,11 @@ def _most_files(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()]
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()]
+    except FileNotFoundError:
+        # A kernel without CONFIG_PROC_CHILDREN; then the first process stands alone.
+        return []
 
 
 def _boot_time() -> float:
