@@ -297,7 +297,7 @@ def test_the_guide_has_a_section_for_each_alert_and_for_no_other() -> None:
 
 def test_each_section_says_what_it_means_what_to_look_at_and_what_to_do() -> None:
     for section in re.split(r"^### (?=Pillarbox)", GUIDE.read_text(), flags=re.M)[1:]:
-        found = re.findall(r"^\*(Means|Look|Do):\*", section.split("\n## ")[0], re.M)
+        found = re.findall(r"^- \*(Means|Look|Do):\*", section.split("\n## ")[0], re.M)
         assert found == ["Means", "Look", "Do"], section[:40]
 
 
