@@ -49,7 +49,7 @@ async def outside(
 
     async with DnsServer(script) as dns:
         clock = ManualClock()
-        resolver = UncachedResolver([dns.address], clock, timeouts=(0.3,))
+        resolver = UncachedResolver([dns.address], clock, timeouts=(0.3, 1.0))
         given = {"connect": connect, "is_ours": lambda address: address == "192.0.2.80", **more}
         yield Outside(resolver, clock, **given)
 
