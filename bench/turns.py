@@ -86,7 +86,7 @@ def deliver(report: Report, name: str, python: str) -> Iterator[tuple[Server, Wo
 def hooks(report: Report, name: str, python: str) -> Iterator[tuple[Server, Work]]:
     with smtp_sink(report.folder) as sink, http_receiver(report.folder) as receiver:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
-        more = webhooks.OPEN_TO_LOOPBACK
+        more = webhooks.LOOPBACK
         with serving(report, report.folder / name, route=route, more=more, python=python) as server:
             server.trust()
             webhooks.subscribe(server, receiver.url, *webhooks.EMAIL_KINDS)

@@ -390,7 +390,8 @@ async def test_a_sender_is_asked_for_again_before_it_is_forgotten(database_url: 
     async with manual_world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         await team.domain()
-        clock, elsewhere, place = clock_of(pillarbox), Senders(pillarbox.pool, pillarbox.clock), "harbor.example"
+        clock, place = clock_of(pillarbox), "harbor.example"
+        elsewhere = Senders(pillarbox.pool, clock)
         first = await elsewhere.find(team.id, place)
         clock.advance(REMEMBERED_SECONDS - ASKED_AHEAD / 2)
         asked = asyncio.ensure_future(elsewhere.find(team.id, place))

@@ -90,7 +90,9 @@ class KeyCredentials:
         """What asks for it now; who gives up waiting does not end it."""
         asking = self._asking.get(token_hash)
         if asking is None:
-            asking = self._asking[token_hash] = asyncio.create_task(self._ask(token_hash), context=unlimited())
+            asking = self._asking[token_hash] = asyncio.create_task(
+                self._ask(token_hash), context=unlimited()
+            )
             asking.add_done_callback(retrieve_exception)
         return asking
 

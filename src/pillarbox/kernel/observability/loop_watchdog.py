@@ -1,7 +1,7 @@
 """Notices when something keeps the event loop of this process from its other work.
 
-A callback on the loop notes the time 20 times a second, or 4 times while the process does nothing: being woken
-costs an idle process more than all else it does. When it comes late by more than 100 ms, one line
+A callback on the loop notes the time 20 times a second, or 4 times while the process does nothing: being
+woken costs an idle process more than all else it does. When it comes late by more than 100 ms, one line
 `loop.stalled` is logged with what the loop was doing meanwhile (a stall of less than 150 ms may have begun
 before the callback was due, and then goes without). Each callback sets the alarm of the process (SIGALRM) to
 the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come: it
@@ -176,9 +176,7 @@ class LoopWatchdog:
             self._seen = _stack(frame)
 
 
-_OWN = frozenset(
-    method.__code__ for method in (LoopWatchdog._beat, LoopWatchdog._expect, LoopWatchdog._wake)
-)
+_OWN = frozenset(method.__code__ for method in (LoopWatchdog._beat, LoopWatchdog._expect, LoopWatchdog._wake))
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:
