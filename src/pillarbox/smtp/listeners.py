@@ -64,7 +64,8 @@ class SmtpListeners:
     async def open(self) -> None:
         """Return when connections are accepted."""
         for name, listener in self._listeners.items():
-            await listener.open(*with_duplicates(socket(fileno=self._sockets[name])))
+            bound = socket(fileno=self._sockets[name])
+            await listener.open(*(with_duplicates(bound) if listener.implicit_tls else [bound]))
         self._tasks = [
             asyncio.create_task(self._certificate.watch()),
             asyncio.create_task(self._clients.keep_sharing()),
