@@ -248,6 +248,7 @@ NAMED = """
             {"helo": Level.OK, "ptr": Level.OK},
         ),
         ("", {"helo.no_address": Level.PROBLEM}),
+        ("mx.pillar.example ! SERVFAIL", {"helo.unknown": Level.WARNING}),
     ],
 )
 async def test_the_host_name_and_its_pointer(script: str, found: dict[str, Level]) -> None:
