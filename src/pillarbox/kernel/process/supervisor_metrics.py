@@ -10,7 +10,7 @@ import platform
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pillarbox import __version__
 from pillarbox.kernel.clock import SystemClock
@@ -20,7 +20,6 @@ from pillarbox.kernel.settings.kinds import HostPort
 if TYPE_CHECKING:
     from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
     from pillarbox.kernel.process.process_metrics import Measured
-    from pillarbox.kernel.process.workers import Workers
 
 KILLED, CRASHED, FAILED, ENDED, NOT_STARTED = "killed", "crashed", "failed", "ended", "not_started"
 REASONS: Final = (KILLED, CRASHED, FAILED, ENDED, NOT_STARTED)
@@ -60,7 +59,19 @@ def found_database(version: tuple[int, int]) -> None:
     BUILD.read = lambda: {labels: 1}
 
 
-def processes(workers: Workers | None, postgres: EmbeddedPostgres | None) -> list[Measured]:
+class Children(Protocol):
+    """The processes that work for a supervisor."""
+
+    @property
+    def fork_server_pid(self) -> int | None: ...
+
+    @property
+    def worker_pids(self) -> dict[int, int]:
+        """By their place."""
+        ...
+
+
+def processes(workers: Children | None, postgres: EmbeddedPostgres | None) -> list[Measured]:
     """This process and those that it keeps. Called on another thread than theirs."""
     from pillarbox.kernel.process.process_metrics import Measured
 
