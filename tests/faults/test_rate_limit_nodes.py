@@ -29,8 +29,8 @@ SECONDS = 6.0
 PAUSE = 0.01
 LEAST = 0.7
 MOST = 1.2
-"""Of the limit in the time that passed. The lower one leaves room for a machine that stands still at times, the
-upper one for the window that begins at the end."""
+"""Of the limit in the time that passed. The lower one leaves room for a machine that stands still at times,
+the upper one for the window that begins at the end."""
 
 
 async def _asks(node: Served, until: float) -> int:

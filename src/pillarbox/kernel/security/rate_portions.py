@@ -22,7 +22,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import SECOND, Taken
 from pillarbox.kernel.security.shared_slots import SharedSlots
 
-SLOT: Final = struct.Struct("<16sdddIIIIII")
+SLOT: Final = struct.Struct("<16sdddIIIIIIII")
 
 PATIENCE: Final = 0.008
 """Seconds that a request may wait for a portion."""
@@ -30,11 +30,14 @@ PATIENCE: Final = 0.008
 ASK_SECONDS: Final = 1.0
 """After so long without an answer the question is given up."""
 
-UNTOLD: Final = 10
-"""The other nodes together may let through a tenth of the limit that they have not told."""
+UNTOLD: Final = 4
+"""What the other nodes have let through and not told is at most a fourth of the limit, all together."""
 
-SMALLEST: Final = 20
-"""A portion is at least a twentieth of the limit."""
+FORGIVEN: Final = 20
+"""A twentieth of the limit is never told, so a team that is far below it asks nothing."""
+
+SMALLEST: Final = 4
+"""A portion is at least a fourth of the node's equal part."""
 
 ROUNDING: Final = 0.001
 """An end so near to a second after the beginning is just that: the database has microseconds."""
@@ -47,7 +50,9 @@ AHEAD: Final = 50
 class Window:
     """A window as this node sees it, in seconds of boot time. `asked` is when the question that has no answer
     yet was asked, 0 where there is none; `left` is what the answer said nobody has; `waiting` are requests
-    that found nothing since; `before` is what the window before this one would have needed."""
+    that found nothing since; `before` is what the window before this one would have needed, `carried` what
+    was let through in earlier ones and is not told yet. The database has been told of `told`, `reserved` of
+    it is answered."""
 
     end: float = 0.0
     began: float = 0.0
@@ -58,10 +63,16 @@ class Window:
     before: int = 0
     waiting: int = 0
     answered: int = 0
+    carried: int = 0
+    told: int = 0
+
+    @property
+    def owed(self) -> int:
+        return max(0, self.taken - max(self.told, self.reserved)) + self.carried
 
 
 class Offer(NamedTuple):
-    """What became of a request; whether the caller must ask for a portion, and whether it may wait."""
+    """What became of a request; whether the caller must ask for a portion, and whether it may wait for it."""
 
     taken: Taken
     must_ask: bool
@@ -69,13 +80,14 @@ class Offer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a node asks: `owed` was let through and not told yet, `wanted` is what it would like to have. The
-    window is the one that `began`, `age` seconds ago."""
+    """What a node asks: `owed` was let through and not told yet; `wanted` is what it would like to have. The
+    window is the one that `began`, `age` seconds ago; `told` of it are reserved, whatever is granted."""
 
     key: bytes
     limit: int
     owed: int
     wanted: int
+    told: int
     age: float
     began: float
 
@@ -102,14 +114,15 @@ class Portions:
             where, window = self._read(offset, key)
             now = self._clock.boottime()
             if window.end <= now:
-                window = _next(window, now)
+                window = _next(window, limit, nodes, now)
             allowed = window.taken < min(limit, _ceiling(window, limit, nodes, now))
             if allowed:
                 window.taken += 1
             elif not again:
                 window.waiting += 1
             is_asked = window.asked > 0 and now - window.asked < ASK_SECONDS
-            must_ask = not is_asked and _needs_answer(window, limit, nodes, allowed=allowed)
+            is_urgent = not allowed and window.waiting == 1 and not again
+            must_ask = (is_urgent or not is_asked) and _needs_answer(window, limit, nodes, allowed=allowed)
             if must_ask:
                 window.asked = now
             self._write(where, key, window)
@@ -120,22 +133,20 @@ class Portions:
         taken = Taken(allowed, limit, remaining, max(1, math.ceil(window.end - now)))
         return Offer(taken, must_ask, may_wait)
 
-    def question(self, key: bytes, limit: int) -> Question | None:
-        """What is to be asked now; None where the window is over."""
+    def question(self, key: bytes, limit: int, nodes: int) -> Question | None:
+        """What is to be asked now; None where the window is over, or another process has asked meanwhile."""
         offset = self._slots.lock(key)
         try:
-            _, window = self._read(offset, key)
+            where, window = self._read(offset, key)
+            now = self._clock.boottime()
+            if window.end <= now or not window.asked:
+                return None
+            wanted, owed = _wanted(window, limit, nodes), window.owed
+            window.told, window.carried = max(window.taken, window.told, window.reserved), 0
+            self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        now = self._clock.boottime()
-        if window.end <= now:
-            return None
-        likely = window.before - max(window.taken, window.reserved)
-        wanted = min(limit, max(1, limit // SMALLEST, likely, window.waiting))
-        if window.answered and not window.left:
-            wanted = 0
-        owed = max(0, window.taken - window.reserved)
-        return Question(key, limit, owed, wanted, min(SECOND, now - window.began), window.began)
+        return Question(key, limit, owed, wanted, window.told, now - window.began, window.began)
 
     def apply(self, question: Question, answer: Answer, sent: float) -> None:
         """What the database said to a question that was sent at this instant of boot time. An answer that
@@ -154,27 +165,45 @@ class Portions:
         return where, Window(*SLOT.unpack_from(self._slots.memory, where)[1:]) if is_found else Window()
 
     def _write(self, where: int, key: bytes, w: Window) -> None:
-        counts = w.taken, w.reserved, w.left, w.before, w.waiting, w.answered
+        counts = w.taken, w.reserved, w.left, w.before, w.waiting, w.answered, w.carried, w.told
         SLOT.pack_into(self._slots.memory, where, key, w.end, w.began, w.asked, *counts)
 
 
 def _answered(window: Window, question: Question, answer: Answer, end: float) -> None:
     if abs(end - window.began - SECOND) < ROUNDING:
         end = window.began + SECOND
+    told = question.told
     if window.answered and end > window.end + SECOND / 2:
         # The window of all nodes was over a moment before ours, so this is a portion of the next one.
-        since = max(0, window.taken - window.reserved)
-        window.before, window.taken, window.reserved = window.taken, since, 0
-        window.began = end - SECOND
-    window.reserved += question.owed + answer.granted
+        told = max(0, told - window.reserved)
+        window.before, window.taken = window.taken, max(0, window.taken - window.reserved)
+        window.reserved, window.began = 0, end - SECOND
+        window.told = told
+    window.reserved = max(window.reserved, told) + answer.granted
     window.left, window.end = answer.left, end
     window.answered, window.asked, window.waiting = 1, 0.0, 0
 
 
-def _next(window: Window, now: float) -> Window:
-    is_adjacent = now < window.end + SECOND
-    before = window.taken + window.waiting if is_adjacent else 0
-    return Window(end=now + SECOND, began=now, before=before)
+def _next(window: Window, limit: int, nodes: int, now: float) -> Window:
+    """The window that begins now."""
+    if now >= window.end + SECOND:
+        return Window(end=now + SECOND, began=now)
+    forgiven = limit // (FORGIVEN * max(1, nodes - 1))
+    carried = min(_untold(limit, nodes), max(0, window.owed - forgiven))
+    return Window(end=now + SECOND, began=now, before=window.taken + window.waiting, carried=carried)
+
+
+def _wanted(window: Window, limit: int, nodes: int) -> int:
+    """What the window will likely need besides what it has; at least a portion that is worth a question."""
+    if window.answered and not window.left:
+        return 0
+    smallest = -(-limit // (SMALLEST * nodes))
+    likely = window.before - max(window.taken, window.reserved)
+    return min(limit, max(smallest, likely, window.waiting))
+
+
+def _untold(limit: int, nodes: int) -> int:
+    return limit // (UNTOLD * max(1, nodes - 1))
 
 
 def _ceiling(window: Window, limit: int, nodes: int, now: float) -> int:
@@ -188,10 +217,10 @@ def _ceiling(window: Window, limit: int, nodes: int, now: float) -> int:
 
 
 def _needs_answer(window: Window, limit: int, nodes: int, *, allowed: bool) -> bool:
-    owed = window.taken - window.reserved
     if not window.answered:
-        return not allowed or owed > limit // (UNTOLD * max(1, nodes - 1))
-    return owed > 0 or (window.left > 0 and -owed < max(1, limit // AHEAD))
+        return not allowed or window.owed > _untold(limit, nodes)
+    is_short = window.reserved - window.taken < max(1, limit // AHEAD)
+    return window.owed > 0 or (window.left > 0 and is_short)
 
 
 def _remaining(window: Window, limit: int) -> int:

@@ -9,6 +9,7 @@ time; no request waits for one longer than `PATIENCE`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -31,7 +32,10 @@ log = get("rate_limit")
 LOOK_SECONDS: Final = 1.0
 SHOWN_SECONDS: Final = 60.0
 PAUSE: Final = 0.004
-"""Seconds from one statement to the next: at most 250 a second for each process."""
+"""Seconds from one statement of a process to the next, at least."""
+
+GATHER: Final = 0.05
+"""For so long questions wait for others of their process, unless a request waits for the answer."""
 
 STEP: Final = 0.001
 MOST_QUESTIONS: Final = 1000
@@ -59,6 +63,7 @@ class TeamRate:
         self._node = node_id(fd)
         self._due: dict[bytes, int] = {}
         self._asks: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
         self.nodes = 1
 
     async def take(self, team_id: UUID, limit: int) -> Taken:
@@ -120,16 +125,22 @@ class TeamRate:
         offer = self._portions.take(key, limit, self.nodes, again=again)
         if offer.must_ask:
             self._due[key] = limit
+            if offer.may_wait:
+                self._hurry.set()
             if self._asks is None or self._asks.done():
                 self._asks = asyncio.create_task(self._ask_all(), context=unlimited())
         return offer
 
     async def _ask_all(self) -> None:
         while self._due:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GATHER):
+                    await self._hurry.wait()
+            self._hurry.clear()
             due = list(self._due.items())[:MOST_QUESTIONS]
             for key, _ in due:
                 del self._due[key]
-            found = [self._portions.question(key, limit) for key, limit in due]
+            found = [self._portions.question(key, limit, self.nodes) for key, limit in due]
             if questions := [question for question in found if question is not None]:
                 await self._ask(questions)
             await asyncio.sleep(PAUSE)
