@@ -6,6 +6,7 @@ story is a count, whatever the machine does meanwhile. Conventions section 7, do
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -16,11 +17,12 @@ import asyncpg
 import pytest
 
 from kit.clock import START, ManualClock
+from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security import rate_queries
-from pillarbox.kernel.security.rate_limit import Taken
+from pillarbox.kernel.security.rate_limit import Taken, Windows
 from pillarbox.kernel.security.rate_portions import Answer, Portions, Question
-from pillarbox.kernel.security.team_rate import GATHER
+from pillarbox.kernel.security.team_rate import GATHER, QUESTIONS, TeamRate
 
 STEP = 0.005
 """Seconds between two steps of a story. An answer comes with the next step, unless the database is slow."""
@@ -261,3 +263,78 @@ async def test_any_load_at_any_latency(database_url: str) -> None:
                 rates = [chance.choice([0, limit // 4, limit, 3 * limit]) for _ in range(nodes)]
                 together += sum(await scene.run(limit, rates, 0.5))
             assert together <= 1.2 * 8 * limit + limit, (nodes, limit, scene.steps)
+
+
+@asynccontextmanager
+async def waiting_requests(url: str) -> AsyncIterator[tuple[list[asyncio.Task[Taken]], ManualClock]]:
+    """Ten requests at once at one of two nodes: it lets through its equal part, the others wait."""
+    clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
+    pool = await open_pool(url, most=1)
+    rate = TeamRate(Windows(fd, clock), fd, pool, clock)
+    rate.nodes = 2
+    asked = QUESTIONS.value(("granted",))
+    requests = [asyncio.create_task(rate.take(team, 10)) for _ in range(10)]
+    while QUESTIONS.value(("granted",)) == asked:
+        assert sum(request.done() for request in requests) in {0, 5}
+        await asyncio.sleep(0)
+    try:
+        yield requests, clock
+    finally:
+        await rate.leave()
+        await pool.close()
+
+
+async def test_a_burst_waits_for_the_portion_that_is_on_its_way(database_url: str) -> None:
+    async with waiting_requests(database_url) as (requests, clock):
+        clock.advance(0.001)
+        assert [taken.allowed for taken in await asyncio.gather(*requests)] == [True] * 10
+
+
+async def test_without_an_answer_a_request_waits_eight_milliseconds(database_url: str) -> None:
+    clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
+    pool = await open_pool(database_url, most=1)
+    rate = TeamRate(Windows(fd, clock), fd, pool, clock)
+    rate.nodes = 2
+    async with pool.acquire():
+        assert all([(await rate.take(team, 10)).allowed for _ in range(5)])
+        late = asyncio.create_task(rate.take(team, 10))
+        for _ in range(8):
+            await clock.slept(0.001)
+            assert not late.done()
+            clock.advance(0.001)
+        assert await late == Taken(allowed=False, limit=10, remaining=0, reset=1)
+        assert not (await rate.take(team, 10)).allowed
+        await rate.leave()
+    await pool.close()
+
+
+async def test_a_node_alone_counts_exactly_and_asks_nobody(database_url: str) -> None:
+    clock, fd, team = ManualClock(), shared_memory.create(), uuid4()
+    pool = await open_pool(database_url, most=1)
+    rate = TeamRate(Windows(fd, clock), fd, pool, clock)
+    await rate.look()
+    assert rate.nodes == 1
+    await pool.close()
+    assert [(await rate.take(team, 10)).allowed for _ in range(12)] == [True] * 10 + [False] * 2
+
+
+async def test_processes_of_a_node_know_what_its_first_one_has_found(database_url: str) -> None:
+    clock = ManualClock()
+    pool = await open_pool(database_url, most=2)
+    fd, other_fd = shared_memory.create(), shared_memory.create()
+    first = TeamRate(Windows(fd, clock), fd, pool, clock)
+    second = TeamRate(Windows(fd, clock), fd, pool, clock, is_first=False)
+    other = TeamRate(Windows(other_fd, clock), other_fd, pool, clock)
+    loop = asyncio.create_task(second.run())
+    try:
+        await other.look()
+        for nodes in (2, 1):
+            await first.look()
+            await clock.slept(1.0)
+            clock.advance(1.0)
+            await clock.slept(1.0)
+            assert (first.nodes, second.nodes) == (nodes, nodes)
+            await other.leave()
+    finally:
+        loop.cancel()
+        await pool.close()

@@ -24,27 +24,27 @@ KEPT: Final = timedelta(hours=1)
 TAKE_PORTIONS: Final = """
     INSERT INTO rate_windows AS w (team_id, ends_at, most, granted, taken)
     SELECT k.team_id, coalesce($7, now()) + make_interval(secs => 1 - k.age), k.most,
-           p.granted, k.owed + p.granted
-      FROM unnest($1::text::uuid[], $2::text::integer[], $3::text::integer[], $4::text::integer[],
-                  $5::text::float8[]) AS k (team_id, most, owed, wanted, age)
-     CROSS JOIN LATERAL (
-           SELECT greatest(0, least(k.wanted, k.most - k.owed,
-                                    greatest((k.most + $6 - 1) / $6,
-                                             (k.most - k.owed + 1) / 2)))) AS p (granted)
+           k.granted, k.owed + k.granted
+      FROM (SELECT u.team_id, u.most, u.owed, u.age,
+                   greatest(0, least(u.wanted, u.most - u.owed,
+                                     greatest((u.most + $6 - 1) / $6, (u.most - u.owed + 1) / 2))) AS granted
+              FROM unnest($1::text::uuid[], $2::text::integer[], $3::text::integer[], $4::text::integer[],
+                          $5::text::float8[]) AS u (team_id, most, owed, wanted, age)) AS k
      ORDER BY k.team_id
     ON CONFLICT (team_id) DO UPDATE
        SET (ends_at, most, granted, taken) = (
-           SELECT b.ends_at, excluded.most, p.granted, b.taken + p.granted
-             FROM (SELECT CASE WHEN w.ends_at > coalesce($7, now()) THEN w.ends_at
-                               ELSE greatest(excluded.ends_at, w.ends_at + interval '1 second') END,
-                          CASE WHEN w.ends_at > coalesce($7, now()) THEN w.taken
-                               ELSE greatest(0, w.taken - w.most * (1 + floor(least(1000,
-                                    extract(epoch FROM coalesce($7, now()) - w.ends_at))))) END::integer
-                          + excluded.taken - excluded.granted) AS b (ends_at, taken)
-            CROSS JOIN LATERAL (
-                  SELECT greatest(0, least(excluded.granted, excluded.most - b.taken,
-                                           greatest((excluded.most + $6 - 1) / $6,
-                                                    (excluded.most - b.taken + 1) / 2)))) AS p (granted))
+           SELECT p.ends_at, excluded.most, p.granted, p.taken + p.granted
+             FROM (SELECT b.ends_at, b.taken,
+                          greatest(0, least(excluded.granted, excluded.most - b.taken,
+                                            greatest((excluded.most + $6 - 1) / $6,
+                                                     (excluded.most - b.taken + 1) / 2))) AS granted
+                     FROM (SELECT CASE WHEN w.ends_at > coalesce($7, now()) THEN w.ends_at
+                                       ELSE greatest(excluded.ends_at, w.ends_at + interval '1 second') END,
+                                  CASE WHEN w.ends_at > coalesce($7, now()) THEN w.taken
+                                       ELSE greatest(0, w.taken - w.most * (1 + floor(least(1000,
+                                            extract(epoch FROM coalesce($7, now()) - w.ends_at)))))
+                                  END::integer + excluded.taken - excluded.granted
+                          ) AS b (ends_at, taken)) AS p)
     RETURNING team_id, granted, greatest(0, most - taken) AS free,
               extract(epoch FROM ends_at - coalesce($7::timestamptz, now()))::float8 AS seconds
 """
