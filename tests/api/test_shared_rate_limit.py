@@ -1,7 +1,7 @@
 """The limit of a team over several nodes, in scripted windows: nodes that share nothing but the database.
 
 The time of the nodes is a clock that the test moves, and the same instants are told to the database. So each
-story is a count, whatever the machine does meanwhile. Conventions section 7, docs/decisions/0054.
+story is a count, whatever the machine does meanwhile. Conventions section 7, docs/decisions/0054 (API-04).
 """
 
 from __future__ import annotations
