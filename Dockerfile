@@ -1,16 +1,17 @@
 FROM python:3.11-slim
 
-RUN useradd --system --create-home --home-dir /data --shell /usr/sbin/nologin pillarbox
+RUN useradd --system --uid 10001 --create-home --home-dir /data --shell /usr/sbin/nologin pillarbox
 
 WORKDIR /app
-COPY requirements/runtime.txt requirements/runtime.txt
-RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/runtime.txt
-COPY LICENSE README.md ./
+COPY requirements requirements
+COPY script script
 COPY src src
-RUN python -m compileall -q src
+# Installs the pinned packages into /app/.venv, as a checkout does.
+RUN script/bootstrap runtime
+COPY LICENSE README.md deploy/health.py ./
+COPY --chmod=755 deploy/pillarbox /usr/local/bin/pillarbox
 
-ENV PYTHONPATH=/app/src \
-    PILLARBOX_DATA=/data \
+ENV PILLARBOX_DATA=/data \
     PILLARBOX_HTTP=0.0.0.0:8080 \
     PILLARBOX_SMTP=0.0.0.0:2525 \
     PILLARBOX_SUBMISSION=0.0.0.0:2587
@@ -19,6 +20,6 @@ USER pillarbox
 VOLUME /data
 EXPOSE 8080 2525 2587
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/health', timeout=4)"]
-ENTRYPOINT ["python", "-P", "-m", "pillarbox"]
+    CMD ["/app/.venv/bin/python", "-I", "/app/health.py"]
+ENTRYPOINT ["pillarbox"]
 CMD ["serve"]

@@ -15,6 +15,7 @@ ORDER = (
     "accept",
     "deliver",
     "reading",
+    "find",
     "parse",
     "inbound",
     "submission",

@@ -67,7 +67,7 @@ def reborn(process: subprocess.Popen[bytes], log: Path) -> float:
     workers = tree(process.pid).workers
     began = time.monotonic()
     os.kill(workers[0], signal.SIGKILL)
-    while log.read_bytes().count(READY) <= len(workers):
+    while READY not in log.read_bytes():
         if time.monotonic() - began > PATIENCE:
             raise RuntimeError("no worker came in the place of a killed one")
         time.sleep(0.002)

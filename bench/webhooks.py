@@ -51,10 +51,8 @@ ONE = {
 }
 KIND = "email.delivered"
 EMAIL_KINDS = [kind for kind in KINDS if kind.startswith("email.")]
-OPEN_TO_LOOPBACK = (
-    *("--webhooks-allow-http", "true", "--allow-private", "127.0.0.0/8"),
-    *("--most-webhooks", str(HANGING + 1)),
-)
+LOOPBACK = ("--webhooks-allow-http", "true", "--allow-private", "127.0.0.0/8")
+OPEN_TO_LOOPBACK = (*LOOPBACK, "--most-webhooks", str(HANGING + 1))
 SECONDS = 900.0
 
 HAPPENED = """

@@ -33,7 +33,7 @@ from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.process import faults, signals
 from pillarbox.kernel.process.runtime import Application, Factory, Runtime
 from pillarbox.kernel.process.workers import READY
-from pillarbox.kernel.security.certificates import Certificate, renewing_context
+from pillarbox.kernel.security.certificates import Certificate, renewing_context, watch_expiry
 from pillarbox.kernel.settings.settings import Settings, settings_of
 
 REQUEST_GRACE = 15
@@ -71,7 +71,7 @@ def run(
     config = read_hand_over(channel, factory, shared_memory, listeners)
     if config is None:
         return 0
-    log.configure(config.settings.log, always={"worker": os.getpid()})
+    log.configure(config.settings.log, level=config.settings.log_level, always={"worker": os.getpid()})
     faults.arm(fault)
     try:
         uvloop.run(work(config, channel))
@@ -195,6 +195,7 @@ class HttpServer:
     async def open(self) -> None:
         """Return when connections are accepted."""
         if self.certificate is not None:
+            watch_expiry("http", self.certificate)
             self._watching = asyncio.create_task(self.certificate.watch())
         self._serving = asyncio.create_task(self._server.serve(sockets=with_duplicates(self._socket)))
         opened = asyncio.create_task(self._server.opened.wait())

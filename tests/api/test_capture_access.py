@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import httpx
@@ -202,3 +203,20 @@ async def test_the_key_of_a_picture_opens_that_picture_alone(database_url: str, 
 def test_the_token_is_in_no_repr() -> None:
     """SEC-05."""
     assert TOKEN not in repr(CaptureAccess.named(TOKEN, [], "http://localhost:8080"))
+
+
+async def test_a_network_that_the_operator_named_may_look_with_the_token_alone(
+    database_url: str, tmp_path: Path
+) -> None:
+    """In a container the machine around it has an address of the container's network."""
+    networks = (ip_network("172.16.0.0/12"), ip_network("fd00::/8"))
+    async with capture_world(database_url, tmp_path, networks=networks) as world:
+        for address in ("172.18.0.1", "::ffff:172.18.0.1", "fd12::1", "127.0.0.1"):
+            async with from_address(world, address) as near:
+                assert (await near.get("/capture.json")).status_code == 200, address
+                assert (await near.get("/capture.json", headers={"host": "evil.example"})).status_code == 403
+                refused = await near.get("/capture.json", headers={"authorization": "Bearer wrong"})
+                assert refused.status_code == 403, address
+        for address in ("192.168.1.2", "fe80::1", "203.0.113.9"):
+            async with from_address(world, address) as far:
+                assert "capture_networks" in (await far.get("/capture.json")).json()["message"], address

@@ -16,7 +16,7 @@ from kit.manual_world import clock_of, manual_world
 from kit.webhook_events import published_events, published_kinds, subscribe
 from kit.world import Team, World, mail
 from pillarbox.directory import domains as directory
-from pillarbox.domains.senders import Senders
+from pillarbox.domains.senders import ASKED_AHEAD, REMEMBERED_SECONDS, Senders
 from pillarbox.teams import bootstrap
 
 BOTH = {"sending": "enabled", "receiving": "enabled"}
@@ -383,6 +383,28 @@ async def test_other_processes_know_of_it_within_a_second(database_url: str, tmp
         await team.call("DELETE", f"/domains/{domain}")
         clock_of(pillarbox).advance(1)
         assert await elsewhere.find(team.id, "harbor.example") is None
+
+
+async def test_a_sender_is_asked_for_again_before_it_is_forgotten(database_url: str, tmp_path: Path) -> None:
+    """Nobody waits for it, and what is told is never older than a quarter of a second."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        await team.domain()
+        clock, place = clock_of(pillarbox), "harbor.example"
+        elsewhere = Senders(pillarbox.pool, clock)
+        first = await elsewhere.find(team.id, place)
+        clock.advance(REMEMBERED_SECONDS - ASKED_AHEAD / 2)
+        asked = asyncio.ensure_future(elsewhere.find(team.id, place))
+        await asyncio.sleep(0)
+        assert asked.done()
+        assert asked.result() is first
+        while elsewhere._asking:
+            await asyncio.sleep(0.01)
+        clock.advance(REMEMBERED_SECONDS - 2 * ASKED_AHEAD)
+        again = await elsewhere.find(team.id, place)
+        assert again == first
+        assert again is not first
+        assert not elsewhere._asking
 
 
 async def test_two_deletions_at_once(database_url: str, tmp_path: Path) -> None:

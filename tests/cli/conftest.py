@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 
 from kit.clock import ManualClock
 from kit.smtp_sink import USUAL, Sink
-from kit.world import Team, World, world
+from kit.world import Team, World, with_key_ring, world
 from kit.zone import Zone
 from pillarbox.cli import program
+from pillarbox.kernel.settings.settings import settings_of
 
 ZONE = """
 quay.example     MX 10 mx.quay.example
@@ -78,7 +79,8 @@ class Installation:
 
 @pytest.fixture
 def empty(database_url: str, tmp_path: Path) -> Installation:
-    """An installation before its first start."""
+    """An installation that has been started once."""
+    asyncio.run(with_key_ring(settings_of({"data": str(tmp_path / "data"), "database_url": database_url})))
     return Installation(database_url, tmp_path / "data")
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kit.world import World, world
 from pillarbox.cli import program
-from pillarbox.kernel.storage.data_folder import RUN_FOLDER, write_note
+from pillarbox.kernel.storage.data_folder import LOCK_FILE, RUN_FOLDER, write_note
 
 
 def send(folder: Path, *arguments: str, **environment: str) -> Result:
@@ -107,6 +107,7 @@ async def test_the_server_on_the_data_folder_is_found(database_url: str, tmp_pat
     async with world(database_url, tmp_path) as pillarbox:
         team = await pillarbox.team()
         (tmp_path / RUN_FOLDER).mkdir()
+        (tmp_path / LOCK_FILE).touch()
         write_note(tmp_path, {"http": pillarbox.url})
         done = await asyncio.to_thread(send, tmp_path, RESEND_API_KEY=team.token)
         assert done.exit_code == 0, done.output

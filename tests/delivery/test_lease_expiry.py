@@ -14,6 +14,7 @@ from kit.smtp_sink import USUAL, Sink
 from kit.world import Team, world
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS, Expiry, Lease
 from pillarbox.delivery.queue.claims import RENEW_EVERY
+from pillarbox.kernel.security.secrets import KeyRing
 
 START = datetime(2026, 10, 3, 8, 15, tzinfo=UTC)
 LEASED = "SELECT leased_until FROM deliveries WHERE team_id = $1"
@@ -66,9 +67,12 @@ async def test_a_jump_of_the_clock_loses_and_doubles_nothing(
         gate = asyncio.Event()
         sink.script("RCPT", (gate, USUAL))
         route = f"relay:smtp://127.0.0.1:{sink.port}"
+        ring = KeyRing.generate_text()
         async with (
-            world(database_url, tmp_path / "one", route=route, clock=clock) as one,
-            world(database_url, tmp_path / "two", route=route, clock=clock, started=False) as two,
+            world(database_url, tmp_path / "one", route=route, clock=clock, secret_key=ring) as one,
+            world(
+                database_url, tmp_path / "two", route=route, clock=clock, started=False, secret_key=ring
+            ) as two,
         ):
             team = await one.team()
             await team.domain()

@@ -49,7 +49,7 @@ async def outside(
 
     async with DnsServer(script) as dns:
         clock = ManualClock()
-        resolver = UncachedResolver([dns.address], clock, timeouts=(0.3,))
+        resolver = UncachedResolver([dns.address], clock, timeouts=(0.3, 1.0))
         given = {"connect": connect, "is_ours": lambda address: address == "192.0.2.80", **more}
         yield Outside(resolver, clock, **given)
 
@@ -248,6 +248,7 @@ NAMED = """
             {"helo": Level.OK, "ptr": Level.OK},
         ),
         ("", {"helo.no_address": Level.PROBLEM}),
+        ("mx.pillar.example ! SERVFAIL", {"helo.unknown": Level.WARNING}),
     ],
 )
 async def test_the_host_name_and_its_pointer(script: str, found: dict[str, Level]) -> None:

@@ -96,6 +96,16 @@ async def test_writing_a_key_again_replaces_it(store: Make, tmp_path: Path) -> N
 
 
 @every_backend
+async def test_the_size_of_a_blob_is_known_without_reading_it(store: Make, tmp_path: Path) -> None:
+    blobs = store(tmp_path)
+    await blobs.put("a/large", LARGE)
+    await blobs.put("a/empty", b"")
+    assert await blobs.size("a/large") == len(LARGE)
+    assert await blobs.size("a/empty") == 0
+    assert await blobs.size("a/none") is None
+
+
+@every_backend
 async def test_a_blob_that_is_not_there_is_missing(store: Make, tmp_path: Path) -> None:
     blobs = store(tmp_path)
     with pytest.raises(BlobMissing):

@@ -126,23 +126,43 @@ async def silent_server() -> AsyncIterator[int]:
             end.transport.abort()
 
 
-async def test_an_object_store_that_says_nothing_is_not_waited_for() -> None:
-    async with silent_server() as port:
-        store = BlobStore(
-            Bucket(
-                S3Store(
-                    "berths",
-                    endpoint=f"http://127.0.0.1:{port}",
-                    access_key_id="a",
-                    secret_access_key="b",
-                    region="us-east-1",
-                    client_options={"allow_http": True},
-                )
+def bucket_at(port: int) -> BlobStore:
+    return BlobStore(
+        Bucket(
+            S3Store(
+                "berths",
+                endpoint=f"http://127.0.0.1:{port}",
+                access_key_id="a",
+                secret_access_key="b",
+                region="us-east-1",
+                client_options={"allow_http": True},
             )
         )
+    )
+
+
+async def test_an_object_store_that_says_nothing_is_not_waited_for() -> None:
+    async with silent_server() as port:
+        store = bucket_at(port)
         await silent_in_time(store.put("a/b", b"1"))
         await silent_in_time(store.get("a/b"))
         await silent_in_time(store.delete("a/b"))
+
+
+async def test_an_upload_in_parts_has_a_time_for_each_and_its_source_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backend, "SLOWEST", 1 << 40)
+    monkeypatch.setattr(backend, "SECONDS", SECONDS)
+
+    async def slow() -> AsyncIterator[bytes]:
+        for _ in range(8):
+            await asyncio.sleep(SECONDS / 2)
+            yield b"x" * (1 << 20)
+
+    async with silent_server() as port:
+        with pytest.raises(BlobsSilent):
+            await bucket_at(port).put("a/b", slow())
 
 
 def test_it_is_a_503_that_says_so() -> None:

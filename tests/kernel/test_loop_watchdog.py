@@ -106,6 +106,49 @@ async def test_the_alarm_rings_only_where_the_loop_is_late(monkeypatch: pytest.M
     assert len(rung) <= counted("in time", loop_watchdog.LOOK_AFTER)
 
 
+async def idle(process: str) -> LoopWatchdog:
+    """A watchdog of a loop that does nothing, once it has noticed that."""
+    watchdog = LoopWatchdog(process)
+    watchdog.start()
+    while not watchdog.is_idle:
+        await asyncio.sleep(0.3)
+    return watchdog
+
+
+def work_that_computes() -> None:
+    used = time.thread_time()
+    while time.thread_time() - used < 0.3:
+        sorted(range(1000, 0, -1), key=str)
+
+
+async def test_an_idle_process_is_woken_less_often_and_a_computation_is_found_all_the_same(
+    lines: list[Any],
+) -> None:
+    watchdog = await idle("nothing to do")
+    due = watchdog._due
+    while watchdog._due == due:
+        await asyncio.sleep(0.01)
+    assert watchdog._due - due >= loop_watchdog.IDLE_BEAT
+    before = len(lines)
+    work_that_computes()
+    await asyncio.sleep(0)
+    assert not watchdog.is_idle
+    await asyncio.sleep(0.02)
+    watchdog.stop()
+    [line] = [line for line in lines[before:] if "work_that_computes" in line["stack"]]
+    assert line["ms"] >= 200
+    assert signal.getitimer(signal.ITIMER_PROF)[0] == 0
+
+
+async def test_in_an_idle_process_a_long_wait_is_found(lines: list[Any]) -> None:
+    watchdog = await idle("a long wait")
+    before = len(lines)
+    time.sleep(loop_watchdog.IDLE_BEAT + 2 * loop_watchdog.STALL)
+    await asyncio.sleep(0.02)
+    watchdog.stop()
+    assert any("test_in_an_idle_process" in line["where"] for line in lines[before:])
+
+
 async def test_a_call_that_is_interrupted_goes_on(lines: list[Any]) -> None:
     ours, theirs = socket.socketpair()
     watchdog = LoopWatchdog("waits")

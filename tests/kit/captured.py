@@ -25,6 +25,7 @@ from pillarbox.delivery.reports import Report, Settlement
 from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.settings.kinds import Network
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.address import parse_mailbox
 from pillarbox.mail.message.compose import Attachment, Message, compose
@@ -125,7 +126,12 @@ class CaptureWorld:
 
 @asynccontextmanager
 async def capture_world(
-    database_url: str, folder: Path, *, limit: int = GIB, clock: Clock | None = None
+    database_url: str,
+    folder: Path,
+    *,
+    limit: int = GIB,
+    clock: Clock | None = None,
+    networks: Sequence[Network] = (),
 ) -> AsyncIterator[CaptureWorld]:
     """The routes of captured mail on a free port; nothing runs in the background."""
     clock = clock or SystemClock()
@@ -133,7 +139,7 @@ async def capture_world(
         blobs = BlobStore.open(f"file:{folder}/blobs")
         capture = Capture(opened.pool, clock, Ids(clock), blobs, limit)
         work = PageWork()
-        guard = CaptureAccess.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443")
+        guard = CaptureAccess.named(TOKEN, ["pillar.example"], "https://app.pillar.example:8443", networks)
         received = ReceivedRetention(opened.pool, clock, blobs, days=0)
         for part in (blobs, capture, received, guard, Reader(opened.pool, blobs, work)):
             opened.services.add(part)

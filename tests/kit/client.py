@@ -37,11 +37,14 @@ from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.services import Services
+from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.kernel.storage.blobs import BlobStore, Folder
 from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.teams.allowances import Allowances
 from pillarbox.teams.bootstrap import MadeTeam, create_team
 from pillarbox.webhooks.publish import Publisher
@@ -100,7 +103,10 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     services.add(Allowances())
     services.add(Senders(pool, clock))
     services.add(DiskSpace(clock, []))
-    services.add(BlobStore(Folder(Path("blobs-of-no-test"))))
+    blobs = BlobStore(Folder(Path("blobs-of-no-test")))
+    services.add(blobs)
+    services.add(RingWatch(pool, clock, ring))
+    services.add(StoreWatch(pool, clock, blobs, settings_of({})))
     services.add(pool, asyncpg.Pool)
     services.add(credentials, Credentials)
     services.add(IdempotencyRows(pool, clock), IdempotencyStore)

@@ -5,6 +5,7 @@ It has imported the whole product once, so a worker is there in a tenth of a sec
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 import uvloop
 
+from kit.world import with_key_ring
 from pillarbox import app, worker  # noqa: F401 - imported once, for all children
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -95,9 +97,8 @@ class Parent:
             assert self._listener is not None
             listeners = {"http": self._listener.fileno()}
             runtime = Runtime(Ids(SystemClock()).new(), 0, 1, self._memory, "token", listeners)
-            uvloop.run(
-                worker.work(worker.WorkerConfig(settings_of(self._settings), runtime, FACTORY), channel)
-            )
+            given = asyncio.run(with_key_ring(settings_of(self._settings)))
+            uvloop.run(worker.work(worker.WorkerConfig(given, runtime, FACTORY), channel))
             status = 0
         finally:
             os._exit(status)

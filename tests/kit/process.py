@@ -50,10 +50,10 @@ AGE = """
 """
 
 
-def environment(fault: str = "") -> dict[str, str]:
-    """Ours, with the sources of this checkout and without settings."""
+def environment(fault: str = "", sources: Path = TESTS.parent / "src") -> dict[str, str]:
+    """Ours, with the sources of this checkout (or of another one) and without settings."""
     made = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
-    made["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'src'}"
+    made["PYTHONPATH"] = f"{TESTS}:{sources}"
     if fault:
         made[VARIABLE] = fault
     return made
@@ -62,7 +62,9 @@ def environment(fault: str = "") -> dict[str, str]:
 class Served:
     """A running `pillarbox serve`."""
 
-    def __init__(self, data: Path, settings: Mapping[str, str], fault: str = "") -> None:
+    def __init__(
+        self, data: Path, settings: Mapping[str, str], fault: str = "", sources: Path = TESTS.parent / "src"
+    ) -> None:
         given = {
             "data": str(data),
             "http": "127.0.0.1:0",
@@ -83,7 +85,7 @@ class Served:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment(fault),
+            env=environment(fault, sources),
         )
         self.out = Lines(self.process.stdout)
         self.log = Lines(self.process.stderr)
@@ -134,9 +136,11 @@ class Served:
 
 
 @contextmanager
-def served(data: Path, *, fault: str = "", **settings: str) -> Iterator[Served]:
+def served(
+    data: Path, *, fault: str = "", sources: Path = TESTS.parent / "src", **settings: str
+) -> Iterator[Served]:
     """`pillarbox serve`, ready, with these settings besides those of every test; ended with the block."""
-    running = Served(data, settings, fault)
+    running = Served(data, settings, fault, sources)
     try:
         running.ready()
         yield running

@@ -36,7 +36,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
-from pillarbox.kernel.settings.settings import settings_of
+from pillarbox.kernel.security.ring_check import established
+from pillarbox.kernel.settings.settings import Settings, settings_of
 from pillarbox.kernel.slices import Externals, Slice
 from pillarbox.teams import bootstrap
 
@@ -198,7 +199,9 @@ async def world(
         trust,
         https_port,
     )
-    app = await build(settings_of(texts), runtime, externals, {UncachedDns: asks or known}, slices)
+    app = await build(
+        await with_key_ring(settings_of(texts)), runtime, externals, {UncachedDns: asks or known}, slices
+    )
     if started:
         await app.start()
     server, serving = await served(app.asgi, listener)
@@ -211,6 +214,16 @@ async def world(
         await serving
         await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
+
+
+async def with_key_ring(settings: Settings) -> Settings:
+    """The settings with the key ring that a start would find or make."""
+    conn = await asyncpg.connect(settings.database_url)
+    try:
+        settings.data.mkdir(parents=True, exist_ok=True)
+        return settings.replacing(secret_key=await established(conn, settings))
+    finally:
+        await conn.close()
 
 
 def _listener() -> socket.socket:

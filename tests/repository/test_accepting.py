@@ -89,7 +89,6 @@ async def of_smtp(name: str, folder: Path) -> int:
         certificate=Certificate(path, path, clock),
         clients=clients,
         local_clients=neighbours,
-        clock=clock,
     )
     await listeners.open()
     try:

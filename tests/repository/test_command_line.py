@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pillarbox
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.process import supervisor
+from pillarbox.kernel.process.workers import StartError
+from pillarbox.kernel.storage.data_folder import FolderError, read_note
 from repository.running import TESTS
 
 
@@ -36,6 +46,109 @@ def test_a_wrong_flag_value_is_one_sentence_and_status_2() -> None:
 def test_an_unknown_variable_is_one_sentence_and_status_2() -> None:
     done = pillarbox_command("serve", PILLARBOX_HTPP="127.0.0.1:0")
     assert (done.returncode, done.stderr) == (2, "pillarbox: PILLARBOX_HTPP is not a setting of Pillarbox.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("serv", "No such command 'serv'. Did you mean 'serve'? `pillarbox --help` shows what there is."),
+        (
+            "serve --htp 127.0.0.1:1",
+            "No such option: --htp (Possible options: --http, --lmtp, --smtp). "
+            "`pillarbox serve --help` shows what there is.",
+        ),
+        (
+            "teams creat",
+            "No such command 'creat'. Did you mean 'create'? `pillarbox teams --help` shows what there is.",
+        ),
+        ("emails show", "Missing argument 'ID'. `pillarbox emails show --help` shows what there is."),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_status_2(arguments: str, sentence: str) -> None:
+    done = pillarbox_command(*arguments.split())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"pillarbox: {sentence}\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("teams",)])
+def test_a_group_without_a_command_shows_its_help(arguments: tuple[str, ...]) -> None:
+    done = pillarbox_command(*arguments)
+    assert done.returncode == 2
+    assert "Commands" in done.stdout + done.stderr
+    assert "pillarbox: " not in done.stderr
+
+
+def test_a_port_below_1024_needs_a_right(tmp_path: Path) -> None:
+    """Without the right, which root has, and which no user is given."""
+    without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"]
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv, to give up a right of root")
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pillarbox",
+        "serve",
+        "--data",
+        str(tmp_path),
+        "--http",
+        "127.0.0.1:80",
+    ]
+    done = subprocess.run(
+        [*(without if os.geteuid() == 0 else ()), *command],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(TESTS.parent / "src")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "pillarbox: Cannot listen on 127.0.0.1:80 (http): "
+        "ports below 1024 need root or CAP_NET_BIND_SERVICE.\n"
+    )
+
+
+def test_a_command_says_what_is_wrong_with_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = pillarbox_command("queue", "--data", str(tmp_path / "file"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"pillarbox: There is no database in the data folder {tmp_path / 'file'}; ")
+    assert done.stderr.count("\n") == 1
+    done = pillarbox_command("serve", "--data", str(tmp_path / "file"), "--http", "127.0.0.1:0")
+    assert (
+        done.stderr == f"pillarbox: The data folder {tmp_path / 'file'} cannot be used: it is not a folder.\n"
+    )
+
+
+def test_a_data_folder_of_somebody_else_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    shut = tmp_path / "run" / "supervisor.json"
+    shut.write_text("{}")
+    if os.geteuid() == 0:
+        # Root may read everything: the system's refusal is the same for the file and for its folder.
+        monkeypatch.setattr(Path, "read_text", refused)
+    else:
+        shut.chmod(0)
+    with pytest.raises(FolderError, match=r"^The data folder .* cannot be read: Permission denied\.$"):
+        read_note(tmp_path)
+
+
+def refused(*_: object, **__: object) -> str:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def test_a_database_that_does_not_answer_is_named_once_while_it_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(supervisor, "DATABASE_WAIT", 0.2)
+    monkeypatch.setattr(supervisor, "DATABASE_PAUSE", 0.01)
+    log.configure("text", level="info")
+    expected = "The database of --database-url cannot be reached: Connection refused."
+    with pytest.raises(StartError, match=f"^{re.escape(expected)}$"):
+        asyncio.run(supervisor.connect_patiently("postgresql://ann@127.0.0.1:1/harbor"))
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "database.waiting" in line
 
 
 def test_every_setting_is_an_option_of_serve() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +16,7 @@ import asyncpg
 import pytest
 
 from pillarbox.kernel.postgres import programs
-from pillarbox.kernel.postgres.embedded import EmbeddedError, EmbeddedPostgres, processes_in
+from pillarbox.kernel.postgres.embedded import SOCKET_NAME, EmbeddedError, EmbeddedPostgres, processes_in
 from pillarbox.kernel.postgres.programs import Account, ProgramsError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes accounts")
@@ -52,9 +54,9 @@ async def test_the_server_is_utf8_in_byte_order_and_listens_on_no_port(tmp_path:
         assert await value(server, "SELECT 'Z' < 'a'") is True
         assert await value(server, "SHOW listen_addresses") == ""
         assert await value(server, "SHOW data_checksums") == "on"
-        sockets = Path(str(await value(server, "SHOW unix_socket_directories")))
-        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
-    assert not sockets.exists()
+        assert (tmp_path / "postgres" / SOCKET_NAME).is_socket()
+        assert stat.S_IMODE((tmp_path / "postgres").stat().st_mode) == 0o700
+    assert not (tmp_path / "postgres" / SOCKET_NAME).exists()
 
 
 async def test_a_killed_server_starts_again_at_the_same_place(tmp_path: Path) -> None:
@@ -86,15 +88,38 @@ async def test_a_deep_data_folder_is_no_obstacle(tmp_path: Path) -> None:
         assert await value(server, "SELECT 1") == 1
 
 
-async def test_a_deep_folder_for_temporary_files_is_not_used_for_the_socket(
+async def test_a_deep_data_folder_has_a_link_of_its_own_that_goes_with_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short := Path(tempfile.mkdtemp(prefix="run-"))))
     deep = tmp_path / ("d" * 100)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    async with running(tmp_path / "postgres") as server:
-        assert str(deep) not in server.url()
+    try:
+        async with running(deep / "one" / "postgres") as one, running(deep / "two" / "postgres") as two:
+            assert one.url() != two.url()
+            assert len(list(short.iterdir())) == 2
+            await two.stop()
+            assert await value(one, "SELECT 1") == 1
+        assert list(short.iterdir()) == []
+    finally:
+        shutil.rmtree(short)
+
+
+async def test_a_link_that_somebody_else_could_have_made_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-09: its name can be guessed."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short := Path(tempfile.mkdtemp(prefix="run-"))))
+    folder = tmp_path / ("d" * 100) / "postgres"
+    try:
+        async with running(folder):
+            (link,) = short.iterdir()
+        link.mkdir()
+        link.chmod(0o777)
+        server = EmbeddedPostgres(folder)
+        with pytest.raises(EmbeddedError, match="somebody else's"):
+            await server.start()
+    finally:
+        shutil.rmtree(short)
 
 
 async def test_a_cluster_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -126,13 +151,30 @@ async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     await server.stop()
 
 
-async def test_the_socket_of_a_killed_parent_is_cleared_away(tmp_path: Path) -> None:
+async def test_nothing_outside_of_the_folder_is_removed(tmp_path: Path) -> None:
+    """An earlier release noted in the folder where its socket was, and a copy of the folder has the note
+    too."""
     async with running(tmp_path / "postgres"):
         pass
-    left = Path(tempfile.mkdtemp(prefix="pillarbox-"))
-    (tmp_path / "postgres.socket").write_text(str(left))
+    theirs = tmp_path / "pillarbox-theirs"
+    theirs.mkdir()
+    (tmp_path / "postgres.socket").write_text(str(theirs))
     async with running(tmp_path / "postgres"):
-        assert not left.exists()
+        pass
+    assert theirs.is_dir()
+
+
+async def test_a_copied_cluster_starts_beside_the_one_it_was_copied_from(tmp_path: Path) -> None:
+    async with running(tmp_path / "postgres") as original:
+        shutil.copytree(tmp_path / "postgres", tmp_path / "copy", ignore=shutil.ignore_patterns(SOCKET_NAME))
+        if os.geteuid() == 0:
+            subprocess.run(
+                ["chown", "-R", "--reference", tmp_path / "postgres", tmp_path / "copy"], check=True
+            )
+        async with running(tmp_path / "copy") as copy:
+            assert await value(copy, "SELECT 1") == 1
+        assert await value(original, "SELECT 1") == 1
+        assert original.pid is not None
 
 
 def test_missing_programs_are_one_sentence(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from pillarbox.kernel.postgres import migrations
 from pillarbox.kernel.postgres.migrations import (
     Migration,
     MigrationError,
@@ -30,10 +31,10 @@ def blank_url(databases) -> Iterator[str]:  # type: ignore[no-untyped-def]
     databases.drop(url)
 
 
-async def run(url: str, *migrations: Migration) -> list[int]:
+async def run(url: str, *wanted: Migration) -> list[int]:
     conn = await asyncpg.connect(url)
     try:
-        return await migrate(conn, list(migrations))
+        return await migrate(conn, list(wanted))
     finally:
         await conn.close()
 
@@ -88,3 +89,94 @@ def test_numbers_have_no_gaps(names: list[str], tmp_path: Path) -> None:
         (tmp_path / name).write_text("SELECT 1")
     with pytest.raises(MigrationError):
         migrations_in(tmp_path)
+
+
+NEWER = Migration(3, "newer", "-- compatible since: 2\nALTER TABLE two ADD COLUMN name text")
+
+
+async def test_a_newer_schema_that_goes_with_this_release_is_accepted(blank_url: str) -> None:
+    """OPS-04: the nodes of an installation are upgraded one by one."""
+    await run(blank_url, FIRST, SECOND)
+    await run(blank_url, FIRST, SECOND, NEWER)
+    assert await run(blank_url, FIRST, SECOND) == []
+    with pytest.raises(MigrationError, match="schema version 3, but this release knows only version 1"):
+        await run(blank_url, FIRST)
+
+
+async def test_a_table_of_an_older_release_gets_the_column(blank_url: str) -> None:
+    conn = await asyncpg.connect(blank_url)
+    await conn.execute(
+        "CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text, checksum text,"
+        " applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    await conn.execute("INSERT INTO schema_migrations VALUES (1, 'first', $1)", FIRST.checksum)
+    assert await migrate(conn, [FIRST, SECOND]) == [2]
+    rows = await conn.fetch("SELECT version, compatible_since FROM schema_migrations ORDER BY 1")
+    assert [tuple(row) for row in rows] == [(1, None), (2, 2)]
+    await conn.close()
+
+
+async def test_a_migration_waits_for_its_locks_a_few_seconds_at_a_time(
+    blank_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for an exclusive lock stops everybody behind it: so not for long, and again later."""
+    monkeypatch.setattr(migrations, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(migrations, "LOCK_PAUSE", 0.01)
+    monkeypatch.setattr(migrations, "LOCK_TRIES", 3)
+    await run(blank_url, FIRST, SECOND)
+    holder = await asyncpg.connect(blank_url)
+    held = holder.transaction()
+    await held.start()
+    await holder.execute("SELECT FROM two")
+    with pytest.raises(MigrationError, match="0003_newer did not get its locks"):
+        await run(blank_url, FIRST, SECOND, NEWER)
+    await held.rollback()
+    assert await run(blank_url, FIRST, SECOND, NEWER) == [3]
+    await holder.close()
+
+
+async def test_an_index_is_built_beside_writers_and_again_after_an_interruption(blank_url: str) -> None:
+    index = Migration(
+        3,
+        "index",
+        "DROP INDEX CONCURRENTLY IF EXISTS two_id; CREATE INDEX CONCURRENTLY two_id ON two (id)",
+    )
+    await run(blank_url, FIRST, SECOND)
+    conn = await asyncpg.connect(blank_url)
+    await conn.execute("CREATE INDEX two_id ON two (id)")
+    assert await run(blank_url, FIRST, SECOND, index) == [3]
+    assert await conn.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_id'::regclass")
+    await conn.close()
+
+
+BESIDE = Migration(
+    3,
+    "beside",
+    "DROP INDEX CONCURRENTLY IF EXISTS two_id;\n"
+    "-- Beside the writers; a semicolon; in a comment ends nothing.\n"
+    "CREATE INDEX CONCURRENTLY two_id ON two (id);",
+)
+
+VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_id'::regclass"
+
+
+async def test_processes_that_wait_do_not_stand_in_the_way_of_an_index(blank_url: str) -> None:
+    """An index that is built beside the writers waits for all statements that run, even those that wait."""
+    async with asyncio.timeout(60):
+        applied = await asyncio.gather(*(run(blank_url, FIRST, SECOND, BESIDE) for _ in range(6)))
+    assert sorted(applied) == [[], [], [], [], [], [1, 2, 3]]
+    conn = await asyncpg.connect(blank_url)
+    assert await conn.fetchval(VALID)
+    await conn.close()
+
+
+async def test_an_index_that_an_interrupted_run_has_left_is_built_again(blank_url: str) -> None:
+    await run(blank_url, FIRST, SECOND)
+    conn = await asyncpg.connect(blank_url)
+    await conn.execute("INSERT INTO two VALUES (2)")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await conn.execute("CREATE UNIQUE INDEX CONCURRENTLY two_id ON two (id)")
+    assert not await conn.fetchval(VALID)
+    assert await run(blank_url, FIRST, SECOND, BESIDE) == [3]
+    assert await conn.fetchval(VALID)
+    await conn.close()

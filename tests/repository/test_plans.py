@@ -14,6 +14,7 @@ MODULES = (
     "delivery.smtp.known_domain_queries",
     "emails.loading",
     "emails.queries",
+    "emails.search.queries",
     "logs.queries",
     "receiving.store_queries",
     "timeline.queries",
@@ -29,6 +30,11 @@ WHOLE = {
     "delivery.queries.FREE_OWNED": "all that a dead process holds, by the index of what is held",
     "webhooks.dispatch.lease_queries.HOLDERS": "who holds anything, by the index of what is held",
     "logs.queries.TEAMS": "each team in turn",
+    "emails.search.queries.BLOCKS": "each team in turn, where the operator asks for all of them",
+    "emails.search.queries.READY": "each team in turn",
+    "emails.search.queries.TAILS": "each team in turn, as above",
+    "emails.search.queries.WITH_EVENT": "each team in turn, as above",
+    "emails.search.queries.WITH_WORK": "each team in turn, as above",
 }
 """What reads an index from end to end, and why."""
 

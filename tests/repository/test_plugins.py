@@ -10,8 +10,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 from typer.testing import CliRunner
 
@@ -27,6 +28,8 @@ from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.request import Html
 from pillarbox.kernel.manifests import Manifest, settings_in
 from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.security.sealed_values import counted
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.page import settings_page
 from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.kernel.slices import CircularNeedError, Externals, Kit, PartMissingError, Pools, Slice
@@ -37,13 +40,15 @@ from pillarbox.teams import plugin as teams
 from pillarbox.teams.allowances import Allowances
 from pillarbox.webhooks.bodies import Bodies, QueuedEvent
 from repository.toys.manifest import MANIFEST
-from repository.toys.plugin import CHANNEL, JOB, Toys
+from repository.toys.plugin import CHANNEL, JOB, SECRETS, Toys
 from repository.toys.plugin import SLICE as TOYS
 from repository.toys.settings import TOY_COLOUR
 
 APP = Path(pillarbox.app.__file__)
 SOURCE = APP.parent
 MOST_LINES = 150
+
+TOYS_TABLE = Path(__file__).parent / "toys" / "toys.sql"
 
 QUEUE = """
     INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at) VALUES ($1, $2, $3, $2, now(), now())
@@ -141,6 +146,19 @@ def test_what_a_slice_deletes_with_age_is_listed() -> None:
     page = retention_page([TOYS])
     assert "| toys | `--toy-days` (default 7) |\n" in page
     assert "| broken toys | 2 hours |\n" in page
+
+
+async def test_what_a_slice_seals_is_opened_and_sealed_again(database_url: str) -> None:
+    first, second = KeyRing.parse(KeyRing.generate_text()), KeyRing.parse(KeyRing.generate_text())
+    team, toy = UUID(int=1), UUID(int=2)
+    columns = [column for one in (*SLICES, TOYS) for column in one.sealed]
+    sealed = first.seal(b"button", SECRETS.context(toy))
+    async with asyncpg.create_pool(database_url, min_size=1, max_size=2) as pool:
+        await pool.execute(TOYS_TABLE.read_text(encoding="utf-8"))
+        await pool.execute("INSERT INTO toys VALUES ($1, $2, 'bear', $3)", team, toy, sealed)
+        (unopened,) = (await counted(pool, columns, second)).unopened
+        assert (unopened.column, unopened.owner) == (SECRETS, "bear")
+        assert (await counted(pool, columns, first)).unopened == []
 
 
 def test_a_group_may_be_brought_in_parts() -> None:

@@ -17,7 +17,8 @@ from pillarbox.kernel.settings.kinds import HostPort, Relay, Role, Route, RouteK
 from pillarbox.kernel.settings.settings import (
     ConfigError,
     Settings,
-    load_or_create_key_ring_text,
+    create_key_ring_file,
+    key_ring_text,
     read_settings,
 )
 
@@ -66,6 +67,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "initial_email": ("ops@example.com", "ops@example.com"),
     "secret_key": (f"new:{KEY},old:{KEY}", f"new:{KEY},old:{KEY}"),
     "log": ("json", "json"),
+    "log_level": ("debug", "debug"),
     "require_verified_domain": ("never", "never"),
     "simulator_domains": ("a.test, B.test", ("a.test", "b.test")),
     "delivery_window": ("1h30m", timedelta(hours=1, minutes=30)),
@@ -75,6 +77,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "trusted_proxy": ("10.0.0.0/8", (ipaddress.ip_network("10.0.0.0/8"),)),
     "require_user_agent": ("true", True),
     "capture_limit": ("512MiB", 512 * 2**20),
+    "capture_networks": ("172.16.0.0/12", (ipaddress.ip_network("172.16.0.0/12"),)),
     "email_retention_days": ("90", 90),
     "body_retention_days": ("30", 30),
     "orphan_blob_days": ("0", 0),
@@ -140,6 +143,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "initial_email": ("nobody", "a@b@c", "a b@c", "a@-x"),
     "secret_key": ("abc", f"{KEY}", f"a:{KEY},a:{KEY}", f"a:{KEY[:20]}", f":{KEY}"),
     "log": ("xml",),
+    "log_level": ("DEBUG", "loud"),
     "require_verified_domain": ("sometimes",),
     "simulator_domains": ("a.test,", "a b"),
     "delivery_window": ("96", "0s", "4 days", "-1h", "1h x"),
@@ -149,6 +153,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "trusted_proxy": ("localhost",),
     "require_user_agent": ("maybe",),
     "capture_limit": ("1 GB", "-1", "big"),
+    "capture_networks": ("localhost", "172.16.0.1/12"),
     "email_retention_days": ("-1", "90d", "36501"),
     "body_retention_days": ("0.5",),
     "orphan_blob_days": ("never",),
@@ -326,15 +331,16 @@ def test_when_a_domain_must_be_verified(route: str, when: str, required: bool) -
     assert verified_domain_required(settings) is required
 
 
-def test_the_key_ring_is_made_once_and_is_private(tmp_path: Path) -> None:
+def test_a_key_ring_that_was_made_is_private(tmp_path: Path) -> None:
     settings = read_settings(SETTINGS, {"data": str(tmp_path)}, {})
-    made = load_or_create_key_ring_text(settings)
-    assert load_or_create_key_ring_text(settings) == made
+    assert key_ring_text(settings) is None
+    made = create_key_ring_file(tmp_path / "secret.key")
+    assert key_ring_text(settings) == made
     assert (tmp_path / "secret.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_key_ring_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "secret.key").write_text("damaged")
     with pytest.raises(ConfigError, match="does not hold a key ring"):
-        load_or_create_key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
+        key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
     assert (tmp_path / "secret.key").read_text() == "damaged"

@@ -21,6 +21,7 @@ import trustme
 
 from repository.running import TESTS, TIMEOUT, Lines, Running, Watched, heed_signals, supervisor
 
+ALARMS = (signal.SIGALRM, signal.SIGPROF)
 UNUSED = (
     signal.SIGUSR1,
     signal.SIGUSR2,
@@ -145,7 +146,7 @@ def test_a_hang_up_puts_a_renewed_certificate_to_use(tmp_path: Path) -> None:
 
 
 def test_a_hang_up_during_the_start_does_not_end_it(tmp_path: Path) -> None:
-    with supervisor(tmp_path / "data") as running:
+    with supervisor(tmp_path / "data", "--log-level", "debug") as running:
         running.log.wait_for("starting PostgreSQL")
         running.send(signal.SIGHUP)
         running.log.wait_for("supervisor.reloading")
@@ -174,13 +175,14 @@ def test_signals_without_a_meaning_end_nothing(tmp_path: Path) -> None:
             os.kill(worker, number)
             os.kill(fork_server, number)
         for number in UNUSED:
-            running.log.wait_for(f'"signal":"{number.name}"', count=2)
+            if number not in ALARMS:  # these are the watchdog's and leave no line
+                running.log.wait_for(f'"signal":"{number.name}"', count=2)
         os.kill(fork_server, signal.SIGHUP)
         os.kill(worker, signal.SIGHUP)
         running.log.wait_for("worker.reloaded")
         # A new worker shows that the fork server lives, and that its own signals work.
         os.kill(worker, signal.SIGTERM)
-        running.log.wait_for("worker.ready", count=2)
+        running.log.wait_for("worker.ready")
         assert running.fork_server() == fork_server
         assert not [line for line in running.log.all if "fork_server.died" in line]
         assert (tmp_path / f"data/stopped-{worker}").exists()
@@ -193,7 +195,7 @@ def test_a_worker_that_is_told_to_quit_drains(tmp_path: Path) -> None:
         slow = SlowRequest(running)
         os.kill(worker, signal.SIGQUIT)
         assert int(slow.answer()) == worker
-        running.log.wait_for("worker.ready", count=2)
+        running.log.wait_for("worker.ready")
         assert (tmp_path / f"data/stopped-{worker}").exists()
 
 

@@ -60,6 +60,13 @@ CATALOG = {
 
 MIGRATOR = "schema_migrations"
 
+SETTINGS = """
+    SELECT c.relname AS name, c.reloptions AS options, t.reloptions AS toast
+      FROM pg_class c
+      LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_migrations'
+"""
+
 
 @pytest.fixture
 def blank_url(databases) -> Iterator[str]:  # type: ignore[no-untyped-def]
@@ -93,3 +100,28 @@ async def test_the_comparison_sees_a_missing_index(database_url: str) -> None:
     after = await catalog_of(conn)
     await conn.close()
     assert before["indexes"] - after["indexes"]
+
+
+async def test_every_table_has_autovacuum_settings_of_its_own(database_url: str) -> None:
+    """Retention once left half a million dead rows in a table that had none (docs/decisions/0050)."""
+    conn = await asyncpg.connect(database_url)
+    try:
+        rows = await conn.fetch(SETTINGS)
+    finally:
+        await conn.close()
+    found = {row["name"]: dict(option.split("=") for option in row["options"] or ()) for row in rows}
+    dead = "autovacuum_vacuum_scale_factor"
+    assert len(found) > 40
+    assert [name for name, options in found.items() if float(options.get(dead, 1)) > 0.1] == []
+
+
+async def test_what_large_values_leave_behind_is_vacuumed_as_early_as_their_rows(database_url: str) -> None:
+    """Bodies and files lie in the table's TOAST part, which does not follow the settings of the table."""
+    conn = await asyncpg.connect(database_url)
+    try:
+        rows = await conn.fetch(SETTINGS)
+    finally:
+        await conn.close()
+    bodies = {"contents", "attachments", "received_sources", "captured"}
+    found = {row["name"] for row in rows if "autovacuum_vacuum_scale_factor=0.02" in (row["toast"] or ())}
+    assert found == bodies

@@ -20,7 +20,11 @@ GLOBAL = {
     "rate_nodes": "which servers share limits",
     "mta_sts_policies": "what other domains ask of senders",
     "clock_jumps": "when the clocks of machines were set",
+    "backups": "which backups of the whole installation were made",
+    "restored": "the whole installation was restored or not",
     "maintenance": "the whole installation is in it or not",
+    "key_ring_keys": "which keys the secrets of the whole installation need",
+    "blob_store": "which blob store the whole installation uses",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

@@ -21,6 +21,7 @@ from kit.smtp_sink import Sink
 from kit.submission import SubmissionPorts, Team, message_bytes, plain, queued_id, submission
 from kit.world import mail
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.security import certificates
 from pillarbox.kernel.storage.disk_space import DiskFull
 from pillarbox.kernel.wire.problems import DatabaseGone, Problem, RateLimited
 from pillarbox.smtp import prometheus
@@ -490,4 +491,4 @@ async def test_what_is_counted(database_url: str, tmp_path: Path) -> None:
             assert prometheus.SESSIONS.read() == {(): 2}
         after = [tally.value(labels) for tally, labels in tallies]
         assert [late - early for late, early in zip(after, before, strict=True)] == [1, 1, 1, 1]
-        assert prometheus.CERTIFICATE.read()[()] > 300 * 86400
+        assert certificates.VALID.read()[("smtp",)] > 300 * 86400

@@ -119,7 +119,7 @@ async def test_the_commands(database_url: str, tmp_path: Path) -> None:
         team = await pillarbox.team()
         await hook(team, "email.bounced", endpoint=at.url)
         program.answers(status(418))
-        listening = await spawn(pillarbox, tmp_path / "listening", "listen", "--forward", program.url)
+        listening = await spawn(pillarbox, tmp_path, "listen", "--forward", program.url)
         assert listening.stdout is not None
         async with asyncio.timeout(30):
             first = (await listening.stdout.readline()).decode()

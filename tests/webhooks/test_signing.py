@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import svix
 from kit.receiver import WEBHOOKS, Arrival, receiver
 from kit.webhooks import hook, publish
 from kit.world import world
+from pillarbox.webhooks.dispatch.engine import Dispatcher
 from pillarbox.webhooks.dispatch.signing import headers, signature
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -122,3 +124,28 @@ async def test_a_delivery_on_the_wire(database_url: str, tmp_path: Path) -> None
         with pytest.raises(svix.WebhookVerificationError):
             svix.Webhook(on.secret).verify(second.body, first)
         svix.Webhook(rotated).verify(second.body, first)
+
+
+async def test_a_new_secret_signs_although_the_key_of_the_one_before_is_lost(
+    database_url: str, tmp_path: Path
+) -> None:
+    """SEC-04: until then its deliveries wait, and reading the secret is 503."""
+    settings = {**WEBHOOKS, "blob_url": f"file:{tmp_path / 'blobs'}"}
+    async with world(database_url, tmp_path / "one", **settings) as before:
+        lost = await hook(await before.team(), endpoint="http://127.0.0.1:1/")
+        await before.pool.execute("UPDATE key_ring_keys SET abandoned_at = now()")
+    async with receiver() as at, world(database_url, tmp_path / "two", **settings) as pillarbox:
+        team = await pillarbox.team("Quay")
+        mine = replace(team, id=lost.team.id, http=pillarbox.client(lost.team.token))
+        assert (await mine.call("PATCH", lost.path, {"endpoint": at.url})).status_code == 200
+        await publish(mine)
+        answer = await mine.get(lost.path)
+        assert (answer.status_code, answer.json()["name"]) == (503, "service_unavailable")
+        rotated = await mine.post(f"{lost.path}/signing-secret/rotate")
+        assert rotated.status_code == 200
+        await publish(mine)
+        dispatcher = pillarbox.app.need(Dispatcher)
+        dispatcher._paused.clear()
+        dispatcher.wake()
+        (first, *_) = await at.wait_for(1)
+        assert accepted(rotated.json()["signing_secret"], first.body, given_with(first)) == [True] * 3

@@ -15,23 +15,31 @@ import pytest
 
 from kit.brought import INVARIANTS
 from kit.clock import ManualClock
-from kit.manual_world import clock_of, manual_world, relayed_world
+from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
 from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.jobs import Orphans
 from pillarbox.emails.retention import BATCH, EmailRetention
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.plugin import PeriodicJobs
 from pillarbox.kernel.storage.blobs import BlobMissing, BlobStore
 from pillarbox.kernel.work import collectors, periodic
 from pillarbox.kernel.work.jobs import MOST_CRASHES, Jobs
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.teams import bootstrap
 
 LARGE = {"filename": "chart.bin", "content": base64.b64encode(bytes(300_000)).decode()}
 SMALL = {"filename": "note.txt", "content": "QmVydGg="}
 PARTS = ("emails", "contents", "attachments", "recipients", "timeline", "deliveries")
 DAY = timedelta(days=1)
 ANOTHER = UUID(int=9)
+
+
+async def run_until_idle(pillarbox: World) -> None:
+    """Run the jobs that are due, and those that these leave due."""
+    while await run_jobs(pillarbox):
+        pass
 
 
 async def prepared(pillarbox: World) -> Team:
@@ -248,6 +256,62 @@ async def test_a_periodic_job_is_run_by_one_process_and_runs_again(database_url:
         assert len(done) == 3 - 1
         [row] = await pool.fetch("SELECT reason, owner FROM jobs WHERE kind = 'test.tidy'")
         assert tuple(row) == ("all of it", None)
+
+
+async def test_a_changed_retention_is_followed_within_a_minute(database_url: str, tmp_path: Path) -> None:
+    """DUR-15: emails and log rows, without a restart and long before the next hour."""
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
+        team, other = await prepared(pillarbox), await pillarbox.team("Quay")
+        await other.domain("light.example")
+        await team.send()
+        await other.send(from_="lamp@light.example")
+        await pillarbox.turn()
+        clock_of(pillarbox).advance(10 * DAY)
+        app = pillarbox.app
+        await periodic.ensure(pillarbox.pool, app.need(PeriodicJobs), app.need(Ids), pillarbox.clock)
+        await run_until_idle(pillarbox)
+        assert (await counts(pillarbox))["emails"] == 2
+        await bootstrap.set_limits(
+            pillarbox.pool, team.id, {"email_retention_days": 7, "log_retention_days": 7}
+        )
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) > 0
+        clock_of(pillarbox).advance(50)
+        await run_until_idle(pillarbox)
+        assert (await counts(pillarbox))["emails"] == 1
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM logs WHERE team_id = $1", team.id) == 0
+
+
+async def test_work_that_depends_on_nothing_new_is_done_at_its_time(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        done: list[int] = []
+        setting = [1]
+
+        async def work() -> str:
+            done.append(setting[0])
+            return "all of it"
+
+        async def settings() -> object:
+            return setting[0]
+
+        pool, clock, ids = pillarbox.pool, clock_of(pillarbox), pillarbox.app.need(Ids)
+        tidy = [Periodic("test.tidy", timedelta(hours=1), work, depends=settings)]
+        await periodic.ensure(pool, tidy, ids, clock)
+        jobs = Jobs(pool, clock, ANOTHER, periodic.handlers(tidy, clock))
+
+        async def minutes(count: int) -> list[int]:
+            for _ in range(count):
+                clock.advance(60)
+                await jobs.look()
+                await jobs.idle()
+            return done
+
+        assert await minutes(59) == [1]
+        setting[0] = 2
+        assert await minutes(1) == [1, 2]
+        assert await minutes(59) == [1, 2]
+        assert await minutes(2) == [1, 2, 2]
 
 
 async def test_a_job_that_ends_its_process_is_left_alone(database_url: str, tmp_path: Path) -> None:

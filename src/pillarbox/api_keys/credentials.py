@@ -12,10 +12,14 @@ from pillarbox.api_keys import queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres.database import TROUBLE
-from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
+from pillarbox.kernel.postgres.time_limit import TimeLimit, retrieve_exception, shared, unlimited
 from pillarbox.kernel.security.authentication import Caller, Credential, Permission
 
 REMEMBERED_SECONDS = 0.25
+ASKED_AHEAD = 0.1
+"""So long before what is remembered ends, a caller has it asked for again without waiting. Otherwise all that
+come while it is asked for would wait, four times a second."""
+
 MOST_REMEMBERED = 10_000
 FLUSH_SECONDS = 1.0
 
@@ -73,12 +77,24 @@ class KeyCredentials:
 
     async def find(self, token_hash: bytes) -> Credential | None:
         known = self._known.get(token_hash)
-        if known is not None and self._clock.boottime() < known[0]:
-            return known[1]
+        if known is not None:
+            left = known[0] - self._clock.boottime()
+            if left > ASKED_AHEAD:
+                return known[1]
+            if left > 0:
+                self._asked(token_hash)
+                return known[1]
+        return await shared(self._asked(token_hash))
+
+    def _asked(self, token_hash: bytes) -> asyncio.Task[Credential | None]:
+        """What asks for it now; who gives up waiting does not end it."""
         asking = self._asking.get(token_hash)
         if asking is None:
-            asking = self._asking[token_hash] = asyncio.create_task(self._ask(token_hash))
-        return await shared(asking)
+            asking = self._asking[token_hash] = asyncio.create_task(
+                self._ask(token_hash), context=unlimited()
+            )
+            asking.add_done_callback(retrieve_exception)
+        return asking
 
     def used(self, caller: Caller) -> None:
         if caller.key_id is not None:

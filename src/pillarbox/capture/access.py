@@ -1,24 +1,25 @@
 """Who may read captured mail (docs/guide/settings.md).
 
-Three checks: the connection comes from this machine; the Host header is a name of this machine, so no
-web page can get in through a name of its own that points here (DNS rebinding); and the caller has
-the token of this start, from the printed link, from the cookie that the link leaves, or as a bearer
-token. What changes something must come from our own pages (UI-06).
+Three checks: the connection comes from this machine or from a network that the operator named; the Host
+header is a name of this machine, so no web page can get in through a name of its own that points here (DNS
+rebinding); and the caller has the token of this start, from the printed link, from the cookie that the link
+leaves, or as a bearer token. What changes something must come from our own pages (UI-06).
 """
 
 from __future__ import annotations
 
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.network.web_address import is_host_header
+from pillarbox.kernel.settings.kinds import Network
 from pillarbox.kernel.wire.problems import Forbidden
 
 COOKIE = "pillarbox_capture"
@@ -40,7 +41,9 @@ class Refused(Forbidden):
 
 class NotLocal(Refused):
     def __init__(self) -> None:
-        super().__init__("Captured mail is shown on this machine only.")
+        super().__init__(
+            "Captured mail is shown on this machine only; the setting capture_networks adds others."
+        )
 
 
 class UnknownHost(Refused):
@@ -63,16 +66,20 @@ class ForeignPage(Refused):
 
 @dataclass(frozen=True, slots=True)
 class CaptureAccess:
-    """The token of this start and the names of this machine (lower case, no port, no brackets)."""
+    """The token of this start, the names of this machine (lower case, no port, no brackets), and the networks
+    from which captured mail may be read besides this machine."""
 
     token: str = field(repr=False)
     known_hosts: frozenset[str] = ALWAYS_KNOWN
+    networks: Sequence[Network] = ()
 
     @classmethod
-    def named(cls, token: str, hosts: Iterable[str], public_url: str) -> CaptureAccess:
+    def named(
+        cls, token: str, hosts: Iterable[str], public_url: str, networks: Sequence[Network] = ()
+    ) -> CaptureAccess:
         """Access under `hosts` and the host of `public_url` besides the loopback names."""
         names = {host.lower() for host in (*hosts, urlsplit(public_url).hostname or "")}
-        return cls(token, ALWAYS_KNOWN | (names - WILDCARDS))
+        return cls(token, ALWAYS_KNOWN | (names - WILDCARDS), networks)
 
     def admit(self, request: Request) -> TokenSource:
         """How the caller showed the token; raises Refused."""
@@ -96,8 +103,12 @@ class CaptureAccess:
         return shown
 
     def check_peer_and_host(self, request: Request) -> None:
-        """Raises where the peer is not this machine or the Host header is not a name of it."""
-        if not is_loopback(request):
+        """Raises where the peer is neither this machine nor in a named network, or the Host header is not a
+        name of this machine."""
+        address = peer_address(request)
+        if address is None or not (
+            address.is_loopback or any(address in network for network in self.networks)
+        ):
             raise NotLocal
         if host_name(request) not in self.known_hosts:
             raise UnknownHost
@@ -141,16 +152,15 @@ def is_same_origin(request: Request) -> bool:
     return request.header("origin") == origin(request)
 
 
-def is_loopback(request: Request) -> bool:
-    """True when the connection itself comes from this machine, whatever its headers say."""
+def peer_address(request: Request) -> IPv4Address | IPv6Address | None:
+    """Where the connection itself comes from, whatever its headers say."""
     peer = request.scope.get("client")
     try:
         address = ip_address(peer[0]) if peer else None
     except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address is not None and address.is_loopback
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
 
 
 def host_name(request: Request) -> str:

@@ -9,7 +9,7 @@ from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
 from pillarbox.capture.invariants import INVARIANTS
 from pillarbox.capture.reading import Reader
-from pillarbox.capture.settings import CAPTURE_LIMIT
+from pillarbox.capture.settings import CAPTURE_LIMIT, CAPTURE_NETWORKS
 from pillarbox.capture.store import Capture
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.delivery.plugin import CapturedMail
@@ -43,7 +43,8 @@ def _access(kit: Kit) -> CaptureAccess | None:
     if not _is_on(settings):
         return None
     hosts = (settings.http.host, settings.hostname)
-    return CaptureAccess.named(kit.runtime.capture_token, hosts, settings.public_url)
+    token, networks = kit.runtime.capture_token, settings[CAPTURE_NETWORKS]
+    return CaptureAccess.named(token, hosts, settings.public_url, networks)
 
 
 def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:

@@ -112,8 +112,8 @@ def problem_page(problem: Problem) -> Reply[Html]:
     if isinstance(problem, NoToken):
         return pages.message_page(
             "The link is needed",
-            "Captured mail opens with the link that pillarbox serve prints when it starts, on the line that "
-            "begins with the word capture. The link is new at every start.",
+            "Captured mail opens with the link that pillarbox serve prints when it starts, on the line "
+            "that begins with the word Captured (or capture, in a log). The link is new at every start.",
             status=403,
             link=("/capture", "I have opened it already"),
         )

@@ -15,4 +15,12 @@ CAPTURE_LIMIT = Setting(
     "How much captured mail is kept; beyond it the oldest mails go.",
 )
 
-SETTINGS: tuple[Setting[Any], ...] = (CAPTURE_LIMIT,)
+CAPTURE_NETWORKS = Setting(
+    "capture_networks",
+    kinds.networks,
+    "CIDR[,…]",
+    "none",
+    "Networks besides this machine from which captured mail may be read by who has the token.",
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (CAPTURE_LIMIT, CAPTURE_NETWORKS)

@@ -20,6 +20,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE, Connection
+from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.mail.message.address import Mailbox
 
@@ -187,6 +188,8 @@ class Capture:
 
     async def _forget(self, blobs: Iterable[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        if not await blob_removal.is_allowed(self._pool):
+            return
         for blob in blobs:
             if blob is None:
                 continue

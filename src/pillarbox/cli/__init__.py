@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Command, Manifest
-from pillarbox.kernel.process.fork_server_channel import FACTORY, started
+from pillarbox.kernel.manifests import Command, Group, Manifest
+from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess, started
 
 if TYPE_CHECKING:
     import typer
 
 WRONG_SETTING = 2
 FAILED = 1
+INTERRUPTED = 130
+"""The status of a program that Ctrl-C ended."""
 
 
 def program(manifests: Sequence[Manifest] | None = None) -> typer.Typer:
@@ -56,18 +59,49 @@ def _version() -> Callable[..., None]:
     return command
 
 
-COMMANDS = {
+def _backup() -> Callable[..., None]:
+    from pillarbox.cli.backups.backup import command
+
+    return command
+
+
+def _restore() -> Callable[..., None]:
+    from pillarbox.cli.backups.restore import command
+
+    return command
+
+
+def _restored() -> typer.Typer:
+    from pillarbox.cli.backups.restored import group
+
+    return group
+
+
+def _upgrade() -> Callable[..., None]:
+    from pillarbox.cli.backups.upgrade import command
+
+    return command
+
+
+COMMANDS: dict[str, Command | Group] = {
     "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
     "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
     "verify": Command(
-        "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers and blobs; name every "
-        "gap.",
+        "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; "
+        "name every gap.",
         _verify,
     ),
     "doctor": Command(
         "Find out whether this machine can deliver and receive mail, and what to do where it cannot.", _doctor
     ),
     "version": Command("Print the version.", _version),
+    "backup": Command("Make a backup while the server runs; check one, or try one.", _backup),
+    "restore": Command("Bring a backup into an empty data folder or an empty database.", _restore),
+    "restored": Group(
+        _restored,
+        "Show what a restore has put aside, because it may have been sent since; release or drop it.",
+    ),
+    "upgrade": Command("Say what this release would do to the database.", _upgrade),
 }
 
 
@@ -75,30 +109,59 @@ def main() -> None:
     """Run the command that the arguments name; what the operator can mend ends in one sentence."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     # Loading the program takes longest in a start: it begins before we load what reads the command line.
-    fork_server = started(FACTORY) if wanted == "serve" and "--help" not in sys.argv else None
+    fork_server = begun_early() if wanted == "serve" and "--help" not in sys.argv else None
     try:
-        program()(obj=fork_server)
+        app = program()
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.exit(app(obj=fork_server, prog_name="pillarbox", standalone_mode=False))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception as problem:
         status = status_of(problem)
         if status is None:
             raise
-        sys.exit(complaint(problem, status))
+        sys.exit(complaint(sentence_of(problem), status))
     finally:
         if fork_server is not None:
             fork_server.process.kill()
 
 
+def begun_early() -> ForkServerProcess | None:
+    """A fork server, if the system has room for one; else the supervisor tries again, and says why not."""
+    try:
+        return started(FACTORY)
+    except OSError:
+        return None
+
+
 def status_of(problem: Exception) -> int | None:
     """The exit status after a sentence for the operator; None for any other exception."""
+    from typer.exceptions import TyperException
+
     # Loads much that not every command needs.
     from pillarbox.kernel.process.supervisor import SENTENCES
     from pillarbox.kernel.settings.settings import ConfigError
 
-    if isinstance(problem, ConfigError):
+    if isinstance(problem, (ConfigError, TyperException)):
         return WRONG_SETTING
     return FAILED if isinstance(problem, SENTENCES) else None
 
 
-def complaint(problem: Exception, status: int) -> int:
-    print(f"pillarbox: {problem}", file=sys.stderr)
+def sentence_of(problem: Exception) -> str:
+    """What the operator reads: of a wrong command line also where the right one is described."""
+    context = getattr(problem, "ctx", None)
+    if context is None:
+        return str(problem)
+    said: str = problem.format_message()  # type: ignore[attr-defined]
+    if not said:
+        return ""
+    sentence = said if said.endswith((".", "?")) else f"{said}."
+    return f"{sentence} `{context.command_path} --help` shows what there is."
+
+
+def complaint(sentence: str, status: int) -> int:
+    """Say what went wrong; nothing where a group without a command has shown its help."""
+    if sentence:
+        print(f"pillarbox: {sentence}", file=sys.stderr)
     return status

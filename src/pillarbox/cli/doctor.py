@@ -25,6 +25,7 @@ from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.keyring import columns
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams
 
 PROBLEMS = 1
@@ -55,6 +56,7 @@ def command(
         data=data,
         database_url=database_url,
         failed=NOT_EXAMINED,
+        with_any_ring=True,
     )
 
 
@@ -87,6 +89,7 @@ def installation_to_check(connected: Connected) -> CheckedInstallation:
         running=connected.listeners is not None,
         listeners=listeners_of(settings, connected.listeners or ()),
         connections=connection_limits.of_machine(settings),
+        sealed=columns(),
     )
 
 

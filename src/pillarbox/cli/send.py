@@ -17,7 +17,7 @@ import pillarbox
 from pillarbox.app import SETTINGS
 from pillarbox.delivery.commands.words import reason_in_words
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
-from pillarbox.kernel.process.supervisor import local_url
+from pillarbox.kernel.process.announcement import local_url
 from pillarbox.kernel.settings.settings import ConfigError, Settings, read_settings
 from pillarbox.kernel.storage.data_folder import read_note
 from pillarbox.kernel.terminal.answers import (

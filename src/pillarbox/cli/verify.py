@@ -12,14 +12,19 @@ from pillarbox.emails.integrity.blob_references import BlobReferences
 from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.security import sealed_values
+from pillarbox.kernel.security.ring_check import OtherKeyRing
+from pillarbox.kernel.storage import store_check
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, BlobsUnreachable
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.keyring import columns, ring_of
 from pillarbox.kernel.terminal.program import running_program
 
 GAPS = 1
 NOT_VERIFIED = 2
 MOST_TEAMS = 20
+CREDENTIALS = "A command takes AWS_ENDPOINT_URL and credentials from its own environment."
 
 BlobUrl = Annotated[
     str | None,
@@ -36,6 +41,12 @@ Collect = Annotated[
         show_default=False,
     ),
 ]
+Adopt = Annotated[
+    bool,
+    typer.Option(
+        "--adopt-blob-store", help="Make this blob store the one of this database, whatever its id is."
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="Gaps listed of each kind.")]
 
 
@@ -46,40 +57,74 @@ def command(
     data: Data = None,
     database_url: DatabaseUrl = None,
     blob_url: BlobUrl = None,
+    adopt_blob_store: Adopt = False,
 ) -> None:
-    """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers and blobs; name every gap.
+    """Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; name
+    every gap.
 
     May run beside a live server. Status 0: no gap; 1: gaps; 2: it could not be verified.
     """
     perform(
-        lambda connected: verify(connected, blob_url, limit, collect, json=json),
+        lambda connected: verify(connected, blob_url, limit, collect, json=json, adopts=adopt_blob_store),
         data=data,
         database_url=database_url,
         failed=NOT_VERIFIED,
+        with_any_ring=True,
     )
 
 
 async def verify(
-    connected: Connected, blob_url: str | None, limit: int, collect: bool | None, *, json: bool
+    connected: Connected,
+    blob_url: str | None,
+    limit: int,
+    collect: bool | None,
+    *,
+    json: bool,
+    adopts: bool = False,
 ) -> int:
     settings = connected.settings.replacing(blob_url=blob_url) if blob_url else connected.settings
     started = time.monotonic()
-    result = await reconcile(connected.pool, limit, invariants())
     blobs = BlobStore.open(settings.blobs)
     try:
+        async with connected.pool.acquire() as conn:
+            if adopts:
+                await store_check.adopt(conn, blobs)
+            await store_check.compare(conn, blobs, settings)
+        result = await reconcile(connected.pool, limit, invariants())
         blob_result = await blob_references.take(
             connected.pool, blobs, SystemClock().now(), limit, collect=collect
         )
     except BlobFailed as trouble:
-        raise Refused(f"The blob store cannot be read: {trouble}.") from None
+        raise Refused(unreadable(trouble)) from None
     finally:
         await blobs.close()
+    for gap in await secret_gaps(connected):
+        result.add(gap, limit)
     gaps = [*result.gaps, *blob_result.gaps]
     if json:
         show_json(document(result, blob_result, gaps))
     else:
         show(result, blob_result, gaps, time.monotonic() - started)
     return GAPS if gaps else 0
+
+
+def unreadable(trouble: BlobFailed) -> str:
+    """Why blobs cannot be compared."""
+    if isinstance(trouble, BlobsUnreachable):
+        return f"The blob store cannot be reached: {trouble}. {CREDENTIALS}"
+    return f"The blob store cannot be read: {trouble}."
+
+
+async def secret_gaps(connected: Connected) -> list[Gap]:
+    """Keys that the key ring lacks, and every secret that it cannot decrypt."""
+    gaps = []
+    if isinstance(connected.ring_trouble, OtherKeyRing):
+        gaps.append(Gap("key_ring_lacks_key", str(connected.ring_trouble), {}))
+    found = await sealed_values.counted(connected.pool, columns(), ring_of(connected))
+    for one in found.unopened:
+        ids = {"team_id": one.team_id, "id": one.id, "key_id": one.key_id}
+        gaps.append(Gap("secret_unreadable", one.sentence, ids))
+    return gaps
 
 
 def invariants() -> list[Invariant]:

@@ -9,6 +9,7 @@ from typing import Protocol
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.composing import Unsendable
 from pillarbox.delivery.items import Item
+from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.quarantine import Suspects
@@ -20,6 +21,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
@@ -108,6 +110,10 @@ class Attempts:
             settlement = refuse(item, Kind.FAILED, detail, self._clock.now())
             settlement.entries[:0] = skipped
             await self._settler.settle(settlement)
+            return Signal.SILENT
+        except KeyRingError as trouble:
+            log.error("delivery.key_missing", email=item.email_id, grp=item.grp, trouble=str(trouble))
+            await self._claims.put_aside(item, missing_keys.reason_of(trouble))
             return Signal.SILENT
         except Exception:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)

@@ -116,6 +116,11 @@ class Engine:
         """How many items are in memory."""
         return len(self._held)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the smarthost refuses us, so that all mail waits."""
+        return self._scheduler.is_refused(self._clock.boottime())
+
     # Start and stop -------------------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -13,7 +13,9 @@ from pillarbox.delivery.composing import Composer
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.destination_metrics import keep_destinations_counted
 from pillarbox.delivery.queue.misdated import misdated_items
+from pillarbox.delivery.queue.missing_keys import missing_keys_periodic, release
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.delivery.queue.queue_metrics import keep_counted
@@ -183,6 +185,10 @@ def _background(kit: Kit) -> Sequence[Background]:
         Background(stop=(Stop.THREADS, shut_down)),
     ]
     if engine is not None:
+        ring = kit.need(KeyRing)
+        running.append(
+            Background(start=(Start.STATE, lambda: release(kit.engine_pool, ring.key_ids, kit.clock.now())))
+        )
         running.append(Background(start=(Start.ENGINES, engine.start), stop=(Stop.ENGINES, engine.stop)))
     return running
 
@@ -192,14 +198,20 @@ def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
     return {CHANNEL: engine.wake} if engine is not None else {}
 
 
-def _policies_periodic(kit: Kit) -> Sequence[Periodic]:
-    return mta_sts_periodic(kit.pool, kit.clock)
+def _periodic(kit: Kit) -> Sequence[Periodic]:
+    return [
+        *mta_sts_periodic(kit.pool, kit.clock),
+        *missing_keys_periodic(kit.pool, kit.clock, kit.need(KeyRing)),
+    ]
 
 
 def _metrics(kit: Kit) -> Iterable[Loop]:
     engine = kit.find(Engine)
     prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
-    return [keep_counted(kit.pool, kit.clock)] if kit.runtime.index == 0 else []
+    prometheus.SMARTHOST_HELD.read = lambda: {(): engine is not None and engine.is_refused}
+    if kit.runtime.index:
+        return []
+    return [keep_counted(kit.pool, kit.clock), keep_destinations_counted(kit.pool, kit.clock)]
 
 
 SLICE = Slice(
@@ -216,7 +228,7 @@ SLICE = Slice(
         KnownDomains: _known_domains,
         Engine: _engine,
     },
-    periodic=_policies_periodic,
+    periodic=_periodic,
     retention=[
         Retention(
             [Kept("domains that a team's mail has reached", KEPT)],

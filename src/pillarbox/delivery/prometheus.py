@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pillarbox.delivery.reports import Settlement
-from pillarbox.kernel.observability.metrics import Counter, Gauge
+from pillarbox.kernel.observability.metrics import GREATEST, Counter, Gauge
 from pillarbox.timeline.rules import Kind
+
+KINDS = (Kind.DELIVERED, Kind.BOUNCED, Kind.DELIVERY_DELAYED, Kind.FAILED, Kind.SUPPRESSED)
 
 OUTCOMES = Counter(
     "pillarbox_delivery_outcomes",
     "Recipients by what became of them in an attempt.",
     ("outcome",),
+    [(kind.value,) for kind in KINDS],
 )
 UNCERTAIN = Counter(
     "pillarbox_delivery_uncertain",
@@ -44,10 +47,24 @@ QUEUE_LAG = Gauge(
     "pillarbox_queue_lag_seconds", "For how long the work item has been due that waits longest to be taken."
 )
 
-COUNTED = {
-    kind: (kind.value,)
-    for kind in (Kind.DELIVERED, Kind.BOUNCED, Kind.DELIVERY_DELAYED, Kind.FAILED, Kind.SUPPRESSED)
-}
+DESTINATION_OLDEST = Gauge(
+    "pillarbox_queue_destination_oldest_seconds",
+    "For how long mail has waited since it was first tried or due: the ten destinations that have waited "
+    "longest and more than five minutes, and (others) together.",
+    ("destination",),
+)
+DESTINATION_ITEMS = Gauge(
+    "pillarbox_queue_destination_items",
+    "Work items that have waited so long, by destination.",
+    ("destination",),
+)
+SMARTHOST_HELD = Gauge(
+    "pillarbox_delivery_smarthost_held",
+    "1 while the smarthost refuses us and all mail for it waits, else 0.",
+    over=GREATEST,
+)
+
+COUNTED = {kind: (kind.value,) for kind in KINDS}
 
 
 def settled(batch: Iterable[Settlement]) -> None:

@@ -233,7 +233,7 @@ LOCK_EMAIL = """
 """
 
 RESCHEDULE = """
-    UPDATE deliveries SET due_at = CASE WHEN due_at = $4 THEN due_at ELSE $3 END
+    UPDATE deliveries SET due_at = CASE WHEN due_at = $4 THEN due_at ELSE $3 END, restored_due_at = NULL
      WHERE team_id = $1 AND email_id = $2
 """
 

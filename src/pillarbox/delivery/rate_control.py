@@ -43,6 +43,9 @@ BREAK_SECONDS = 60.0
 HOLDS = (30.0, 60.0, 120.0, 300.0)
 """How long a relay that refuses us is left alone, after the first time, the second, …; the last repeats."""
 
+REFUSED_MARGIN = 30.0
+"""A mail that waits asks a relay again within this time after a pause."""
+
 WINDOW_SECONDS = 5.0
 SETTLE_SECONDS = 10.0
 RATE_MARGIN = 0.95
@@ -131,6 +134,11 @@ class RateControl:
     def is_held(self, now: float) -> bool:
         """Whether nothing is to be tried because the relay refuses us."""
         return self.refusals > 0 and now < self.closed_until
+
+    def is_refused(self, now: float) -> bool:
+        """Whether the relay refuses us, as far as is known: until a mail gets through, or until no mail has
+        asked for a while."""
+        return self.refusals > 0 and (self.running > 0 or now < self.closed_until + REFUSED_MARGIN)
 
     def apply_signal(self, signal: Signal, closed_until: float, rate: float | None, now: float) -> None:
         """Another process got this signal from the site, and goes on like that."""

@@ -158,6 +158,10 @@ class SiteScheduler:
         rate_control = self._rate_controls.get(self._site_of(destination).name)
         return rate_control is not None and rate_control.is_held(now)
 
+    def is_refused(self, now: float) -> bool:
+        """Whether the relay refuses us."""
+        return any(rate_control.is_refused(now) for rate_control in self._rate_controls.values())
+
     def share(self, sharers: int) -> None:
         """So many processes divide the slots of each site among them."""
         if sharers != self._sharers:

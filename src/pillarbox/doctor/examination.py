@@ -10,13 +10,14 @@ from pathlib import Path
 import asyncpg
 
 from pillarbox.delivery.settings import REMOTE_SMTP_PORT
-from pillarbox.doctor import clocks, machine
+from pillarbox.doctor import backups, clocks, machine, shared_state
 from pillarbox.doctor.checks import Check
 from pillarbox.doctor.listeners import listening, return_path_check
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, Outside
 from pillarbox.doctor.outward import outgoing
 from pillarbox.doctor.reputation import reputation_checks
+from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.settings.kinds import HostPort
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.storage.disk_space import Space, disks_of, space_of
@@ -37,6 +38,7 @@ class CheckedInstallation:
     connections: int
     probed: Sequence[str] = PROBED
     measure: Callable[[Path], Space | None] = space_of
+    sealed: Sequence[SealedColumn] = ()
 
 
 async def examined(installation: CheckedInstallation, outside: Outside) -> list[Check]:
@@ -59,6 +61,10 @@ async def examined(installation: CheckedInstallation, outside: Outside) -> list[
         await machine.clock(installation.pool, outside.clock),
         await clocks.jumps(installation.pool),
         await clocks.future(installation.pool, outside.clock.now()),
+        await backups.age(installation.pool, outside.clock.now()),
+        await backups.put_aside(installation.pool),
+        *await shared_state.key_ring(installation.pool, settings, installation.sealed),
+        await shared_state.blob_store(installation.pool, settings),
         *machine.disk(disks_of(settings.data, settings.blobs), installation.measure),
         *await machine.database(installation.pool, installation.connections),
     ]

@@ -30,7 +30,19 @@ async def naming(outside: Outside, hostname: str, route: RouteKind) -> list[Chec
                 "Give this machine a name in a domain of yours, and say so with `--hostname`.",
             )
         ]
-    addresses = await outside.addresses(hostname)
+    seen = await outside.look_up(hostname, "ADDRESSES")
+    if seen.kind is AnswerKind.TROUBLE:
+        return [
+            Check(
+                f"{HELO}.unknown",
+                Level.WARNING,
+                HELO_TITLE,
+                f"DNS does not say what the address of {hostname} is: {seen.detail}",
+                "an address of this machine",
+                "Try again later.",
+            )
+        ]
+    addresses = seen.values
     if not addresses:
         return [
             Check(

@@ -17,6 +17,7 @@ from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import Installation, OwnershipProof
+from pillarbox.domains.keys import DKIM_KEYS
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import INBOUND_DOMAIN, RECEIVING_OWNERSHIP_PROOF, SIMULATOR_DOMAINS, spf_value
 from pillarbox.kernel.http.routing import collect
@@ -80,4 +81,5 @@ SLICE = Slice(
     jobs=_jobs,
     job_limits=lambda kit: [check_limit(kit.runtime.count)],
     webhook_shapes=domain_events.SHAPES,
+    sealed=(DKIM_KEYS,),
 )

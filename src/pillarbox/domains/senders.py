@@ -13,9 +13,12 @@ from pillarbox.domains import queries
 from pillarbox.domains.queries import SenderRow
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
+from pillarbox.kernel.postgres.time_limit import TimeLimit, retrieve_exception, shared, unlimited
 
 REMEMBERED_SECONDS = 0.25
+ASKED_AHEAD = 0.1
+"""As with keys (`api_keys.credentials`): asked for again before it ends, so that nobody waits for it."""
+
 MOST_REMEMBERED = 10_000
 
 
@@ -63,12 +66,21 @@ class Senders:
         """The team's domain of exactly this name (lower-case A-labels), or None."""
         place = (team_id, name)
         known = self._known.get(place)
-        if known is not None and self._clock.boottime() < known[0]:
-            return known[1]
+        if known is not None:
+            left = known[0] - self._clock.boottime()
+            if left > ASKED_AHEAD:
+                return known[1]
+            if left > 0:
+                self._asked(place)
+                return known[1]
+        return await shared(self._asked(place))
+
+    def _asked(self, place: tuple[UUID, str]) -> asyncio.Task[SenderDomain | None]:
         asking = self._asking.get(place)
         if asking is None:
-            asking = self._asking[place] = asyncio.create_task(self._ask(place))
-        return await shared(asking)
+            asking = self._asking[place] = asyncio.create_task(self._ask(place), context=unlimited())
+            asking.add_done_callback(retrieve_exception)
+        return asking
 
     def forget(self, team_id: UUID) -> None:
         """Ask the database again for every name of the team; call it after the commit of a change."""

@@ -202,16 +202,22 @@ class Accept:
         """
         self._admits()
         drafts = [self._draft(caller, checked) for checked in emails]
-        # Lists, not generators: most requests have one email, and a generator costs more than the look.
-        if [draft for draft in drafts if draft.waits_for_files]:
+        weight, are_immediate, have_files = 0, True, False
+        for draft in drafts:
+            weight += draft.weight
+            if not draft.is_immediate:
+                are_immediate = False
+            if draft.attachments:
+                have_files = True
+        if have_files and any(draft.waits_for_files for draft in drafts):
             await self._check_fetches(caller)
         body = answer([draft.id for draft in drafts])
         if not drafts and idempotency is None:
             return body
-        weight = sum([draft.weight for draft in drafts])
-        await self._store_blobs(drafts)
+        if have_files:
+            await self._store_blobs(drafts)
         acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked)
-        if [draft for draft in drafts if draft.outgoing.scheduled_at is not None]:
+        if not are_immediate and any(draft.outgoing.scheduled_at is not None for draft in drafts):
             await self._submit_scheduled(acceptance)
         else:
             await self._commits_of(caller).submit(acceptance)

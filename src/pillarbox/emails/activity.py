@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from pillarbox.emails.retention import first_id
 from pillarbox.kernel.postgres.database import TeamDb
 
 SENT_SINCE = """
     SELECT EXISTS (
         SELECT FROM timeline t
           JOIN emails e ON e.team_id = t.team_id AND e.id = t.email_id
-         WHERE t.team_id = $1 AND t.id >= $2 AND t.kind = 'sent' AND e.domain_id = $3
+         WHERE t.team_id = $1 AND t.at >= $2 AND t.kind = 'sent' AND e.domain_id = $3
     )
 """
 
@@ -30,7 +29,7 @@ class DomainActivity:
 
     async def sent_since(self, db: TeamDb, domain_id: UUID, since: datetime) -> bool:
         """Whether mail from the domain left after `since`."""
-        found: bool = await db.value(SENT_SINCE, first_id(since), domain_id)
+        found: bool = await db.value(SENT_SINCE, since, domain_id)
         return found
 
     async def has_scheduled(self, db: TeamDb, domain_id: UUID) -> bool:

@@ -25,6 +25,7 @@ from pillarbox.kernel.observability.request_log import Answered, Asked, Content,
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
 from pillarbox.kernel.postgres.shards import shard_group
+from pillarbox.kernel.postgres.standbys import confirm_commits
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
@@ -311,14 +312,17 @@ class Commits:
         return origins
 
     async def _was_committed(self, drafts: Sequence[Draft], backend: int) -> bool | None:
-        """Whether these emails are stored; None where that is not known. A server process that is still at it
-        is waited for."""
+        """Whether these emails are stored, and on synchronous standbys too; None where that is not known. A
+        server process that is still at it is waited for."""
         teams, ids = list({draft.team_id for draft in drafts}), [draft.id for draft in drafts]
         for _ in range(LOOK_UP_TRIES):
             try:
                 with TimeLimit(LOOK_UP_SECONDS):
                     if not await queries.is_at_work(self._pool, backend):
-                        return len(await queries.existing(self._pool, teams, ids)) == len(ids)
+                        is_stored = len(await queries.existing(self._pool, teams, ids)) == len(ids)
+                        if is_stored:
+                            await confirm_commits(self._pool)
+                        return is_stored
             except GONE:
                 pass
             await asyncio.sleep(LOOK_UP_PAUSE)

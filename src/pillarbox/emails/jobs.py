@@ -42,6 +42,6 @@ def email_periodic(kept: EmailRetention, orphans: Orphans) -> list[Periodic]:
         return f"{await kept.purge_emails()} emails, {await kept.purge_bodies()} bodies"
 
     return [
-        Periodic("emails.retention", timedelta(hours=1), retention),
+        Periodic("emails.retention", timedelta(hours=1), retention, depends=kept.settings),
         Periodic("emails.orphan_blobs", timedelta(days=1), orphans.collect),
     ]

@@ -13,22 +13,6 @@ OWNER = """
     SELECT t.id FROM teams t WHERE EXISTS (SELECT FROM emails e WHERE e.team_id = t.id AND e.id = $1)
 """
 
-# Across teams: the newest of each team, then the newest of those.
-NEWEST = """
-    SELECT newest.team_id, newest.id, newest.created_at, newest.sender, newest.to_list, newest.subject,
-           newest.last_event, newest.scheduled_at
-      FROM teams t
-     CROSS JOIN LATERAL (
-           SELECT team_id, id, created_at, sender, to_list, subject, last_event, scheduled_at
-             FROM emails e
-            WHERE e.team_id = t.id
-            ORDER BY e.team_id, e.id DESC
-            LIMIT $2) AS newest
-     WHERE ($1::uuid IS NULL OR t.id = $1)
-     ORDER BY newest.id DESC
-     LIMIT $2
-"""
-
 GET = """
     SELECT e.team_id, e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.bcc_list,
            e.reply_to_list, e.subject, e.scheduled_at, e.domain_name, e.last_event, e.last_event_at,
@@ -44,19 +28,6 @@ RECIPIENTS = """
      WHERE team_id = $1 AND email_id = $2
      ORDER BY position
 """
-
-
-class NewestEmail(NamedTuple):
-    """A row of the operator's list; `to_list` is JSON text."""
-
-    team_id: UUID
-    id: UUID
-    created_at: datetime
-    sender: str
-    to_list: str
-    subject: str
-    last_event: str
-    scheduled_at: datetime | None
 
 
 class EmailOverview(NamedTuple):
@@ -94,11 +65,6 @@ async def owner_of(source: Source, email_id: UUID) -> UUID | None:
     """The team whose email this is."""
     found: UUID | None = await source.fetchval(OWNER, email_id)
     return found
-
-
-async def newest(source: Source, team_id: UUID | None, most: int) -> list[NewestEmail]:
-    """The newest emails of a team, or of all teams."""
-    return [NewestEmail(**row) for row in await source.fetch(NEWEST, team_id, most)]
 
 
 async def get(db: TeamDb, email_id: UUID) -> EmailOverview | None:

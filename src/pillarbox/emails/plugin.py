@@ -21,6 +21,7 @@ from pillarbox.emails.jobs import Orphans, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
+from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
 from pillarbox.emails.settings import (
     BODY_RETENTION_DAYS,
     ORPHAN_BLOB_DAYS,
@@ -138,6 +139,7 @@ SLICE = Slice(
     pages=collect(shared_page),
     jobs=_jobs,
     job_limits=lambda _: [fetching.JOB_LIMIT],
+    periodic=lambda kit: search_periodic(SearchBlocks(kit.pool, kit.clock)),
     retention=[
         Retention(
             [

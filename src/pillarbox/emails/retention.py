@@ -24,6 +24,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.timeline import history
 from pillarbox.timeline.batch import quarter
@@ -38,6 +39,9 @@ LATE_EVENTS = timedelta(hours=1)
 """An event that does not show as the last one may be later than it, by less than this."""
 
 NIL = UUID(int=0)
+NEW = -1
+TURN = 10.0
+"""Seconds that the emails of one team are removed before those of the next one."""
 
 # Across teams: each of them is gone through on its own.
 TEAMS = "SELECT id, email_retention_days FROM teams ORDER BY id"
@@ -106,16 +110,43 @@ class EmailRetention:
         self._bodies = bodies
         self._emptied: dict[UUID, UUID] = {}
 
+    async def settings(self) -> object:
+        """After how many days what goes; of each team that has a number of its own."""
+        own = {db.team_id: days for db, days in await self._teams() if days is not None}
+        return self._emails, self._bodies, own
+
     async def purge_emails(self) -> int:
-        """Remove emails that are over their time; returns how many."""
+        """Remove emails that are over their time; returns how many. Teams take turns, and what a team is set
+        to meanwhile is followed in the next turn."""
         removed = 0
-        for db, own in await self._teams():
-            days = self._emails if own is None else own
-            if days:
-                before = self._limit(days)
-                async for page in _pages(db, OLD, NIL, before):
-                    removed += await self._drop(db, page, before)
-        return removed
+        known: dict[UUID, int | None] = {}
+        places: dict[UUID, UUID] = {}
+        while True:
+            teams = await self._teams()
+            places |= {db.team_id: NIL for db, own in teams if known.get(db.team_id, NEW) != own}
+            known = {db.team_id: own for db, own in teams}
+            waiting = [(db, own) for db, own in teams if db.team_id in places]
+            if not waiting:
+                return removed
+            for db, own in waiting:
+                after = places.pop(db.team_id)
+                gone, left = await self._purge_some(db, self._emails if own is None else own, after)
+                removed += gone
+                if left is not None:
+                    places[db.team_id] = left
+
+    async def _purge_some(self, db: TeamDb, days: int, after: UUID) -> tuple[int, UUID | None]:
+        """Remove emails of a team for as long as its turn is; returns how many, and where the next turn
+        begins, None where nothing is left."""
+        removed = 0
+        if not days:
+            return removed, None
+        before, until = self._limit(days), time.monotonic() + TURN
+        async for page in _pages(db, OLD, after, before):
+            removed += await self._drop(db, page, before)
+            if time.monotonic() > until:
+                return removed, page[-1]
+        return removed, None
 
     async def purge_bodies(self) -> int:
         """Remove bodies and attachments that are over their time; returns of how many emails."""
@@ -167,6 +198,8 @@ class EmailRetention:
 
     async def _forget(self, blobs: Sequence[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        if not await blob_removal.is_allowed(self._pool):
+            return
         for blob in blobs:
             if blob is None:
                 continue

@@ -24,10 +24,17 @@ def _maintenance() -> typer.Typer:
     return group
 
 
+def _keyring() -> typer.Typer:
+    from pillarbox.kernel.terminal.keyring import group
+
+    return group
+
+
 MANIFEST = Manifest(
     name="kernel",
     plugin=_plugin,
     commands={
+        "keyring": Group(_keyring, "See which keys the database needs, and rotate the key ring."),
         "maintenance": Group(_maintenance, "Put API and SMTP clients off, and let them in again."),
     },
 )

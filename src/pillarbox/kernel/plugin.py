@@ -28,14 +28,16 @@ from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
 from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.settings.kinds import Role
-from pillarbox.kernel.settings.settings import load_or_create_key_ring_text
 from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
-from pillarbox.kernel.storage.disk_space import DiskSpace, disks_of
+from pillarbox.kernel.storage.disk_space import SHORT, DiskSpace, disks_of
+from pillarbox.kernel.storage.storage_metrics import UNWRITABLE
+from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.work import periodic
 from pillarbox.kernel.work.collectors import DEAD_AFTER, misdated_keys, own_periodic
 from pillarbox.kernel.work.jobs import Handler, Jobs
@@ -145,6 +147,7 @@ def _background(kit: Kit) -> Sequence[Background]:
         *(counting if _counts_requests(kit) else ()),
         Background(start=(Start.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
         Background(start=(Start.STATE, maintenance.look)),
+        Background(start=(Start.STATE, kit.need(StoreWatch).look)),
         Background(stop=(Stop.CONNECTIONS, lambda _: outbound.close())),
         Background(stop=(Stop.CONNECTIONS, lambda _: blobs.close())),
         Background(stop=(Stop.DATABASE, lambda _: probe.close())),
@@ -166,7 +169,7 @@ def _listening(listener: Listener) -> Background:
 
 
 def _loops(kit: Kit) -> list[Loop]:
-    loops = [kit.need(Maintenance).run()]
+    loops = [kit.need(Maintenance).run(), kit.need(RingWatch).run(), kit.need(StoreWatch).run()]
     if _counts_requests(kit):
         loops.append(kit.need(TeamRate).run())
     if kit.runtime.index == 0:
@@ -176,6 +179,9 @@ def _loops(kit: Kit) -> list[Loop]:
 
 def _metrics(kit: Kit) -> list[Loop]:
     assert kit.runtime.metrics_folder is not None
+    disk_space, blobs = kit.need(DiskSpace), kit.need(BlobStore)
+    UNWRITABLE.read = lambda: {(): not blobs.writable or blobs.refusal is not None}
+    SHORT.read = lambda: {(): disk_space.is_short}
     watch_pools({"requests": kit.pools.requests, "engine": kit.pools.engine})
     return [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]
 
@@ -186,9 +192,11 @@ SLICE = Slice(
         asyncpg.Pool: lambda kit: kit.pool,
         Clock: lambda kit: kit.clock,
         Ids: lambda kit: Ids(kit.clock),
-        KeyRing: lambda kit: KeyRing.parse(load_or_create_key_ring_text(kit.settings)),
+        KeyRing: lambda kit: KeyRing.parse(kit.settings.secret_key or ""),
+        RingWatch: lambda kit: RingWatch(kit.pool, kit.clock, kit.need(KeyRing)),
         Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
         BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
+        StoreWatch: lambda kit: StoreWatch(kit.pool, kit.clock, kit.need(BlobStore), kit.settings),
         DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),
         DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
         Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),

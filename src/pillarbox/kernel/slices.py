@@ -28,6 +28,7 @@ from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.process.clock_watch import Mend
 from pillarbox.kernel.process.runtime import Runtime
+from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
@@ -126,7 +127,8 @@ class Slice:
     are for people in a browser, which brings no API key. `closed_routes` and `closed_pages` are served only
     where `opens` says so. What `retention` deletes is no job of `periodic`. `webhook_shapes` are the types of
     the data of webhook events, `event_bodies` the makers of data by the event's kind or the first word of it.
-    `mends` correct rows that were dated by a clock that was ahead. `loops` run until the worker ends,
+    `mends` correct rows that were dated by a clock that was ahead. `sealed` are the columns that the key ring
+    seals. `loops` run until the worker ends,
     `metrics` the same, only where metrics are asked for.
     """
 
@@ -150,6 +152,7 @@ class Slice:
     webhook_shapes: Mapping[str, type] = field(default_factory=dict)
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
     invariants: Sequence[Invariant] = ()
+    sealed: Sequence[SealedColumn] = ()
 
     def __post_init__(self) -> None:
         for page in (*self.pages, *self.closed_pages):

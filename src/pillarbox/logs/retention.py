@@ -41,4 +41,8 @@ def log_periodic(pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> Sequenc
     async def work() -> str:
         return f"{await purge(pool, clock, policy)} log rows"
 
-    return [Periodic("logs.retention", timedelta(hours=1), work)]
+    async def settings() -> object:
+        own = {team_id: days for team_id, days in await queries.retentions(pool) if days is not None}
+        return policy.for_team(None), own
+
+    return [Periodic("logs.retention", timedelta(hours=1), work, depends=settings)]

@@ -19,6 +19,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.work.collectors import changed, in_batches
 from pillarbox.kernel.work.periodic import Periodic
@@ -83,7 +84,10 @@ class ReceivedRetention:
         async def work() -> str:
             return f"{await self.purge()} received emails, {await self.forget()} fingerprints"
 
-        return [Periodic("receiving.retention", timedelta(hours=1), work)]
+        async def settings() -> object:
+            return self._days
+
+        return [Periodic("receiving.retention", timedelta(hours=1), work, depends=settings)]
 
     async def purge(self) -> int:
         """Remove mail that is over its time; returns how many."""
@@ -131,6 +135,8 @@ class ReceivedRetention:
 
     async def _delete(self, blobs: Sequence[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        if not await blob_removal.is_allowed(self._pool):
+            return
         for blob in blobs:
             if blob is None:
                 continue

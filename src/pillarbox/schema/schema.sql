@@ -4,6 +4,7 @@
 -- cannot point into another team and the schema can be distributed by team_id.
 -- Hot tables carry no foreign keys to other tables (architecture 2.6).
 -- Columns of type `json` hold the text that the wire shows and are never searched.
+-- Every table has autovacuum settings of its own: docs/decisions/0050 says which kind of table has which, and why.
 
 -- Who exists -----------------------------------------------------------------------------------------
 
@@ -24,7 +25,7 @@ CREATE TABLE teams (
     most_domains           integer CHECK (most_domains >= 0),
     most_webhooks          integer CHECK (most_webhooks >= 0),
     most_api_keys          integer CHECK (most_api_keys >= 0)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 CREATE TABLE team_members (
     team_id     uuid        NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE team_members (
     created_at  timestamptz NOT NULL,
     PRIMARY KEY (team_id, id),
     CONSTRAINT team_members_team_email_key UNIQUE (team_id, email)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 CREATE TABLE api_keys (
     team_id      uuid        NOT NULL,
@@ -46,14 +47,14 @@ CREATE TABLE api_keys (
     created_at   timestamptz NOT NULL,
     last_used_at timestamptz,
     PRIMARY KEY (team_id, id)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Which team an API key means. Global: a request arrives without a team.
 CREATE TABLE directory_keys (
     hash    bytea NOT NULL PRIMARY KEY,
     team_id uuid  NOT NULL,
     key_id  uuid  NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX directory_keys_owner ON directory_keys (team_id, key_id);
 
 -- Sending domains ------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ CREATE TABLE domains (
     PRIMARY KEY (team_id, id),
     CONSTRAINT domains_team_name_key UNIQUE (team_id, name),
     CHECK (sending OR receiving)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Private keys are sealed by the key ring; the row's own id is part of the seal.
 -- One key signs (`active`); one may wait until its record has been seen; a replaced one stays listed until
@@ -106,7 +107,7 @@ CREATE TABLE dkim_keys (
     CONSTRAINT dkim_keys_team_domain_selector_key UNIQUE (team_id, domain_id, selector),
     CHECK (NOT active OR retires_at IS NULL),
     FOREIGN KEY (team_id, domain_id) REFERENCES domains (team_id, id) ON DELETE CASCADE
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE UNIQUE INDEX dkim_keys_active ON dkim_keys (team_id, domain_id, algorithm) WHERE active;
 CREATE UNIQUE INDEX dkim_keys_waiting ON dkim_keys (team_id, domain_id, algorithm)
  WHERE NOT active AND retires_at IS NULL;
@@ -119,7 +120,7 @@ CREATE TABLE directory_domains (
     owned     boolean NOT NULL DEFAULT false,
     owned_at  timestamptz,
     PRIMARY KEY (name, team_id)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE UNIQUE INDEX directory_domains_owner ON directory_domains (name) WHERE owned;
 
 -- Claims of names that another team has verified. An open one has a placeholder, whose `domains.claim_id`
@@ -147,7 +148,7 @@ CREATE TABLE domain_claims (
     PRIMARY KEY (team_id, id),
     CHECK ((blocked_reason IS NOT NULL) = (status = 'blocked')),
     CHECK ((failure_reason IS NOT NULL) = (status = 'failed'))
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX domain_claims_domain ON domain_claims (team_id, domain_id, id);
 CREATE UNIQUE INDEX domain_claims_open ON domain_claims (team_id, name)
     WHERE status IN ('pending', 'verified', 'blocked');
@@ -161,7 +162,7 @@ CREATE TABLE suppressions (
     created_at timestamptz NOT NULL,
     PRIMARY KEY (team_id, id),
     CONSTRAINT suppressions_team_address_key UNIQUE (team_id, address)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
 -- Emails ---------------------------------------------------------------------------------------------
 
@@ -194,7 +195,8 @@ CREATE TABLE emails (
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
--- Bodies once: shared by all emails of one broadcast. Four kilobytes stay in line, uncompressed.
+-- Bodies once: shared by all emails of one broadcast. Eight kilobytes stay in line: compressed where the server was
+-- built with LZ4, uncompressed otherwise (docs/decisions/0050).
 CREATE TABLE contents (
     team_id     uuid        NOT NULL,
     id          uuid        NOT NULL,
@@ -204,9 +206,44 @@ CREATE TABLE contents (
     headers     json,
     attachments smallint    NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id)
-) WITH (toast_tuple_target = 8160);
+) WITH (
+    toast_tuple_target = 8160,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_cost_limit = 1000,
+    toast.autovacuum_vacuum_scale_factor = 0.02,
+    toast.autovacuum_vacuum_threshold = 1000,
+    toast.autovacuum_vacuum_cost_limit = 1000
+);
 ALTER TABLE contents ALTER COLUMN html SET STORAGE EXTERNAL;
 ALTER TABLE contents ALTER COLUMN text SET STORAGE EXTERNAL;
+
+DO $$
+BEGIN
+    ALTER TABLE contents
+        ALTER COLUMN html SET COMPRESSION lz4, ALTER COLUMN html SET STORAGE MAIN,
+        ALTER COLUMN text SET COMPRESSION lz4, ALTER COLUMN text SET STORAGE MAIN,
+        SET (toast_tuple_target = 1024);
+EXCEPTION WHEN feature_not_supported THEN
+    NULL;
+END
+$$;
+
+-- For finding emails: those of a team behind `after_id` and as far as `last_id`, some thousand, with a Bloom filter of
+-- all they can be found by. A block begins where the one before it ends. `is_settled` once it was counted again.
+CREATE TABLE search_blocks (
+    team_id    uuid    NOT NULL,
+    after_id   uuid    NOT NULL,
+    last_id    uuid    NOT NULL,
+    emails     integer NOT NULL,
+    bits       bytea   NOT NULL,
+    is_settled boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (team_id, after_id),
+    CHECK (after_id < last_id)
+) WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+ALTER TABLE search_blocks ALTER COLUMN bits SET STORAGE EXTERNAL;
+CREATE INDEX search_blocks_unsettled ON search_blocks (last_id) WHERE NOT is_settled;
 
 -- The bytes are in `data`, or in the blob store under `blob`, or not fetched yet (`url` alone).
 CREATE TABLE attachments (
@@ -223,6 +260,14 @@ CREATE TABLE attachments (
     url          text,
     created_at   timestamptz NOT NULL,
     PRIMARY KEY (team_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_cost_limit = 1000,
+    toast.autovacuum_vacuum_scale_factor = 0.02,
+    toast.autovacuum_vacuum_threshold = 1000,
+    toast.autovacuum_vacuum_cost_limit = 1000
 );
 CREATE INDEX attachments_content ON attachments (team_id, content_id, position);
 ALTER TABLE attachments ALTER COLUMN data SET STORAGE EXTERNAL;
@@ -258,9 +303,15 @@ CREATE TABLE timeline (
     kind     text        NOT NULL,
     position smallint,
     detail   json,
-    PRIMARY KEY (team_id, id)
+    PRIMARY KEY (team_id, email_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05
 );
-CREATE INDEX timeline_email ON timeline (team_id, email_id, id);
+-- What happens to few emails, for finding them by state.
+CREATE INDEX timeline_seldom ON timeline (team_id, kind, email_id)
+ WHERE kind NOT IN ('queued', 'sent', 'delivered');
 -- Read by time alone only at the odd edges of a range; nothing is written here for a single row.
 CREATE INDEX timeline_at ON timeline USING brin (at) WITH (pages_per_range = 16, autosummarize = on);
 
@@ -368,7 +419,7 @@ CREATE TABLE purges (
     team_id  uuid        NOT NULL PRIMARY KEY,
     before   timestamptz NOT NULL,
     first_id uuid        NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Up to where retention has removed rollups of a team, but for those of broadcasts: `before` is the start of a
 -- UTC day, `first_id` the least id of that instant. What is older has no counts that the history could be
@@ -377,7 +428,7 @@ CREATE TABLE rollup_purges (
     team_id  uuid        NOT NULL PRIMARY KEY,
     before   timestamptz NOT NULL,
     first_id uuid        NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Receiving ------------------------------------------------------------------------------------------
 
@@ -411,7 +462,12 @@ CREATE TABLE received_emails (
     above_daily   bigint,
     above_monthly bigint,
     PRIMARY KEY (team_id, id)
-) WITH (toast_tuple_target = 8160);
+) WITH (
+    toast_tuple_target = 8160,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05
+);
 
 -- The message as it came, in `data` or in the blob store under `blob`, without our own trace fields, which are in
 -- `trace`. What is read from it again and again is in `parsed` where the message itself is a blob.
@@ -426,7 +482,16 @@ CREATE TABLE received_sources (
     PRIMARY KEY (team_id, id),
     CHECK ((data IS NULL) <> (blob IS NULL)),
     CHECK ((parsed IS NULL) = (blob IS NULL))
-) WITH (toast_tuple_target = 8160);
+) WITH (
+    toast_tuple_target = 8160,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_cost_limit = 1000,
+    toast.autovacuum_vacuum_scale_factor = 0.02,
+    toast.autovacuum_vacuum_threshold = 1000,
+    toast.autovacuum_vacuum_cost_limit = 1000
+);
 ALTER TABLE received_sources ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- Where the parts of a received message lie in it: the octets from `starts` up to `ends`, encoded by `encoding`.
@@ -446,6 +511,10 @@ CREATE TABLE received_attachments (
     starts       bigint   NOT NULL,
     ends         bigint   NOT NULL,
     PRIMARY KEY (team_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05
 );
 CREATE INDEX received_attachments_email ON received_attachments (team_id, email_id, position);
 
@@ -467,7 +536,8 @@ CREATE INDEX received_seen_at ON received_seen USING brin (at) WITH (pages_per_r
 -- that ended without an outcome; `begun` counts, from the first of those on, attempts that were begun
 -- since the last outcome (an item that takes its process with it is quarantined).
 -- Every claim moves the row between the two partial indexes, so its updates are never free of them; what is
--- handed over in memory is only inserted and deleted. Dead versions are vacuumed early and without pauses.
+-- handed over in memory is only inserted and deleted. `restored_due_at` is when work was due that a restore has put
+-- aside (it is due at an instant that never comes); `webhook_deliveries` and `jobs` have it too. Dead versions are vacuumed early and without pauses.
 CREATE TABLE deliveries (
     team_id          uuid        NOT NULL,
     email_id         uuid        NOT NULL,
@@ -487,6 +557,7 @@ CREATE TABLE deliveries (
     last_reply       text,
     reason           text,
     created_at       timestamptz NOT NULL,
+    restored_due_at  timestamptz,
     PRIMARY KEY (team_id, email_id, grp),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (
@@ -507,7 +578,7 @@ CREATE TABLE paused (
     reason      text,
     paused_at   timestamptz NOT NULL,
     PRIMARY KEY (team_id, destination)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Other background work: fetching attachments, purges, checks. Same lease rules as `deliveries`. `site` is the
 -- host that a job waits for, where its kind has one.
@@ -524,6 +595,7 @@ CREATE TABLE jobs (
     reason       text,
     created_at   timestamptz NOT NULL,
     site         text        NOT NULL DEFAULT '',
+    restored_due_at timestamptz,
     PRIMARY KEY (team_id, id),
     CONSTRAINT jobs_team_kind_subject_key UNIQUE (team_id, kind, subject_id),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
@@ -541,7 +613,7 @@ CREATE TABLE processes (
     roles      text        NOT NULL,
     started_at timestamptz NOT NULL,
     seen_at    timestamptz NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- The limit of a team's API requests where several nodes share it: the window of one second that is open, how much
 -- of it the nodes have taken, and what the last one got (docs/decisions/0054). Unlogged: it is over in a second.
@@ -557,7 +629,7 @@ CREATE UNLOGGED TABLE rate_windows (
 CREATE UNLOGGED TABLE rate_nodes (
     id      text        NOT NULL PRIMARY KEY,
     seen_at timestamptz NOT NULL
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
 
 -- Policies of MTA-STS by the recipients' domain, each until it expires (RFC 8461). Global: they belong to no team.
 CREATE TABLE mta_sts_policies (
@@ -568,7 +640,7 @@ CREATE TABLE mta_sts_policies (
     max_age    integer     NOT NULL,
     fetched_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Complaints of receiving sites (a relay, or a set of MX hosts) to one process, shared with the others.
 CREATE TABLE sites (
@@ -578,7 +650,7 @@ CREATE TABLE sites (
     rate         double precision,
     told_by      uuid             NOT NULL,
     changed_at   timestamptz      NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX sites_changed ON sites (changed_at);
 
 -- Destinations that mail of a team has reached: that one of them does not exist is looked at twice.
@@ -588,7 +660,7 @@ CREATE TABLE destinations (
     reached_at    timestamptz NOT NULL,
     missing_since timestamptz,
     PRIMARY KEY (team_id, destination)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX destinations_age ON destinations (reached_at);
 
 -- One answer per key for 24 hours; the row is in the same commit as the effects it answers for.
@@ -601,7 +673,7 @@ CREATE TABLE idempotency_keys (
     body        bytea       NOT NULL,
     created_at  timestamptz NOT NULL,
     PRIMARY KEY (team_id, scope, key)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
 
 -- Route `capture`: every mail that would have left the machine. One row per email; recipients of
@@ -620,6 +692,14 @@ CREATE TABLE captured (
     blob       text,
     PRIMARY KEY (team_id, id),
     CONSTRAINT captured_team_email_key UNIQUE (team_id, email_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_cost_limit = 1000,
+    toast.autovacuum_vacuum_scale_factor = 0.02,
+    toast.autovacuum_vacuum_threshold = 1000,
+    toast.autovacuum_vacuum_cost_limit = 1000
 );
 CREATE INDEX captured_order ON captured (id);
 ALTER TABLE captured ALTER COLUMN data SET STORAGE EXTERNAL;
@@ -631,14 +711,50 @@ CREATE TABLE clock_jumps (
     at      timestamptz      NOT NULL,
     seconds double precision NOT NULL,
     kept_at timestamptz      NOT NULL DEFAULT clock_timestamp()
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Its one row is there while the installation is in maintenance. Global.
 CREATE TABLE maintenance (
     id          smallint    NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     since       timestamptz NOT NULL,
     retry_after integer     NOT NULL CHECK (retry_after > 0)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- Backups that were made; the last hundred are kept. Global.
+CREATE TABLE backups (
+    name        text        NOT NULL PRIMARY KEY,
+    target      text        NOT NULL,
+    snapshot_at timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    octets      bigint      NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- Its one row is there from a restore on, until the work that it has put aside is released or dropped. Global.
+CREATE TABLE restored (
+    id          smallint    NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    backup      text        NOT NULL,
+    snapshot_at timestamptz NOT NULL,
+    restored_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- What belongs to the database but lives outside of it. Every start compares, so that a process with another
+-- key ring or another blob store does not work on this database. Global.
+
+-- Keys of the key ring that sealed values may need: `probe` was sealed by the key for `context`. One that the
+-- operator has given up (`abandoned_at`) is not asked for any more.
+CREATE TABLE key_ring_keys (
+    id           text        NOT NULL PRIMARY KEY,
+    probe        bytea       NOT NULL,
+    context      bytea       NOT NULL,
+    since        timestamptz NOT NULL DEFAULT now(),
+    abandoned_at timestamptz
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- The id that lies in the blob store of this database.
+CREATE TABLE blob_store (
+    id       smallint NOT NULL PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    store_id uuid     NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Requests and units ---------------------------------------------------------------------------------
 
@@ -669,7 +785,7 @@ CREATE TABLE usage_days (
     returned bigint NOT NULL DEFAULT 0,
     octets   bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, day)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Webhooks -------------------------------------------------------------------------------------------
 
@@ -702,7 +818,7 @@ CREATE TABLE webhooks (
     since            timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (team_id, id),
     CHECK (cardinality(secrets) > 0 AND cardinality(secrets) = cardinality(secret_ends))
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- The bodies, each made once: when the event happens, or when the first delivery of it is claimed.
 CREATE TABLE webhook_events (
@@ -712,6 +828,10 @@ CREATE TABLE webhook_events (
     at      timestamptz NOT NULL,
     payload bytea       NOT NULL,
     PRIMARY KEY (team_id, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05
 );
 
 -- The queue of the dispatcher: one event to one webhook; only live work is here. `replay` is nil for the
@@ -735,6 +855,7 @@ CREATE TABLE webhook_deliveries (
     leased_until timestamptz,
     attempt      integer     NOT NULL DEFAULT 0,
     tries        smallint    NOT NULL DEFAULT 0,
+    restored_due_at timestamptz,
     PRIMARY KEY (team_id, webhook_id, event_id, replay),
     CHECK ((owner IS NULL) = (leased_until IS NULL))
 ) WITH (
@@ -763,7 +884,12 @@ CREATE TABLE webhook_outcomes (
     position   smallint,
     detail     json,
     PRIMARY KEY (team_id, webhook_id, event_id)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) WITH (
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000
+);
 
 -- Every answer, and every attempt that got none (code 0 and a short reason).
 CREATE TABLE webhook_attempts (
@@ -775,4 +901,9 @@ CREATE TABLE webhook_attempts (
     http_status_code smallint    NOT NULL,
     response         text        NOT NULL,
     PRIMARY KEY (team_id, webhook_id, event_id, id)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) WITH (
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000
+);

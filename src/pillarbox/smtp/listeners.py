@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from socket import socket
 
-from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names, with_duplicates
-from pillarbox.kernel.security.certificates import Certificate
+from pillarbox.kernel.security.certificates import Certificate, watch_expiry
 from pillarbox.kernel.settings.kinds import SubmissionListener
 from pillarbox.mail.smtp.listener import Listener, ListenerOptions
 from pillarbox.mail.smtp.session import SessionHandler
@@ -40,13 +39,11 @@ class SmtpListeners:
         certificate: Certificate,
         clients: Clients,
         local_clients: Clients,
-        clock: Clock,
     ) -> None:
         self._sockets = sockets
         self._certificate = certificate
         self._clients = clients
         self._local_clients = local_clients
-        self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         submitted = Counted(SUBMISSION, submission)
         both = submitted if inbound is None else HandlerChoice(submitted, Counted(INBOUND, inbound))
@@ -67,13 +64,14 @@ class SmtpListeners:
     async def open(self) -> None:
         """Return when connections are accepted."""
         for name, listener in self._listeners.items():
-            await listener.open(*with_duplicates(socket(fileno=self._sockets[name])))
+            bound = socket(fileno=self._sockets[name])
+            await listener.open(*(with_duplicates(bound) if listener.implicit_tls else [bound]))
         self._tasks = [
             asyncio.create_task(self._certificate.watch()),
             asyncio.create_task(self._clients.keep_sharing()),
         ]
         prometheus.SESSIONS.read = lambda: {(): self._clients.total + self._local_clients.total}
-        prometheus.CERTIFICATE.read = self._validity
+        watch_expiry("smtp", self._certificate)
 
     def close(self) -> None:
         """Accept nothing more; sessions in which nothing is under way end now."""
@@ -90,6 +88,3 @@ class SmtpListeners:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _validity(self) -> dict[tuple[str, ...], float]:
-        return {(): (self._certificate.expires_at - self._clock.now()).total_seconds()}

@@ -89,7 +89,6 @@ def _listeners(kit: Kit) -> SmtpListeners | None:
         certificate=smtp_certificate(settings, kit.clock),
         clients=Clients(windows, kit.clock, allowance, index=runtime.index, count=runtime.count),
         local_clients=Clients(windows, kit.clock, Allowance(sessions, None, None)),
-        clock=kit.clock,
     )
 
 

@@ -21,6 +21,3 @@ STORING = Histogram(
     SECONDS,
     ("way",),
 )
-CERTIFICATE = Gauge(
-    "pillarbox_tls_certificate_seconds", "How long the certificate of the SMTP listeners is still valid."
-)

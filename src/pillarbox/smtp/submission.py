@@ -28,10 +28,11 @@ from pillarbox.kernel.http.idempotency import (
     same,
 )
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process.byte_budget import ByteBudget
-from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.process.offload import IN_PLACE, in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import Caller, Credentials, InvalidApiKey, usable
 from pillarbox.kernel.security.secrets import hash_api_key
 from pillarbox.kernel.security.team_rate import TeamRate
@@ -153,10 +154,13 @@ class SubmissionHandler:
     # The message -------------------------------------------------------------------------------------
 
     async def message(self, session: Session, content: Content) -> Answer:
+        # The session runs this in a task of its own.
+        time_limit.begin()
         try:
-            async with self._large.of(content.size if content.size > LARGE else 0):
-                with TimeLimit():
-                    return await self._submit(session, content)
+            if content.size <= LARGE:
+                return await self._submit(session, content)
+            async with self._large.of(content.size):
+                return await self._submit(session, content)
         except Exception as failure:
             return reply(problem_for(failure, self._ids.new()))
 
@@ -166,7 +170,11 @@ class SubmissionHandler:
         expected: Expected = session.notes
         caller = await self._caller(login.token_hash)
         self._credentials.used(caller)
-        message, body = await in_thread_if_large(content.size, _read, content, envelope)
+        # A coroutine for each step would cost a small mail more than the steps take.
+        if content.size <= IN_PLACE:
+            message, body = _read(content, envelope)
+        else:
+            message, body = await in_thread(_read, content, envelope)
         if message_fields.hops(message) > MOST_HOPS:
             return LOOP
         if any(len(body[role]) > MOST_RECIPIENTS for role in message_fields.CLASSES):
@@ -198,7 +206,11 @@ class SubmissionHandler:
     async def _store(
         self, caller: Caller, body: dict[str, Any], size: int, key: Idempotency | None, expected: Expected
     ) -> bytes:
-        outgoing = await in_thread_if_large(size, parse.outgoing, body, self._clock.now(), is_letter=True)
+        now = self._clock.now()
+        if size <= IN_PLACE:
+            outgoing = parse.outgoing(body, now, is_letter=True)
+        else:
+            outgoing = await in_thread(parse.outgoing, body, now, is_letter=True)
         checked = await self._accept.check(caller, outgoing)
         expected.gone()
         await self._commit_window.wait()

@@ -245,7 +245,11 @@ def thin_periodic(pool: asyncpg.Pool, clock: Clock, retention_days: int) -> Sequ
         forgotten = await remove_old(pool, now, retention_days)
         return f"{thinned} fine rollups thinned out, {forgotten} rollups forgotten"
 
-    return [Periodic("metrics.thin", THIN_EVERY, thinning)]
+    async def settings() -> object:
+        rows = await pool.fetch(RETENTIONS)
+        return retention_days, {row["team_id"]: row["days"] for row in rows if row["days"] is not None}
+
+    return [Periodic("metrics.thin", THIN_EVERY, thinning, depends=settings)]
 
 
 def oldest_day(now: datetime, retention_days: int) -> datetime:

@@ -16,7 +16,6 @@ from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.network.post_client import PostClient
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.postgres.database import transaction
-from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.terminal.answers import Json, Refused, clean, perform, say
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
@@ -87,7 +86,7 @@ async def follow(
     from pillarbox.webhooks.plugin import bodies_of
 
     clock = SystemClock()
-    ids, ring = Ids(clock), KeyRing.parse(connected.settings.secret_key or "")
+    ids, ring = Ids(clock), connected.key_ring()
     bodies = bodies_of(running_program().slices())
     listener = await listen(connected.pool, owner.id, kinds, clock=clock, ids=ids, ring=ring, bodies=bodies)
     say(f"Listening to the events of {owner.name}. Signing secret: {listener.secret}")

@@ -39,6 +39,7 @@ from pillarbox.webhooks.settings import (
     WEBHOOKS_RETENTION_DAYS,
     WEBHOOKS_RETRIES,
 )
+from pillarbox.webhooks.signing_secrets import WEBHOOK_SECRETS
 
 CHANNEL = "pillarbox_webhooks"
 """Notified when deliveries were written."""
@@ -162,5 +163,6 @@ SLICE = Slice(
     background=_background,
     metrics=_metrics,
     mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
+    sealed=(WEBHOOK_SECRETS,),
     invariants=INVARIANTS,
 )

@@ -156,7 +156,10 @@ class WebhookRetention:
         self._days = days
 
     def rounds(self) -> list[Periodic]:
-        return [Periodic("webhooks.retention", timedelta(hours=1), self.collect)]
+        async def settings() -> object:
+            return self._days
+
+        return [Periodic("webhooks.retention", timedelta(hours=1), self.collect, depends=settings)]
 
     def handlers(self) -> dict[str, Handler]:
         return {JOB_REMOVE: self.remove}

@@ -6,19 +6,39 @@ for its webhook, so copied to another row it opens nothing (SEC-04).
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
-from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.sealed_values import SealedColumn
+from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 
 PREFIX = "whsec_"
 KEY_BYTES = 24
 OVERLAP = timedelta(hours=24)
 MOST_EARLIER = 5
 """How many earlier secrets sign beside the newest one."""
+
+# Across teams: what the key ring has sealed.
+WEBHOOK_SECRETS: Final = SealedColumn(
+    "webhooks",
+    "A signing secret of the webhook {id} ({owner})",
+    "`POST /webhooks/{id}/signing-secret/rotate` makes a new one.",
+    """
+    SELECT w.team_id, w.id, secret AS sealed, w.endpoint AS owner
+      FROM webhooks w
+     CROSS JOIN LATERAL unnest(w.secrets) AS secret
+     ORDER BY w.team_id, w.id
+    """,
+    """
+    UPDATE webhooks SET secrets = array_replace(secrets, $3, $4)
+     WHERE team_id = $1 AND id = $2 AND $3 = ANY (secrets)
+    """,
+)
 
 
 def new_secret() -> str:
@@ -44,12 +64,14 @@ def shown(ring: KeyRing, webhook_id: UUID, sealed: bytes) -> str:
 def signing_keys(
     ring: KeyRing, webhook_id: UUID, sealed: Sequence[bytes], ends: Sequence[datetime | None], now: datetime
 ) -> list[bytes]:
-    """The keys that sign at this instant, the newest first."""
-    return [
-        ring.open(secret, _context(webhook_id))
-        for secret, end in zip(sealed, ends, strict=True)
-        if end is None or end > now
-    ]
+    """The keys that sign at this instant, the newest first. An earlier one that the key ring cannot open is
+    left out: a new secret is the cure for one that is lost, and it must work at once."""
+    keys = [ring.open(sealed[0], _context(webhook_id))]
+    for secret, end in zip(sealed[1:], ends[1:], strict=True):
+        if end is None or end > now:
+            with contextlib.suppress(KeyRingError):
+                keys.append(ring.open(secret, _context(webhook_id)))
+    return keys
 
 
 def _context(webhook_id: UUID) -> bytes:

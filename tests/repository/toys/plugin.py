@@ -17,6 +17,7 @@ from pillarbox.kernel.http.routing import Access, collect, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.postgres.invariant import Invariant
+from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Start, Stop
 from pillarbox.kernel.work.jobs import Finished, Job, JobLimit
@@ -25,6 +26,16 @@ from pillarbox.kernel.work.periodic import Periodic
 from .settings import TOY_COLOUR, TOY_DAYS
 
 CHANNEL = "pillarbox_toys"
+
+READ_SECRETS = """
+    SELECT team_id, id, secret AS sealed, name AS owner FROM toys WHERE team_id IS NOT NULL
+"""
+REPLACE_SECRET = """
+    UPDATE toys SET secret = $4 WHERE team_id = $1 AND id = $2 AND secret = $3
+"""
+SECRETS = SealedColumn(
+    "toys", "The secret of the toy {id} ({owner})", "Buy another one.", READ_SECRETS, REPLACE_SECRET
+)
 JOB, ROUND, RETENTION = "toys.paint", "toys.count", "toys.retention"
 
 
@@ -144,5 +155,6 @@ SLICE = Slice(
     files=lambda _: {"toy": opened},
     webhook_shapes={"toy.made": ToyData},
     event_bodies={"toy": event_data},
+    sealed=[SECRETS],
     invariants=[Invariant("toy_missing", "The toy {toy} is missing.", "SELECT 7 AS toy LIMIT $1::int")],
 )

@@ -12,7 +12,7 @@ from pillarbox.delivery import prometheus, queries
 from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
 from pillarbox.delivery.lease_expiry import Expiry
 from pillarbox.delivery.queries import Freed, Pair, Share
-from pillarbox.delivery.queue import held, quarantine
+from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
@@ -186,6 +186,11 @@ class Claims:
     async def begin(self, item: Item) -> bool:
         """Note that an attempt of a suspect item begins; False when it is not ours any more."""
         return await queries.begin(self._pool, item.key, self._owner, item.attempt)
+
+    async def put_aside(self, item: Item, reason: str) -> None:
+        """Put an item aside that cannot be sent as things are; its reason says what it waits for."""
+        if await missing_keys.hold(self._pool, item, self._owner, reason):
+            prometheus.QUARANTINED.add()
 
     async def enroll(self, roles: str) -> None:
         """Write the heartbeat of this process."""

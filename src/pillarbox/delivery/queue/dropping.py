@@ -62,11 +62,12 @@ async def drop(
             gone = await conn.fetch(TAKE, *part.args, batch)
             if not gone:
                 return dropped
-            await timeline.record(conn, await _ends(conn, gone, now()))
+            await timeline.record(conn, await ends(conn, gone, now()))
         dropped += len(gone)
 
 
-async def _ends(conn: Connection, gone: Sequence[Any], at: datetime) -> list[Entry]:
+async def ends(conn: Connection, gone: Sequence[Any], at: datetime) -> list[Entry]:
+    """The ends of the recipients of work items that were dropped."""
     keys = sorted((row["team_id"], row["email_id"], row["grp"]) for row in gone)
     rows = await conn.fetch(STILL_OPEN, *zip(*keys, strict=True), sorted(OPEN))
     detail = Detail(reason=REASON)

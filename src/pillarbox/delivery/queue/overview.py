@@ -4,7 +4,8 @@ An item is in exactly one of these conditions:
 
     working      a process holds it
     fetching     an attachment is still to be fetched; nothing claims the item until then
-    quarantined  it ended the processes that tried it; nothing claims it until it is retried by hand
+    quarantined  it ended the processes that tried it, or needs a key that the key ring does not have; nothing
+                 claims it until it is retried by hand, or the key is there
     scheduled    the sender asked for a later time
     retry        an attempt failed, the next one is at `due_at`
     paused       its time has come, but the operator holds it back
@@ -125,7 +126,7 @@ RETRY = """
            FOR UPDATE SKIP LOCKED
     )
     UPDATE deliveries d
-       SET due_at = $4, begun = 0, reason = CASE WHEN d.due_at < $7 THEN d.reason END
+       SET due_at = $4, begun = 0, restored_due_at = NULL, reason = CASE WHEN d.due_at < $7 THEN d.reason END
       FROM waiting
      WHERE d.team_id = waiting.team_id AND d.email_id = waiting.email_id AND d.grp = waiting.grp
 """

@@ -18,7 +18,6 @@ from pillarbox.domains.queries import Domain
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.terminal.answers import Refused, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.teams.commands.choosing import chosen_teams
@@ -96,9 +95,7 @@ async def check_again(connected: Connected, name: str, team: str | None) -> int:
 def domain_context(connected: Connected) -> DomainContext:
     """What changing a domain takes."""
     ids = Ids(SystemClock())
-    return DomainContext(
-        installation_of(connected), KeyRing.parse(connected.settings.secret_key or ""), ids, Publisher(ids)
-    )
+    return DomainContext(installation_of(connected), connected.key_ring(), ids, Publisher(ids))
 
 
 def installation_of(connected: Connected) -> Installation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,7 +15,21 @@ from pillarbox.delivery.commands.words import attempts, reason_in_words, why
 from pillarbox.delivery.queue import overview as queue
 from pillarbox.delivery.queue.overview import WaitingItem
 from pillarbox.emails import overview
-from pillarbox.emails.overview import EmailOverview, NewestEmail, RecipientOverview
+from pillarbox.emails.commands.emails_list import (
+    After,
+    Domain,
+    From,
+    Limit,
+    Since,
+    State,
+    Subject,
+    To,
+    Until,
+    show_found,
+    texts,
+    wanted,
+)
+from pillarbox.emails.overview import EmailOverview, RecipientOverview
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import (
@@ -29,7 +43,7 @@ from pillarbox.kernel.terminal.answers import (
     span,
 )
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
-from pillarbox.teams.commands.choosing import TeamOption, one_team
+from pillarbox.teams.commands.choosing import TeamOption
 from pillarbox.timeline import history
 from pillarbox.timeline.history import HistoryEvent
 from pillarbox.timeline.rules import OPEN, Detail
@@ -38,20 +52,37 @@ group = typer.Typer(no_args_is_help=True, help="List emails, and show what becam
 
 MOST_EVENTS = 10_000
 
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many.")]
-
 
 @group.command("list")
-def list_newest(
+def list_emails(
     team: TeamOption = None,
+    to: To = None,
+    sender: From = None,
+    subject: Subject = None,
+    state: State = None,
+    domain: Domain = None,
+    since: Since = None,
+    until: Until = None,
     limit: Limit = 20,
+    after: After = None,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """List the newest emails, of one team or of all."""
+    """List emails, the newest first: of one team or of all, and only those that fit every option."""
     perform(
-        lambda connected: show_newest(connected, team, limit, json=json), data=data, database_url=database_url
+        lambda connected: show_found(
+            connected,
+            team,
+            wanted(
+                to=to, sender=sender, subject=subject, state=state, domain=domain, since=since, until=until
+            ),
+            limit,
+            after,
+            json=json,
+        ),
+        data=data,
+        database_url=database_url,
     )
 
 
@@ -148,31 +179,6 @@ def show_work(work: Sequence[WaitingItem], recipients: Sequence[RecipientOvervie
         say("Nothing waits: every recipient has a final state.")
 
 
-async def show_newest(connected: Connected, team: str | None, limit: int, *, json: bool) -> int:
-    team_id = None if team is None else (await one_team(connected, team)).id
-    emails = await overview.newest(connected.pool, team_id, limit)
-    if json:
-        show_json({"object": "list", "data": [newest_shape(email) for email in emails]})
-        return 0
-    names = await team_names(connected)
-    show_table(
-        ("Id", "Accepted", "Team", "From", "To", "Subject", "State"),
-        [
-            (
-                email.id,
-                email.created_at,
-                names.get(email.team_id, email.team_id),
-                email.sender,
-                ", ".join(texts(email.to_list)),
-                email.subject,
-                email.last_event,
-            )
-            for email in emails
-        ],
-    )
-    return 0
-
-
 def email_shape(
     email: EmailOverview,
     recipients: Sequence[RecipientOverview],
@@ -223,19 +229,6 @@ def line_shape(line: HistoryEvent) -> dict[str, Any]:
     }
 
 
-def newest_shape(email: NewestEmail) -> dict[str, Any]:
-    return {
-        "id": email.id,
-        "team_id": email.team_id,
-        "created_at": email.created_at,
-        "from": email.sender,
-        "to": texts(email.to_list),
-        "subject": email.subject,
-        "last_event": email.last_event,
-        "scheduled_at": email.scheduled_at,
-    }
-
-
 def state_of(found: RecipientOverview) -> str:
     return f"{found.state} ({found.bounce_type})" if found.bounce_type else found.state
 
@@ -252,10 +245,6 @@ def said(detail: Detail) -> str | None:
     if detail.uncertain:
         parts.append("(may have arrived already)")
     return " ".join(part for part in parts if part) or None
-
-
-def texts(json_text: str | None) -> list[str]:
-    return [] if json_text is None else msgspec.json.decode(json_text, type=list[str])
 
 
 def precise(at: datetime) -> str:

@@ -6,10 +6,13 @@ import asyncpg
 
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres.database import GONE, problem_of
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent
+from pillarbox.kernel.security.secrets import KeyRingError
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobsSilent, BlobsUnreachable
+from pillarbox.kernel.storage.store_check import BlobStoreGone
 from pillarbox.kernel.wire.problems import Invalid, Overloaded, Problem, ResourceLocked
 
 FULL_SECONDS = 10
+KEY_SECONDS = 60
 LOCKED = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 FULL = (BlobFailed, asyncpg.InsufficientResourcesError)
 """No room, or a disk that cannot be trusted: nothing was accepted, and room may come back."""
@@ -30,9 +33,15 @@ def problem_for(failure: Exception, request_id: object) -> Problem:
     if isinstance(failure, BlobsSilent):
         log.get("http").error("http.storage_silent", request=str(request_id))
         return Overloaded("The storage does not answer right now. Try again later.", FULL_SECONDS)
+    if isinstance(failure, BlobsUnreachable):
+        log.get("http").error("http.blob_store_gone", request=str(request_id), reason=failure.reason)
+        return BlobStoreGone()
     if isinstance(failure, FULL):
         log.get("http").error("http.storage_full", request=str(request_id), error=type(failure).__name__)
         return Overloaded("There is no room to store this right now. Try again later.", FULL_SECONDS)
+    if isinstance(failure, KeyRingError):
+        log.get("http").error("http.key_missing", request=str(request_id), trouble=str(failure))
+        return Overloaded("This secret cannot be decrypted right now. Try again later.", KEY_SECONDS)
     if isinstance(failure, UNSTORABLE):
         log.get("http").warning("http.unstorable", request=str(request_id), error=type(failure).__name__)
         return Invalid("A value of the request cannot be stored.")

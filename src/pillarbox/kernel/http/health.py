@@ -1,9 +1,10 @@
 """`GET /health` (conventions section 13): is this process ready for mail (OPS-02)?
 
-Ready means that mail accepted now would be kept: the database answers, there is space on the disk, and the
-blob store has never failed to make a blob durable. Migrations and the key ring are checked before the
-server opens. While the process is not ready it still delivers accepted mail. The supervisor watches whether
-the process runs at all.
+Ready means that mail accepted now would be kept: the database answers, there is space on the disk, the key
+ring has every key that the database needs, the blob store answers and is the one of this database, and it has
+never failed to make a blob durable. Migrations, the key ring and the blob store are checked before the server
+opens, the last two again every few seconds. While the process is not ready it still delivers accepted mail.
+The supervisor watches whether the process runs at all.
 
 The answer comes within a second, whatever the database does: it is asked on a
 connection of its own, and concurrent requests share one question.
@@ -21,8 +22,10 @@ from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TROUBLE, open_connection
 from pillarbox.kernel.postgres.time_limit import unlimited
+from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.storage.store_check import StoreWatch
 from pillarbox.kernel.wire.problems import DatabaseGone, Overloaded
 
 ANSWER_TIMEOUT = 0.8
@@ -81,6 +84,8 @@ async def health(request: Request) -> Reply[Health]:
     if not await request.use(DatabaseProbe).answers():
         raise DatabaseGone
     request.use(DiskSpace).check()
+    request.use(RingWatch).check()
+    request.use(StoreWatch).check()
     if not request.use(BlobStore).writable:
         raise Overloaded("Attachments cannot be stored right now. Try again later.")
     return Reply(Health("ok"))

@@ -18,6 +18,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.standbys import confirm_commits
 from pillarbox.kernel.wire import large_json
 from pillarbox.kernel.wire.problems import (
     ConcurrentIdempotentRequest,
@@ -80,7 +81,11 @@ class IdempotencyRows:
             key,
             self._clock.now() - LIFETIME,
         )
-        return None if row is None else Stored(row["fingerprint"], row["status"], row["body"])
+        if row is None:
+            return None
+        # Found by reading: repeated only once it is as durable as the answer promises.
+        await confirm_commits(self._pool)
+        return Stored(row["fingerprint"], row["status"], row["body"])
 
 
 def key_of(header: bytes | None) -> str | None:

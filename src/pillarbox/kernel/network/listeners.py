@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Sequence
 
@@ -12,6 +13,13 @@ HTTP, SMTP, LMTP = "http", "smtp", "lmtp"
 ACCEPTED_AT_ONCE = 16
 """Connections that are accepted in one turn of the loop. libuv takes one of each descriptor a turn:
 with one, whoever comes behind four hundred others waits for four hundred turns of a busy loop."""
+
+
+REASONS = {
+    errno.EADDRINUSE: "another program uses this port",
+    errno.EACCES: "ports below 1024 need root or CAP_NET_BIND_SERVICE",
+    errno.EADDRNOTAVAIL: "this machine does not have this address",
+}
 
 
 class ListenError(Exception):
@@ -33,7 +41,9 @@ def bind(name: str, at: HostPort) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise ListenError(f"Cannot listen on {at} ({name}): {error.strerror}.") from None
+        raise ListenError(
+            f"Cannot listen on {at} ({name}): {REASONS.get(error.errno or 0, error.strerror)}."
+        ) from None
     return listener
 
 

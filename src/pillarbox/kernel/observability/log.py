@@ -62,16 +62,16 @@ def get(name: str) -> FilteringBoundLogger:
 def configure(
     form: str,
     *,
-    level: int = logging.INFO,
+    level: str = "info",
     descriptor: int = STDERR,
     always: Mapping[str, object] | None = None,
 ) -> None:
-    """Send this process's log to `descriptor` as `json` or `text`, the libraries' log included; `always` are
-    fields of every line."""
+    """Send this process's log to `descriptor` as `json` or `text`, the libraries' log included; `level` is
+    the least that is written, and `always` are fields of every line."""
     structlog.configure(
         # Few and simple: the engine writes a line for each attempt.
         processors=[Facts(always or {}), json_line if form == "json" else text_line],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=lambda *args: LineWriter(descriptor),
         cache_logger_on_first_use=True,
     )

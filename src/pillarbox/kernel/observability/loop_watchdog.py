@@ -1,12 +1,18 @@
 """Notices when something keeps the event loop of this process from its other work.
 
-A callback on the loop notes the time 20 times a second. When it comes late by more than 100 ms, one line
+A callback on the loop notes the time 20 times a second, or 4 times while the process does nothing: being
+woken costs an idle process more than all else it does. When it comes late by more than 100 ms, one line
 `loop.stalled` is logged with what the loop was doing meanwhile (a stall of less than 150 ms may have begun
 before the callback was due, and then goes without). Each callback sets the alarm of the process (SIGALRM) to
 the time at which the next one will be late, and the next one sets it anew. So only a stall lets it come: it
 interrupts the main thread, which runs the loop, and its handler reads the stack that it interrupted. A thread
 that reads the stack now and then would see the same, but takes Python's lock from the loop each time: that
 was six per cent of the cost of accepting a mail.
+
+A process counts as idle when it has used little of the processor for a second. It stays so until it has used
+some milliseconds in a row: then the kernel says so (SIGPROF), and the callback is due at once. So a loop that
+computes is found as in a busy process; one that only waits (for a disk, say) in an idle process when it does
+so for `IDLE_BEAT + STALL`, before that by chance.
 
 Code that holds Python's lock all the time (a long call of a C library) is interrupted when the call returns,
 so the stack then names the caller.
@@ -32,6 +38,12 @@ from pillarbox.kernel.observability.metrics import SECONDS, Histogram
 log = get("loop_watchdog")
 
 BEAT: Final = 0.05
+IDLE_BEAT: Final = 0.25
+IDLE_AFTER: Final = 20
+"""Beats; in them an idle process has used no more than `IDLE_CPU` seconds of the processor."""
+IDLE_CPU: Final = 0.01
+BUSY_CPU: Final = 0.005
+"""Seconds of the processor that a process uses within one beat when it is no longer idle."""
 STALL: Final = 0.1
 LOOK_AFTER: Final = 0.05
 """Seconds after a callback was due at which the stack is read."""
@@ -39,7 +51,7 @@ MOST_FRAMES: Final = 16
 
 LAG = Histogram(
     "pillarbox_loop_lag_seconds",
-    "How late the event loop of a process ran a callback that is due 20 times a second.",
+    "How late the event loop of a process ran a callback that is due 20 times a second (idle: 4 times).",
     SECONDS,
     ("process",),
 )
@@ -81,32 +93,60 @@ class LoopWatchdog:
         self._cpu = 0.0
         self._process_cpu = 0.0
         self._seen: tuple[str, ...] = ()
-        self._timer: asyncio.TimerHandle | None = None
-        self._before: tuple[Any, float] = signal.SIG_DFL, 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.Handle | None = None
+        self._before: dict[signal.Signals, tuple[Any, float]] = {}
+        self._beats = 0
+        self._cpu_then = 0.0
+        """Processor time of the process when beats were counted from 0."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it looks less often, because the process does nothing."""
+        return self._beats == IDLE_AFTER
 
     def start(self) -> None:
         """Begin to watch the running loop."""
-        handler = signal.signal(signal.SIGALRM, self._look) or signal.SIG_DFL
-        # System calls that it interrupts go on, in whatever library they are.
-        signal.siginterrupt(signal.SIGALRM, False)
-        self._before = handler, signal.getitimer(signal.ITIMER_REAL)[0]
-        self._expect(asyncio.get_running_loop())
+        for number, (timer, handler) in self._timers().items():
+            before = signal.signal(number, handler) or signal.SIG_DFL
+            # System calls that it interrupts go on, in whatever library they are.
+            signal.siginterrupt(number, False)
+            self._before[number] = before, signal.getitimer(timer)[0]
+        self._loop = asyncio.get_running_loop()
+        self._beats, self._cpu_then = 0, time.process_time()
+        self._expect(self._loop)
 
     def stop(self) -> None:
-        """Watch no more, and leave the alarm as it was; also where it was never started."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            handler, left = self._before
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, handler)
-            signal.setitimer(signal.ITIMER_REAL, left)
+        """Watch no more, and leave the alarms as they were; also where it was never started."""
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        self._timer = self._loop = None
+        for number, (timer, _) in self._timers().items():
+            handler, left = self._before[number]
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+            signal.setitimer(timer, left)
+
+    def _timers(self) -> dict[signal.Signals, tuple[int, Callable[[int, FrameType | None], None]]]:
+        return {
+            signal.SIGALRM: (signal.ITIMER_REAL, self._look),
+            signal.SIGPROF: (signal.ITIMER_PROF, self._wake),
+        }
 
     def _expect(self, loop: asyncio.AbstractEventLoop) -> None:
         self._cpu, self._process_cpu = time.thread_time(), time.process_time()
-        self._due = time.monotonic() + BEAT
-        self._timer = loop.call_later(BEAT, self._beat, loop)
-        signal.setitimer(signal.ITIMER_REAL, BEAT + LOOK_AFTER)
+        if self._beats < IDLE_AFTER:
+            self._beats += 1
+            if self._beats == IDLE_AFTER and self._process_cpu - self._cpu_then > IDLE_CPU:
+                self._beats, self._cpu_then = 0, self._process_cpu
+        beat = BEAT
+        if self.is_idle:
+            beat = IDLE_BEAT
+            signal.setitimer(signal.ITIMER_PROF, BUSY_CPU)
+        self._due = time.monotonic() + beat
+        self._timer = loop.call_later(beat, self._beat, loop)
+        signal.setitimer(signal.ITIMER_REAL, beat + LOOK_AFTER)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         late = max(0.0, time.monotonic() - self._due)
@@ -117,6 +157,18 @@ class LoopWatchdog:
         self._seen = ()
         self._expect(loop)
 
+    def _wake(self, _: int, __: FrameType | None) -> None:
+        """The process is idle no more: the next callback is due now, unless it is already."""
+        now = time.monotonic()
+        if self._loop is None or self._timer is None or not self.is_idle:
+            return
+        self._beats, self._cpu_then = 0, time.process_time()
+        if now < self._due:
+            self._timer.cancel()
+            self._due = now
+            self._timer = self._loop.call_soon(self._beat, self._loop)
+            signal.setitimer(signal.ITIMER_REAL, LOOK_AFTER)
+
     def _look(self, _: int, frame: FrameType | None) -> None:
         """The alarm came: the callback is late."""
         # Where the process itself stood still, the callback and the alarm come at once.
@@ -124,7 +176,7 @@ class LoopWatchdog:
             self._seen = _stack(frame)
 
 
-_OWN = frozenset({LoopWatchdog._beat.__code__, LoopWatchdog._expect.__code__})
+_OWN = frozenset(method.__code__ for method in (LoopWatchdog._beat, LoopWatchdog._expect, LoopWatchdog._wake))
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,6 +37,9 @@ SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 """Bounds for the number of things in a batch."""
 
 
+SUM, LEAST, GREATEST = "sum", "least", "greatest"
+
+
 class Numbers(msgspec.Struct, array_like=True):
     """One metric as it is written: `values` are a number for each set of labels, for a histogram the counts
     between its bounds and behind the last one, and the sum."""
@@ -47,19 +50,22 @@ class Numbers(msgspec.Struct, array_like=True):
     labels: Labels
     bounds: tuple[float, ...]
     values: list[tuple[Labels, list[float]]]
+    over: str = SUM
+    """What the supervisor makes of the values of several processes: their sum, or the least or greatest."""
 
 
 class Counter:
-    """A number that only grows."""
+    """A number that only grows. `known` are sets of labels that are there with 0 from the start: an alert on
+    an increase does not see the first one of a set that appears with it."""
 
     __slots__ = ("_labels", "_meaning", "_name", "_values")
     kind = "counter"
 
-    def __init__(self, name: str, meaning: str, labels: Labels = ()) -> None:
+    def __init__(self, name: str, meaning: str, labels: Labels = (), known: Iterable[Labels] = ()) -> None:
         self._name = name
         self._meaning = meaning
         self._labels = labels
-        self._values: dict[Labels, float] = {} if labels else {(): 0}
+        self._values: dict[Labels, float] = dict.fromkeys(known, 0) if labels else {(): 0}
         _register(name, self)
 
     def add(self, amount: float = 1, labels: Labels = ()) -> None:
@@ -76,12 +82,13 @@ class Counter:
 
 class Gauge:
     """A number that is read off when it is written: `read` gives it for each set of labels. The supervisor
-    shows the sum over its workers; that of a dead process counts no more."""
+    shows the sum over its workers, or what else `over` says; that of a dead process counts no more."""
 
-    __slots__ = ("_labels", "_meaning", "_name", "read")
+    __slots__ = ("_labels", "_meaning", "_name", "_over", "read")
     kind = "gauge"
 
-    def __init__(self, name: str, meaning: str, labels: Labels = ()) -> None:
+    def __init__(self, name: str, meaning: str, labels: Labels = (), *, over: str = SUM) -> None:
+        self._over = over
         self._name = name
         self._meaning = meaning
         self._labels = labels
@@ -89,8 +96,9 @@ class Gauge:
         _register(name, self)
 
     def numbers(self) -> Numbers:
-        values = [(labels, [value]) for labels, value in self.read().items()]
-        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values)
+        # A bool is a number to Python, but not in JSON.
+        values = [(labels, [float(value)]) for labels, value in self.read().items()]
+        return Numbers(self._name, self.kind, self._meaning, self._labels, (), values, self._over)
 
 
 class Histogram:
@@ -163,5 +171,10 @@ class MetricsFile:
         self._draft.replace(self._path)
 
 
+def all_numbers() -> list[Numbers]:
+    """Every metric of this process as it is now."""
+    return [metric.numbers() for metric in _registered.values()]
+
+
 def _all_numbers() -> bytes:
-    return _encode([metric.numbers() for metric in _registered.values()])
+    return _encode(all_numbers())

@@ -7,11 +7,13 @@ files behind.
 
 from __future__ import annotations
 
+import operator
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from prometheus_client import CollectorRegistry, start_http_server
@@ -20,22 +22,25 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from pillarbox.kernel.network.listeners import ListenError
-from pillarbox.kernel.observability.metrics import SUFFIX, Numbers
+from pillarbox.kernel.observability.metrics import GREATEST, LEAST, SUFFIX, SUM, Numbers
 from pillarbox.kernel.settings.kinds import HostPort
+
+JOINED: Final[dict[str, Callable[[float, float], float]]] = {SUM: operator.add, LEAST: min, GREATEST: max}
 
 _decode = msgspec.json.Decoder(list[Numbers]).decode
 
 
 class PrometheusServer:
-    """An HTTP server for `/metrics`; `at` is where it listens."""
+    """An HTTP server for `/metrics`; `at` is where it listens. `others` are asked besides the files."""
 
-    def __init__(self, at: HostPort, folder: Path) -> None:
+    def __init__(self, at: HostPort, folder: Path, *others: Collector) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         self.folder = folder
         self._files = MetricsFiles(folder)
         registry = CollectorRegistry()
-        registry.register(self._files)
+        for collector in (self._files, *others):
+            registry.register(collector)
         try:
             self._server, self._thread = start_http_server(at.port, at.host, registry)
         except OSError as error:
@@ -89,11 +94,14 @@ def _read(path: Path) -> list[Numbers]:
 def _add(total: dict[str, Numbers], more: Iterable[Numbers]) -> None:
     """Add numbers to a total, set of labels by set of labels."""
     for numbers in more:
+        joined = JOINED[numbers.over]
         known = total.get(numbers.name)
         sums = {} if known is None else dict(known.values)
         for labels, values in numbers.values:
             before = sums.get(labels)
-            sums[labels] = values if before is None else [a + b for a, b in zip(before, values, strict=True)]
+            sums[labels] = (
+                values if before is None else [joined(a, b) for a, b in zip(before, values, strict=True)]
+            )
         total[numbers.name] = msgspec.structs.replace(numbers, values=list(sums.items()))
 
 

@@ -20,14 +20,21 @@ import asyncpg
 from asyncpg import connect_utils
 from asyncpg.exceptions._base import DataError as WrongValue
 
-from pillarbox.kernel.observability.metrics import Gauge, Labels
+from pillarbox.kernel.observability.metrics import Counter, Gauge, Labels
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.time_limit import Sweep, TimeLimit, TooManyWaiting
 
 CONNECTIONS = Gauge(
     "pillarbox_pool_connections",
-    "Database connections by pool: busy, idle, and how many there may be (most).",
+    "Database connections by pool: busy, idle, how many there may be (most); requests that wait (waiting).",
     ("pool", "state"),
+)
+NOT_MADE = Counter(
+    "pillarbox_database_connect_failures",
+    "Connections of the pools that could not be made: the database had none left (too_many), or for another "
+    "reason (other).",
+    ("reason",),
+    [("too_many",), ("other",)],
 )
 
 MOST_WAITING: Final = 256
@@ -135,6 +142,21 @@ class BoundedPool(asyncpg.Pool):
         self._waiting = 0
         self._sweep = Sweep(self._end_overdue)
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a connection."""
+        return self._waiting
+
+    async def _get_new_connection(self) -> Any:
+        try:
+            return await super()._get_new_connection()  # type: ignore[misc]
+        except asyncpg.TooManyConnectionsError:
+            NOT_MADE.add(1, ("too_many",))
+            raise
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            NOT_MADE.add(1, ("other",))
+            raise
+
     async def _acquire(self, timeout: float | None) -> Any:
         acquire = super()._acquire  # type: ignore[misc]
         limit = time_limit.current()
@@ -219,6 +241,7 @@ def watch_pools(pools: Mapping[str, asyncpg.Pool]) -> None:
             found[name, "idle"] = idle
             found[name, "busy"] = pool.get_size() - idle
             found[name, "most"] = pool.get_max_size()
+            found[name, "waiting"] = pool.waiting if isinstance(pool, BoundedPool) else 0
         return found
 
     CONNECTIONS.read = read

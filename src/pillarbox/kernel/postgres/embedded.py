@@ -2,7 +2,9 @@
 
 What a caller may rely on:
 
-- The server is a direct child on a private Unix socket; it listens on no network address.
+- The server is a direct child on a private Unix socket; it listens on no network address. The socket is in
+  the server's own folder. Where that path is too long for a socket, clients take a link in a runtime folder,
+  whose name is derived from the path: two servers never share one, however their folders came to be.
 - It dies with its parent: the kernel sends it SIGQUIT when the parent is gone, however it went, and what
   was committed is there at the next start.
 - Started as root it runs under an account without rights. The data folder and the program files may
@@ -16,9 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import threading
@@ -31,16 +35,18 @@ from urllib.parse import quote
 import asyncpg
 
 from pillarbox.kernel.postgres.database import TROUBLE
-from pillarbox.kernel.postgres.programs import Account, Installation, account_for, installation_for, reachable
+from pillarbox.kernel.postgres.programs import Account, Installation, account_for, installation_for
 from pillarbox.kernel.process.children import bind_to_parent, ended
 
 DATABASE = "pillarbox"
 ROLE = "pillarbox"
-SOCKET_PREFIX = "pillarbox-"
+LINK_PREFIX = "pillarbox-"
+LINK = "socket"
 SOCKET_NAME = ".s.PGSQL.5432"
 LONGEST_SOCKET_PATH = 107
 """sun_path holds 108 bytes with its final NUL (unix(7))."""
 
+STALE = ("postmaster.pid", SOCKET_NAME, SOCKET_NAME + ".lock")
 CWD = "/proc/self/cwd"
 CONNECTIONS = 200
 READY_POLL = 0.01
@@ -118,7 +124,6 @@ class EmbeddedPostgres:
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
         self._sockets: Path | None = None
-        self._socket_note = self.folder.with_name(self.folder.name + ".socket")
 
     @property
     def pid(self) -> int | None:
@@ -135,11 +140,13 @@ class EmbeddedPostgres:
         installation = installation_for(self._bin_dir, account)
         self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         await self._end_leftovers()
+        # Where earlier releases noted a socket elsewhere.
+        self.folder.with_name(self.folder.name + ".socket").unlink(missing_ok=True)
         if not (self.folder / "PG_VERSION").exists():
             await asyncio.to_thread(self._initialise, installation, account)
         self._refuse_other_version(installation)
         if self._sockets is None:
-            self._sockets = self._new_socket_folder(account)
+            self._sockets = socket_folder(self.folder)
         self._launch(installation, account)
         await self._wait_until_ready()
 
@@ -161,21 +168,7 @@ class EmbeddedPostgres:
             except TimeoutError:
                 self.kill()
                 await ended(self._process)
-        self._remove_socket_folder()
-
-    def _new_socket_folder(self, account: Account | None) -> Path:
-        """A folder for the socket, noted beside the cluster so that a killed parent leaves no litter."""
-        self._remove_socket_folder()
-        made = private_socket_folder(account)
-        self._socket_note.write_text(str(made), encoding="utf-8")
-        return made
-
-    def _remove_socket_folder(self) -> None:
-        with contextlib.suppress(OSError):
-            noted = Path(self._socket_note.read_text(encoding="utf-8"))
-            if noted.name.startswith(SOCKET_PREFIX):
-                shutil.rmtree(noted, ignore_errors=True)
-            self._socket_note.unlink()
+        remove_link(self.folder, self._sockets)
         self._sockets = None
 
     def kill(self) -> None:
@@ -216,7 +209,7 @@ class EmbeddedPostgres:
             )
 
     def _launch(self, installation: Installation, account: Account | None) -> None:
-        settings = {**self._settings, "unix_socket_directories": str(self._sockets)}
+        settings = {**self._settings, "unix_socket_directories": CWD}
         self._last_lines.clear()
         self._process = subprocess.Popen(
             [
@@ -279,11 +272,11 @@ class EmbeddedPostgres:
         return self._last_lines[-1] if self._last_lines else "it ended without a word."
 
     async def _end_leftovers(self) -> None:
-        """No process works in the folder any more, and no stale postmaster.pid is left in it.
+        """No process works in the folder any more, and no stale postmaster.pid or socket is left in it.
 
         A server whose parent was killed is on its way out already; its processes are known by their
-        working directory. Once none is left, a postmaster.pid can only mislead: its number may by now
-        belong to an innocent process.
+        working directory. Once none is left, a number in these files can only mislead: it may by now
+        belong to an innocent process, in a copied folder to the server of the original.
         """
         if not self.folder.is_dir():
             return
@@ -297,7 +290,8 @@ class EmbeddedPostgres:
                     os.kill(pid, signal.SIGQUIT)
                 asked.add(pid)
             await asyncio.sleep(0.05)
-        (self.folder / "postmaster.pid").unlink(missing_ok=True)
+        for name in STALE:
+            (self.folder / name).unlink(missing_ok=True)
 
 
 def initdb_options(major: int, *, durable: bool) -> list[str]:
@@ -325,24 +319,45 @@ def as_account(account: Account | None) -> ChildIdentity:
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
-def private_socket_folder(account: Account | None) -> Path:
-    """A new folder that only the server's account may enter, with a path short enough for a socket."""
-    for place in (
-        os.environ.get("XDG_RUNTIME_DIR") if account is None else None,
-        tempfile.gettempdir(),
-        "/tmp",  # noqa: S108 (mkdtemp makes a private folder in it)
-    ):
-        if not place or not os.access(place, os.W_OK | os.X_OK):
-            continue
-        if account and not reachable(Path(place), account):
-            continue
-        folder = Path(tempfile.mkdtemp(prefix=SOCKET_PREFIX, dir=place))
-        if len(os.fsencode(folder / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
-            if account:
-                os.chown(folder, account.uid, account.gid)
-            return folder
-        folder.rmdir()
+def socket_folder(cluster: Path) -> Path:
+    """Where clients find the socket that is in `cluster`: there, or by a link where that path is too long."""
+    if fits(cluster):
+        return cluster
+    name = LINK_PREFIX + hashlib.sha256(os.fsencode(cluster.resolve())).hexdigest()[:16]
+    for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108
+        if place and os.access(place, os.W_OK | os.X_OK) and fits(Path(place, name, LINK)):
+            return link_in(Path(place, name), cluster)
     raise EmbeddedError("No folder with a short enough path was found for the database's socket.")
+
+
+def fits(folder: Path) -> bool:
+    """Whether the path of a socket in the folder is short enough."""
+    return len(os.fsencode(folder / SOCKET_NAME)) <= LONGEST_SOCKET_PATH
+
+
+def link_in(folder: Path, cluster: Path) -> Path:
+    """The link to `cluster` in a folder that nobody else can write; its name can be guessed, so whose it is
+    counts."""
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise EmbeddedError(
+            f"{folder} is needed for the database's socket, but it is somebody else's; remove it."
+        )
+    link = folder / LINK
+    link.unlink(missing_ok=True)
+    link.symlink_to(cluster)
+    return link
+
+
+def remove_link(cluster: Path, sockets: Path | None) -> None:
+    """Remove what `socket_folder` made for this cluster outside of it."""
+    if sockets is None or sockets == cluster:
+        return
+    with contextlib.suppress(OSError):
+        sockets.unlink()
+        sockets.parent.rmdir()
 
 
 def processes_in(folder: Path) -> list[int]:

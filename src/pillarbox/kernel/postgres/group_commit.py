@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from pillarbox.kernel.observability.metrics import SECONDS, SIZES, Histogram
 from pillarbox.kernel.postgres import time_limit
@@ -33,16 +33,10 @@ COMMIT_ITEMS = Histogram(
 
 NEVER = float("inf")
 
+_Waiting = tuple[Item, int, asyncio.Future[Result], float]
+"""An item, its weight, and who waits for its answer until when. A plain tuple: each mail makes one."""
+
 Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
-
-
-class _Waiting(NamedTuple, Generic[Item, Result]):
-    """An item, and who waits for its answer until `overdue`."""
-
-    item: Item
-    weight: int
-    answer: asyncio.Future[Result]
-    overdue: float
 
 
 class GroupCommit(Generic[Item, Result]):
@@ -101,23 +95,27 @@ class GroupCommit(Generic[Item, Result]):
         if self._weight and self._weight + weight > self._most_waiting:
             raise problems.Overloaded("The service is busy right now. Try again later.")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        limit = time_limit.current()
-        now = time.monotonic()
-        overdue = NEVER if limit is None else now + limit.left
-        self._waiting.append(_Waiting(item, weight, answer, overdue))
         self._weight += weight
-        if limit is not None:
-            self._sweep.arm()
         if self._active < self._flushers:
-            self._active += 1
-            task = asyncio.create_task(self._run(), context=unlimited())
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._start()
+        limit = time_limit.current()
+        if limit is None:
+            self._waiting.append((item, weight, answer, NEVER))
+            return await answer
+        now = time.monotonic()
+        self._waiting.append((item, weight, answer, now + limit.left))
+        self._sweep.arm()
         try:
             return await answer
         finally:
-            if limit is not None:
-                limit.left -= time.monotonic() - now
+            limit.left -= time.monotonic() - now
+
+    def _start(self) -> None:
+        """Start one more flusher."""
+        self._active += 1
+        task = asyncio.create_task(self._run(), context=unlimited())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def drain(self) -> None:
         """Return when nothing waits and no flush is in flight."""
@@ -136,10 +134,10 @@ class GroupCommit(Generic[Item, Result]):
                 batch = self._gather()
                 self._committing.append(batch)
                 try:
-                    await self._commit([(one.item, one.answer) for one in batch])
+                    await self._commit(batch)
                 finally:
                     self._committing.remove(batch)
-                    self._weight -= sum([one.weight for one in batch])
+                    self._weight -= sum([weight for _, weight, _, _ in batch])
         finally:
             # Counted down in the same step as the last look at what waits: a caller that comes later
             # look starts a flusher of its own.
@@ -147,43 +145,44 @@ class GroupCommit(Generic[Item, Result]):
 
     def _gather(self) -> list[_Waiting[Item, Result]]:
         batch = [self._waiting.popleft()]
-        total = batch[0].weight
+        total = batch[0][1]
         while self._waiting and len(batch) < self._most_items:
-            if total + self._waiting[0].weight > self._most_weight:
+            weight = self._waiting[0][1]
+            if total + weight > self._most_weight:
                 break
             batch.append(self._waiting.popleft())
-            total += batch[-1].weight
+            total += weight
         return batch
 
     def _answer_overdue(self) -> bool:
         """Answer those whose time is over; returns whether others still wait."""
         now = time.monotonic()
-        overdue = [one for one in self._waiting if one.overdue <= now]
+        overdue = [waiting for waiting in self._waiting if waiting[3] <= now]
         if overdue:
-            self._waiting = deque([one for one in self._waiting if one.overdue > now])
-        for one in overdue:
-            self._weight -= one.weight
-            _fail(one.answer, problems.DatabaseGone())
+            self._waiting = deque([waiting for waiting in self._waiting if waiting[3] > now])
+        for _, weight, answer, _ in overdue:
+            self._weight -= weight
+            _fail(answer, problems.DatabaseGone())
         for batch in self._committing:
-            for one in batch:
-                if one.overdue <= now:
-                    _fail(one.answer, problems.OutcomeUnknown())
+            for _, _, answer, until in batch:
+                if until <= now:
+                    _fail(answer, problems.OutcomeUnknown())
         return bool(self._waiting or self._committing)
 
-    async def _commit(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
+    async def _commit(self, batch: Sequence[_Waiting[Item, Result]]) -> None:
         started = time.perf_counter()
         try:
-            results = await self._flush([item for item, _ in batch])
+            results = await self._flush([item for item, _, _, _ in batch])
         except self._shared as gone:
-            for _, answer in batch:
+            for _, _, answer, _ in batch:
                 _fail(answer, gone)
         except asyncio.CancelledError:
-            for _, answer in batch:
+            for _, _, answer, _ in batch:
                 answer.cancel()
             raise
         except Exception as failure:
             if len(batch) == 1:
-                _fail(batch[0][1], failure)
+                _fail(batch[0][2], failure)
                 return
             half = len(batch) // 2
             await self._commit(batch[:half])
@@ -191,7 +190,7 @@ class GroupCommit(Generic[Item, Result]):
         else:
             COMMIT_SECONDS.observe(time.perf_counter() - started, self._labels)
             COMMIT_ITEMS.observe(len(batch), self._labels)
-            for (_, answer), result in zip(batch, results, strict=True):
+            for (_, _, answer, _), result in zip(batch, results, strict=True):
                 if isinstance(result, BaseException):
                     _fail(answer, result)
                 elif not answer.done():

@@ -1,15 +1,24 @@
 """Migrations: numbered plain SQL, forward only, one transaction each, under an advisory lock.
 
 A migration that was applied never changes again: its checksum is kept, and a different one stops the
-start. So does a database that a newer release has migrated.
+start. A database that a newer release has migrated is refused too, unless the newer migrations say that this
+release goes on with them (`-- compatible since: N`, kept in the table): then the nodes of an installation can
+be upgraded one by one (docs/decisions/0051).
+
+A migration waits for its locks `LOCK_SECONDS` at most, and is tried again: whoever waits for a lock on a busy
+table stops everybody behind it. One whose statements are all `… CONCURRENTLY` runs outside a transaction.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import asyncpg
 
@@ -20,14 +29,40 @@ FOLDER = Path(__file__).parents[2] / "schema" / "migrations"
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 LOCK = 0x70696C6C_61726278
 OLDEST_SERVER = 140000
+COMPATIBLE = re.compile(r"(?m)^-- compatible since: (\d+)$")
+
+LOCK_SECONDS = 3
+LOCK_TRIES = 10
+LOCK_POLL = 0.1
+LOCK_PAUSE = 1.0
+"""Long enough for autovacuum to give way (deadlock_timeout is one second), too short to stop requests."""
 
 TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
-        version    integer     NOT NULL PRIMARY KEY,
-        name       text        NOT NULL,
-        checksum   text        NOT NULL,
-        applied_at timestamptz NOT NULL DEFAULT now()
+        version          integer     NOT NULL PRIMARY KEY,
+        name             text        NOT NULL,
+        checksum         text        NOT NULL,
+        applied_at       timestamptz NOT NULL DEFAULT now(),
+        compatible_since integer
     )
+"""
+
+# Releases before 0018 made the table without it.
+HAS_COLUMN = """
+    SELECT EXISTS (SELECT FROM pg_attribute
+                    WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible_since')
+"""
+ADD_COLUMN = "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS compatible_since integer"
+
+RECORD = """
+    INSERT INTO schema_migrations (version, name, checksum, compatible_since) VALUES ($1, $2, $3, $4)
+"""
+
+APPLIED = """
+    SELECT m.version, m.name, m.checksum, m.applied_at,
+           (to_jsonb(m) ->> 'compatible_since')::integer AS compatible_since
+      FROM schema_migrations m
+     ORDER BY m.version
 """
 
 
@@ -46,6 +81,41 @@ class Migration:
     @property
     def checksum(self) -> str:
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def compatible_since(self) -> int:
+        """The oldest schema version whose release can go on working with the schema after this migration."""
+        found = COMPATIBLE.search(self.sql)
+        return int(found[1]) if found else self.version
+
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether it builds indexes beside the writers, which no transaction allows."""
+        return any(" CONCURRENTLY " in statement for statement in statements_of(self.sql))
+
+
+class Applied(NamedTuple):
+    """A row of `schema_migrations`; `compatible_since` is None where an older release has written it."""
+
+    version: int
+    name: str
+    checksum: str
+    applied_at: datetime
+    compatible_since: int | None
+
+
+def statements_of(sql: str) -> list[str]:
+    """The statements of a migration without comments, with single blanks; bodies in $$ stay whole."""
+    bare = re.sub(r"(?m)--.*$", "", sql)
+    parts: list[str] = [""]
+    for piece in re.split(r"(\$\$.*?\$\$)", bare, flags=re.DOTALL):
+        if piece.startswith("$$"):
+            parts[-1] += piece
+            continue
+        first, *others = piece.split(";")
+        parts[-1] += first
+        parts += others
+    return [text for part in parts if (text := " ".join(part.split()))]
 
 
 def migrations_in(folder: Path = FOLDER) -> list[Migration]:
@@ -71,8 +141,8 @@ async def migrate_url(url: str) -> list[int]:
 
 
 async def refuse_unmigrated_url(url: str) -> None:
-    """MigrationError unless the database at `url` has exactly this release's schema; PoolerError where it
-    cannot be reached properly."""
+    """MigrationError unless the database at `url` has this release's schema, or a newer one that fits;
+    PoolerError where it cannot be reached properly."""
     await refuse_transaction_mode(url)
     conn = await asyncpg.connect(
         url,
@@ -95,13 +165,17 @@ async def refuse_unmigrated_url(url: str) -> None:
 async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
     """Apply what is missing, one process at a time; raise MigrationError if the schema does not fit."""
     await refuse_old_server(conn)
-    await conn.execute("SELECT pg_advisory_lock($1)", LOCK)
+    # Not in one statement that waits: an index that is built beside the writers would wait for it in turn.
+    while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):  # noqa: ASYNC110
+        await asyncio.sleep(LOCK_POLL)
     try:
         await conn.execute("SET client_min_messages = warning")
         await conn.execute(TABLE)
+        if not await conn.fetchval(HAS_COLUMN):
+            await conn.execute(ADD_COLUMN)
         pending = await pending_of(conn, migrations)
         for migration in pending:
-            await apply(conn, migration)
+            await apply_patiently(conn, migration)
         return [migration.version for migration in pending]
     finally:
         await conn.execute("SELECT pg_advisory_unlock($1)", LOCK)
@@ -114,36 +188,77 @@ async def refuse_old_server(conn: Connection) -> None:
         raise MigrationError(f"PostgreSQL {number // 10000} is too old; Pillarbox needs version 14 or newer.")
 
 
+async def applied_in(conn: Connection) -> list[Applied]:
+    """What was applied, in order; also where the table is that of an older release."""
+    return [Applied(**row) for row in await conn.fetch(APPLIED)]
+
+
 async def pending_of(conn: Connection, migrations: list[Migration]) -> list[Migration]:
     """What is still to be applied, after comparing what was applied with what this release knows."""
-    known = {migration.version: migration for migration in migrations}
-    applied = await conn.fetch("SELECT version, checksum FROM schema_migrations ORDER BY version")
-    for row in applied:
-        migration = known.get(row["version"])
-        if migration is None:
-            raise MigrationError(
-                f"The database has schema version {applied[-1]['version']}, but this release knows only "
-                f"version {len(migrations)}; start the newer release."
-            )
-        if migration.checksum != row["checksum"]:
-            raise MigrationError(
-                f"The migration {migration.version:04}_{migration.name} was changed after it was applied."
-            )
+    applied = await applied_in(conn)
+    refuse_unknown(applied, migrations)
     return migrations[len(applied) :]
 
 
-async def apply(conn: Connection, migration: Migration) -> None:
-    """Run one migration and remember it, both or neither."""
-    try:
-        async with conn.transaction():
-            await conn.execute(migration.sql)
-            await conn.execute(
-                "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)",
-                migration.version,
-                migration.name,
-                migration.checksum,
+def refuse_unknown(applied: Sequence[Applied], migrations: Sequence[Migration]) -> None:
+    """MigrationError where an applied migration was changed, or a newer one does not go with this release."""
+    known = {migration.version: migration for migration in migrations}
+    for row in applied:
+        migration = known.get(row.version)
+        if migration is None:
+            if row.compatible_since is None or row.compatible_since > len(migrations):
+                raise MigrationError(
+                    f"The database has schema version {applied[-1].version}, but this release knows only "
+                    f"version {len(migrations)}; start the newer release."
+                )
+        elif migration.checksum != row.checksum:
+            raise MigrationError(
+                f"The migration {migration.version:04}_{migration.name} was changed after it was applied."
             )
+
+
+async def apply_patiently(conn: Connection, migration: Migration) -> None:
+    """Apply a migration; where it does not get its locks in time it lets the others go on and tries again."""
+    for left in reversed(range(LOCK_TRIES)):
+        try:
+            await apply(conn, migration)
+            return
+        except asyncpg.LockNotAvailableError:
+            if not left:
+                raise MigrationError(
+                    f"The migration {migration.version:04}_{migration.name} did not get its locks: something "
+                    "works in long transactions on this database; try again when that is over."
+                ) from None
+            await asyncio.sleep(LOCK_PAUSE)
+
+
+async def apply(conn: Connection, migration: Migration, *, alone: bool = False) -> None:
+    """Run one migration and remember it, both or neither. `alone`: nobody else uses this database, and it
+    may be in a transaction."""
+    try:
+        if migration.is_concurrent and not alone:
+            await apply_outside(conn, migration)
+            return
+        async with conn.transaction():
+            await conn.execute(f"SET LOCAL lock_timeout = {int(LOCK_SECONDS * 1000)}")
+            await conn.execute(migration.sql.replace(" CONCURRENTLY ", " "))
+            await record(conn, migration)
+    except asyncpg.LockNotAvailableError:
+        raise
     except asyncpg.PostgresError as error:
         raise MigrationError(
             f"The migration {migration.version:04}_{migration.name} failed: {error}."
         ) from error
+
+
+async def apply_outside(conn: Connection, migration: Migration) -> None:
+    """Statement by statement. What an interrupted run left behind, its own first statement drops."""
+    for statement in statements_of(migration.sql):
+        await conn.execute(statement)
+    await record(conn, migration)
+
+
+async def record(conn: Connection, migration: Migration) -> None:
+    await conn.execute(
+        RECORD, migration.version, migration.name, migration.checksum, migration.compatible_since
+    )

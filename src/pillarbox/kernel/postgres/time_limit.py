@@ -125,15 +125,15 @@ async def _awaited(result: asyncio.Future[T], limit: TimeLimit) -> T:
         task = asyncio.current_task()
         if result.cancelled() or (task is not None and task.cancelling()):
             raise
-        result.add_done_callback(_retrieve_exception)
+        result.add_done_callback(retrieve_exception)
         raise TimeoutError from None
     finally:
         timer.cancel()
         limit.left -= time.monotonic() - began
 
 
-def _retrieve_exception(result: asyncio.Future[T]) -> None:
-    """Retrieve the exception, so that asyncio does not log it: the caller already has an answer."""
+def retrieve_exception(result: asyncio.Future[T]) -> None:
+    """A done callback where nobody may be waiting any more: without it asyncio logs the exception."""
     if not result.cancelled():
         result.exception()
 

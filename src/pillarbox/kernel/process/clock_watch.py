@@ -35,6 +35,7 @@ JUMPS = Counter(
     "pillarbox_clock_jumps_total",
     "How often the machine's clock was set by more than two seconds, by direction.",
     ("direction",),
+    [("forward",), ("back",)],
 )
 
 # Of the installation; the oldest go as new ones come.

@@ -26,13 +26,14 @@ HANG_UP: Final = Signals.SIGHUP
 UNUSED: Final = (
     Signals.SIGUSR1,
     Signals.SIGUSR2,
-    Signals.SIGALRM,
     Signals.SIGVTALRM,
-    Signals.SIGPROF,
     Signals.SIGIO,
     Signals.SIGPWR,
 )
 """They mean nothing to us, and would end the process."""
+
+ALARMS: Final = (Signals.SIGALRM, Signals.SIGPROF)
+"""Of the watchdog of the event loop (`kernel.observability.loop_watchdog`); elsewhere they mean nothing."""
 
 STANDARD_STREAMS: Final = (0, 1, 2)
 CONTROLLING_TERMINAL: Final = "/dev/tty"
@@ -46,7 +47,7 @@ logger = log.get("signals")
 def ignore_all_but_stops() -> None:
     """For a process without an event loop that signals must not end; processes that it forks inherit it until
     they have handlers of their own."""
-    for number in (HANG_UP, *UNUSED):
+    for number in (HANG_UP, *ALARMS, *UNUSED):
         # Not SIG_IGN, by which a process knows that nohup(1) started it.
         signal.signal(number, lambda *_: None)
 
@@ -58,6 +59,10 @@ def handle(*, stop: Handler, reload: Callable[[], None], stops: tuple[Signals, .
         loop.add_signal_handler(number, stop, number)
     for number in UNUSED:
         loop.add_signal_handler(number, _log_unused, number)
+    for number in ALARMS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            # Not by the loop, which would hear of every alarm of the watchdog.
+            signal.signal(number, lambda *_: None)
     loop.add_signal_handler(HANG_UP, reload)
 
 

@@ -1,14 +1,13 @@
 """`pillarbox serve`: one supervisor, its database, its workers.
 
 In order: lock the data folder, bind the listeners, start the workers, which load the program meanwhile, start
-the embedded PostgreSQL unless a database is configured, migrate, make the first team, let the workers open,
-print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers finish what is on the wire, then
-the database stops, and the exit status is 0. A second one ends everything at once. SIGHUP makes the workers
-look at their certificates, and drains where it means that the terminal is gone (`kernel.process.signals`).
-The database and the workers always end with the supervisor.
+the embedded PostgreSQL unless a database is configured, migrate, compare key ring and blob store, make the
+first team, let the workers open, print the `ready` line. The first SIGTERM, SIGINT or SIGQUIT drains: workers
+finish what is on the wire, then the database stops, and the exit status is 0. A second one ends everything at
+once. SIGHUP makes the workers look at their certificates, and drains where it means that the terminal is gone
+(`kernel.process.signals`). The database and the workers always end with the supervisor.
 
-Standard output has the lines of the first start (`api key …`), the capture link and the ready line; all
-else goes to the log on standard error.
+Standard output has what `kernel.process.announcement` says; all else goes to the log on standard error.
 """
 
 from __future__ import annotations
@@ -27,11 +26,9 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bind, bound_at, submission_names
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
-from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
@@ -39,17 +36,28 @@ from pillarbox.kernel.postgres.migrations import MigrationError, migrate
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.postgres.programs import ProgramsError
-from pillarbox.kernel.process import shared_memory, signals
+from pillarbox.kernel.process import shared_memory, signals, supervisor_metrics
+from pillarbox.kernel.process.announcement import Announcement, Listening, is_terminal, local_url
 from pillarbox.kernel.process.children import reap_orphans
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
+from pillarbox.kernel.process.supervisor_metrics import SupervisorMetrics, processes
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
-from pillarbox.kernel.settings.kinds import HostPort, Role, RouteKind
-from pillarbox.kernel.settings.settings import ConfigError, Settings, load_or_create_key_ring_text
-from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER, RUN_FOLDER, FolderError, locked, write_note
+from pillarbox.kernel.security.ring_check import KeyRingRefused, established
+from pillarbox.kernel.settings.kinds import HostPort, Role
+from pillarbox.kernel.settings.settings import ConfigError, Settings
+from pillarbox.kernel.storage.data_folder import (
+    POSTGRES_FOLDER,
+    RUN_FOLDER,
+    FolderError,
+    locked,
+    refuse_unfinished,
+    write_note,
+)
+from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_store
 
 if TYPE_CHECKING:
-    from pillarbox.kernel.observability.prometheus import PrometheusServer
+    from structlog.typing import FilteringBoundLogger
 
 DRAIN_SECONDS = 30.0
 DATABASE_WAIT = 30.0
@@ -59,16 +67,20 @@ OVERLAP = 40
 little later than it."""
 
 METRICS_FOLDER = "metrics"
-WILDCARDS = ("0.0.0.0", "::")  # noqa: S104
+TROUBLE_LEVELS = ("WARNING", "ERROR", "FATAL", "PANIC")
+"""Of PostgreSQL's log; its LOG, HINT and DETAIL are not trouble."""
+
 
 FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
 """Makes the first team if there is none; the API key to print once, or None."""
 
 SENTENCES = (
+    BlobStoreRefused,
     ConfigError,
     ListenError,
     EmbeddedError,
     FolderError,
+    KeyRingRefused,
     MigrationError,
     PoolerError,
     ProgramsError,
@@ -94,9 +106,10 @@ def serve(
 ) -> int:
     """Run until a signal; the exit status. `fork_server` is one that was already started for this factory."""
     os.umask(0o077)
-    log.configure(settings.log)
+    log.configure(settings.log, level=settings.log_level)
     try:
         with locked(settings.data):
+            refuse_unfinished(settings.data)
             return asyncio.run(Supervisor(settings, first_team, factory, fork_server).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
@@ -116,27 +129,26 @@ class Supervisor:
         self._listeners: dict[str, socket.socket] = {}
         self._postgres: EmbeddedPostgres | None = None
         self._keeping_postgres: asyncio.Task[None] | None = None
-        self._prometheus: PrometheusServer | None = None
+        self._metrics: SupervisorMetrics | None = None
         self._workers: Workers | None = None
         self._secrets_channel: SecretsChannel | None = None
         self._stop = asyncio.Event()
         self._token = secrets.token_urlsafe(24)
+        self._said = Announcement(is_terminal())
+        self._was_ready = False
 
     async def run(self) -> int:
         """Open, wait for a signal, close; the exit status."""
         signals.handle_with_terminal(stop=self._signalled, reload=self._reload)
         watchdog = LoopWatchdog("supervisor")
-        counting = None
         try:
             await self._unless_stopped(self._open())
             watchdog.start()
-            if self._prometheus:
-                counting = asyncio.create_task(MetricsFile(self._prometheus.folder, SystemClock()).keep())
+            if self._metrics:
+                self._metrics.begin()
             await self._stop.wait()
         finally:
             watchdog.stop()
-            if counting:
-                counting.cancel()
             await self._close()
         return 0
 
@@ -146,7 +158,8 @@ class Supervisor:
                 # Whoever stopped it and closed the terminal then has not lost patience.
                 return
             self._abandon(number)
-        logger.info("supervisor.stopping", signal=number.name)
+        self._said.stopping()
+        self._log_state("supervisor.stopping", signal=number.name)
         self._stop.set()
 
     def _reload(self) -> None:
@@ -161,6 +174,7 @@ class Supervisor:
             self._workers.send(signal.SIGKILL)
         if self._postgres:
             self._postgres.kill()
+        self._said.abandoned()
         os._exit(128 + number)
 
     async def _unless_stopped(self, opening: Awaitable[None]) -> None:
@@ -179,8 +193,7 @@ class Supervisor:
         self._bind_listeners()
         hand_over = self._begin_workers()
         url = await self._open_database()
-        ring = await asyncio.to_thread(load_or_create_key_ring_text, self._settings)
-        self._settings = self._settings.replacing(database_url=url, secret_key=ring)
+        self._settings = self._settings.replacing(database_url=url)
         await self._prepare_database(url)
         self._secrets_channel = SecretsChannel(self._settings.data, self._secrets())
         await self._secrets_channel.open()
@@ -195,10 +208,9 @@ class Supervisor:
         if Role.SMTP in self._settings.roles:
             self._bind_smtp()
         if self._settings.metrics is not None:
-            from pillarbox.kernel.observability.prometheus import PrometheusServer
-
-            self._prometheus = PrometheusServer(
-                self._settings.metrics, self._settings.data / RUN_FOLDER / METRICS_FOLDER
+            folder = self._settings.data / RUN_FOLDER / METRICS_FOLDER
+            self._metrics = SupervisorMetrics(
+                self._settings.metrics, folder, lambda: processes(self._workers, self._postgres)
             )
 
     def _bind_smtp(self) -> None:
@@ -227,8 +239,10 @@ class Supervisor:
             self._settings.data / POSTGRES_FOLDER,
             bin_dir=self._settings.pg_bin,
             connections=max(CONNECTIONS, connection_limits.of_machine(self._settings) + OVERLAP),
-            on_line=lambda line: postgres_log.info("postgres", line=line),
+            on_line=lambda line: write_postgres_line(postgres_log, line),
         )
+        if not postgres_folder(self._settings).exists():
+            self._said.making_database(self._settings.data)
         await self._postgres.start()
         self._keeping_postgres = asyncio.create_task(self._keep_postgres(self._postgres))
         return self._postgres.url()
@@ -238,6 +252,7 @@ class Supervisor:
         pause = FIRST_PAUSE
         while True:
             logger.error("postgres.died", status=await postgres.exited())
+            supervisor_metrics.DATABASE_RESTARTS.add()
             await asyncio.sleep(pause)
             try:
                 await postgres.start()
@@ -250,18 +265,23 @@ class Supervisor:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _prepare_database(self, url: str) -> None:
-        """Migrations and the first team; the key is printed as soon as it exists."""
+        """Migrations, key ring, blob store, first team; the key is printed as soon as it exists."""
         conn = await connect_patiently(url)
         try:
             await self._refuse_unfit_database(conn, url)
-            for version in await migrate(conn, known_migrations()):
-                logger.info("schema.migrated", version=version)
+            supervisor_metrics.found_database(conn.get_server_version()[:2])
+            if done := await migrate(conn, known_migrations()):
+                # A new database gets them all; after an upgrade the operator wants to know.
+                write = logger.debug if done[0] == 1 else logger.info
+                write("schema.migrated", first=done[0], last=done[-1])
+            self._settings = self._settings.replacing(secret_key=await established(conn, self._settings))
+            await refuse_other_store(conn, self._settings)
             async with conn.transaction():
                 key = await self._first_team(conn, self._settings)
         finally:
             await conn.close()
         if key is not None and self._settings.initial_api_key is None:
-            say(f"api key {key} (shown only now; keep it)")
+            self._said.key_made(key)
 
     async def _refuse_unfit_database(self, conn: Connection, url: str) -> None:
         """A named database must give each of our connections a session, and have enough of them."""
@@ -289,9 +309,9 @@ class Supervisor:
             listeners={name: listener.fileno() for name, listener in self._listeners.items()},
             shared_memory=shared_memory.create(),
             capture_token=self._token,
-            metrics_folder=self._prometheus.folder if self._prometheus else None,
+            metrics_folder=self._metrics.folder if self._metrics else None,
         )
-        forget = self._prometheus.forget if self._prometheus else lambda pid: None
+        forget = self._metrics.forget if self._metrics else lambda pid: None
         self._workers = Workers(hand_over, forget, self._fork_server)
         return hand_over
 
@@ -300,32 +320,14 @@ class Supervisor:
         await self._workers.start(hand_over)
 
     def _announce(self) -> None:
-        """Write the capture link and the ready line to standard output, once all listeners are open."""
-        if link := self._capture_link():
-            say(f"capture {link}")
-        settings, listeners = self._settings, self._listeners
-        addresses = [f"http={settings.http}"] if HTTP in listeners else []
-        if SMTP in listeners:
-            addresses.append(f"smtp={settings.smtp}")
-        if settings.submission and Role.SMTP in settings.roles:
-            addresses.append(f"submission={','.join(map(str, settings.submission))}")
-        if LMTP in listeners:
-            addresses.append(f"lmtp={settings.lmtp}")
-        if self._prometheus:
-            addresses.append(f"metrics={self._prometheus.at}")
-        say(" ".join(["ready", *addresses]))
-
-    def _capture_link(self) -> str | None:
-        """Where a browser on this machine reads captured mail; the token is new at every start."""
-        if self._settings.route.kind is not RouteKind.CAPTURE or "http" not in self._listeners:
-            return None
-        return f"{local_url(self._settings)}/capture?token={self._token}"
+        at = str(self._metrics.at) if self._metrics else None
+        self._said.ready(Listening(self._settings, self._listeners, at, self._token))
+        self._was_ready = True
 
     def _note(self) -> dict[str, object]:
         """What may stand in a file; `SecretsChannel` has the rest."""
         settings = self._settings
         return {
-            "pid": os.getpid(),
             "database_url": self._postgres.url() if self._postgres else None,
             "http": local_url(self._settings) if "http" in self._listeners else None,
             "public_url": self._settings.public_url,
@@ -351,14 +353,20 @@ class Supervisor:
             self._keeping_postgres.cancel()
         if self._postgres:
             await self._postgres.stop()
-        if self._prometheus:
-            self._prometheus.close()
-        logger.info("supervisor.stopped")
+        if self._metrics:
+            self._metrics.close()
+        if self._was_ready:
+            self._log_state("supervisor.stopped")
+
+    def _log_state(self, event: str, **fields: str) -> None:
+        """Where a person is told in words on the same screen, the log need not repeat it."""
+        is_told = self._said.is_terminal and self._settings.log == "text"
+        (logger.debug if is_told else logger.info)(event, **fields)
 
 
 async def connect_patiently(url: str) -> asyncpg.Connection:
     """A connection; a database that is not up yet is waited for, a wrong name or password is not."""
-    deadline = asyncio.get_running_loop().time() + DATABASE_WAIT
+    deadline, told = asyncio.get_running_loop().time() + DATABASE_WAIT, ""
     while True:
         try:
             return await asyncpg.connect(
@@ -371,23 +379,27 @@ async def connect_patiently(url: str) -> asyncpg.Connection:
         except TROUBLE as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise StartError(
-                    f"The database cannot be reached: {error or type(error).__name__}."
+                    f"The database of --database-url cannot be reached: {reason_of(error)}."
                 ) from None
-            logger.warning("database.waiting", reason=str(error) or type(error).__name__)
+            if reason_of(error) != told:
+                told = reason_of(error)
+                logger.warning("database.waiting", reason=told, seconds=int(DATABASE_WAIT))
         await asyncio.sleep(DATABASE_PAUSE)
 
 
-def local_url(settings: Settings) -> str:
-    """The URL of the HTTP listener on this machine."""
-    scheme = "https" if settings.tls_cert else "http"
-    host = "127.0.0.1" if settings.http.host in WILDCARDS else settings.http.host
-    return f"{scheme}://{HostPort(host, settings.http.port)}"
+def reason_of(error: BaseException) -> str:
+    """What the system calls it, without numbers."""
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
 
 
-def say(line: str) -> None:
-    """Write one line to standard output at once; a closed pipe is ignored."""
-    with contextlib.suppress(BrokenPipeError):
-        print(line, flush=True)
+def write_postgres_line(postgres_log: FilteringBoundLogger, line: str) -> None:
+    """A line of the database's own log: what it says of its work only helps in a search for a fault."""
+    write = (
+        postgres_log.warning if any(f" {level}: " in line for level in TROUBLE_LEVELS) else postgres_log.debug
+    )
+    write("postgres", line=line)
 
 
 def postgres_folder(settings: Settings) -> Path:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.process import faults
+from pillarbox.kernel.process import faults, supervisor_metrics
 from pillarbox.kernel.process.children import Adopted, ended
 from pillarbox.kernel.process.fork_server import ForkServer
 from pillarbox.kernel.process.fork_server_channel import ForkServerProcess
@@ -112,6 +112,7 @@ class Worker:
             logger.error(
                 "worker.died", index=self._index, worker=self.pid, status=status, seconds=round(lived, 1)
             )
+            supervisor_metrics.ended(status)
             failed_starts += 1
             if not self.ready.is_set() and failed_starts >= MOST_FAILED_STARTS:
                 raise StartError("The worker processes do not start; the log says why.")
@@ -151,7 +152,9 @@ class Worker:
         with contextlib.suppress(OSError):
             await loop.sock_sendall(channel, self._hand_over.message(self._index))
             if await loop.sock_recv(channel, len(READY)) == READY:
-                logger.info("worker.ready", index=self._index, worker=process.pid)
+                # The first one is part of the start; a later one replaces a process that died.
+                write = logger.info if self.ready.is_set() else logger.debug
+                write("worker.ready", index=self._index, worker=process.pid)
                 self.ready.set()
 
     def pass_on(self, number: signal.Signals) -> None:
@@ -186,6 +189,15 @@ class Workers:
         count = hand_over.settings.processes
         self._workers = [Worker(index, hand_over, fork_server, on_exit) for index in range(count)]
         self._keeping = [asyncio.create_task(worker.keep()) for worker in self._workers]
+
+    @property
+    def fork_server_pid(self) -> int | None:
+        return self._fork_server.pid
+
+    @property
+    def worker_pids(self) -> dict[int, int]:
+        """The process of each slot that has one."""
+        return {index: worker.pid for index, worker in enumerate(self._workers) if worker.pid is not None}
 
     @property
     def pids(self) -> list[int]:

@@ -22,6 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import LEAST, Gauge, Labels
 
 log = get("tls")
 
@@ -36,6 +37,13 @@ EARLIER = timedelta(hours=1)
 LONGEST_COMMON_NAME = 64
 LOOK_EVERY = 10.0
 WARN_EVERY = timedelta(days=1)
+
+VALID = Gauge(
+    "pillarbox_tls_certificate_seconds",
+    "How long the certificate of the listeners is still valid, by protocol: http, smtp.",
+    ("listener",),
+    over=LEAST,
+)
 
 Stamp = tuple[tuple[int, int, int], ...]
 Load = Callable[[], ssl.SSLContext]
@@ -70,6 +78,11 @@ class Certificate:
         log.info("tls.certificate_loaded", expires_at=expires_at.isoformat())
         return True
 
+    @property
+    def seconds_left(self) -> float:
+        """How long it is still valid; negative once it is not."""
+        return (self.expires_at - self._clock.now()).total_seconds()
+
     async def watch(self) -> None:
         """Look for a renewed certificate regularly, until cancelled."""
         while True:
@@ -85,6 +98,15 @@ class Certificate:
 
     def _stamp(self) -> Stamp:
         return (_stamp(self._chain), _stamp(self._key))
+
+
+_watched: dict[Labels, Certificate] = {}
+
+
+def watch_expiry(listener: str, certificate: Certificate) -> None:
+    """Show Prometheus how long this certificate is valid."""
+    _watched[(listener,)] = certificate
+    VALID.read = lambda: {labels: one.seconds_left for labels, one in _watched.items()}
 
 
 def server_context(chain: Path, key: Path) -> ssl.SSLContext:
@@ -125,7 +147,7 @@ def self_made(data: Path, hostname: str, now: datetime) -> Path:
     if not _serves(path, hostname, now):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _put(path, _made(hostname, now), unless=lambda: _serves(path, hostname, now))
-        log.info("tls.certificate_made", hostname=hostname)
+        log.debug("tls.certificate_made", hostname=hostname)
     return path
 
 

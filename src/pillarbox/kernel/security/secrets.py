@@ -127,6 +127,11 @@ class KeyRing:
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(self._keys[key_id])
 
 
+def sealed_by(sealed: bytes) -> str:
+    """The id of the key that has sealed a value; raises SealBroken."""
+    return _seal_head(sealed)[1]
+
+
 def new_api_key(below: Callable[[int], int] = secrets.randbelow) -> str:
     """A new API key: `re_`, 8 and 24 characters of base 62, 190 bits from `below` without bias."""
     return f"re_{base62(below(62**8), 8)}_{base62(below(62**24), 24)}"

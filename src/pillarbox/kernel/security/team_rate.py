@@ -46,6 +46,7 @@ QUESTIONS = Counter(
     "pillarbox_rate_limit_questions",
     "Portions of rate limits that were asked for, by outcome: granted, spent, no_answer.",
     ("outcome",),
+    known=[("granted",), ("spent",), ("no_answer",)],
 )
 
 

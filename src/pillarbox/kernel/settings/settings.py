@@ -35,6 +35,9 @@ FILE_SUFFIX = "_FILE"
 API_KEY_VARIABLE = PREFIX + "API_KEY"
 """No setting of the server: the key that `pillarbox send` uses."""
 
+PASSPHRASE_VARIABLE = PREFIX + "BACKUP_PASSPHRASE"
+"""No setting of the server either: what the key ring in a backup is encrypted with."""
+
 LONGEST_SHOWN = 80
 
 
@@ -71,6 +74,7 @@ class Settings:
     initial_email: str
     secret_key: str | None = field(repr=False)
     log: str
+    log_level: str
     tls_cert: Path | None
     tls_key: Path | None
     trusted_proxy: tuple[Network, ...]
@@ -127,7 +131,7 @@ def read_settings(
 
 def refuse_unknown(rows: Iterable[Setting[Any]], environment: Mapping[str, str]) -> None:
     """A misspelt variable is an error: it would be a setting that silently does nothing."""
-    known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE}
+    known = {setting.env for setting in rows} | {faults.VARIABLE, API_KEY_VARIABLE, PASSPHRASE_VARIABLE}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and name.removesuffix(FILE_SUFFIX) not in known:
             raise ConfigError(f"{name} is not a setting of Pillarbox.")
@@ -221,8 +225,8 @@ def derived_url(values: Mapping[str, Any]) -> str:
     return url.removesuffix(default_port)
 
 
-def load_or_create_key_ring_text(settings: Settings) -> str:
-    """The key ring's text: the setting, else the file under data, which the first start makes (0600)."""
+def key_ring_text(settings: Settings) -> str | None:
+    """The key ring's text: the setting, else the file under data; None where there is no such file."""
     if settings.secret_key is not None:
         return settings.secret_key
     path = settings.data / KEY_RING_FILE
@@ -230,14 +234,15 @@ def load_or_create_key_ring_text(settings: Settings) -> str:
         text = path.read_text(encoding="ascii").strip()
         return kinds.key_ring(text)
     except FileNotFoundError:
-        return create_key_ring_file(path)
+        return None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it does not hold a key ring"
         raise ConfigError(f"The key ring file {path} cannot be read: {reason}.") from None
 
 
 def create_key_ring_file(path: Path) -> str:
-    """A new ring, on disk before anything is encrypted with it."""
+    """A new ring, on disk before anything is encrypted with it; for a database that needs no other
+    (`kernel.security.ring_check`)."""
     from pillarbox.kernel.security.secrets import KeyRing
 
     text = KeyRing.generate_text()

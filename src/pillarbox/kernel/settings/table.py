@@ -40,7 +40,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
         kinds.blob_url,
         "URL",
         None,
-        "Where large bodies are kept: `file:`, `s3://…`, `gs://…` or `az://…`.",
+        "Where large bodies are kept, for all machines: `file:`, `s3://…`, `gs://…` or `az://…`.",
         "`blobs` under the data folder",
         secret=True,
     ),
@@ -141,8 +141,9 @@ SETTINGS: tuple[Setting[Any], ...] = (
         kinds.key_ring,
         "RING",
         None,
-        "Keys that secrets are encrypted with: `id:base64key[,…]`; the first one is used for new secrets.",
-        f"the file `{KEY_RING_FILE}` under the data folder, made at the first start",
+        "Keys that secrets are encrypted with, the same on every machine: `id:base64key[,…]`; the first one "
+        "is used for new secrets.",
+        f"the file `{KEY_RING_FILE}` under the data folder, made at the first start of an empty database",
         secret=True,
     ),
     Setting(
@@ -152,6 +153,13 @@ SETTINGS: tuple[Setting[Any], ...] = (
         None,
         "Form of the log on standard error: `text` or `json`.",
         "`text` on a terminal, else `json`",
+    ),
+    Setting(
+        "log_level",
+        kinds.one_of("debug", "info", "warning", "error"),
+        "LEVEL",
+        "info",
+        "The least that is logged; `debug` adds the database's own log and periodic work that found nothing.",
     ),
     Setting(
         "tls_cert",

@@ -22,7 +22,11 @@ class BlobFailed(Exception):  # noqa: N818
         self.reason = reason
 
 
-class BlobsSilent(BlobFailed):
+class BlobsUnreachable(BlobFailed):
+    """The store cannot be reached, or refuses us."""
+
+
+class BlobsSilent(BlobsUnreachable):
     """The store did not answer in time: a disk or a server hangs."""
 
     def __init__(self) -> None:
@@ -48,6 +52,8 @@ class Backend(Protocol):
     async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None: ...
 
     async def get(self, key: str) -> bytes: ...
+
+    async def size(self, key: str) -> int | None: ...
 
     def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]: ...
 

@@ -20,21 +20,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
-from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent
+from pillarbox.kernel.storage import storage_metrics
+from pillarbox.kernel.storage.backend import Backend, BlobFailed, BlobMissing, BlobsSilent, BlobsUnreachable
 from pillarbox.kernel.storage.bucket import Bucket
 from pillarbox.kernel.storage.folder import Folder
 
-__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "Bucket", "Folder"]
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
+__all__ = ["BlobFailed", "BlobMissing", "BlobStore", "BlobsSilent", "BlobsUnreachable", "Bucket", "Folder"]
 
 SCHEMES = ("file", "s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 LONGEST_KEY = 250
+RETRIES: RetryConfig = {
+    "max_retries": 2,
+    "retry_timeout": timedelta(seconds=5),
+    "backoff": {
+        "init_backoff": timedelta(milliseconds=100),
+        "max_backoff": timedelta(seconds=1),
+        "base": 2,
+    },
+}
+"""A request waits for the answer, and its client tries again: the library would go on for minutes."""
+
 _WORD = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
 KEY = re.compile(rf"{_WORD}(?:/{_WORD})*")
 
@@ -42,10 +58,12 @@ KEY = re.compile(rf"{_WORD}(?:/{_WORD})*")
 class BlobStore:
     """The blobs of this installation."""
 
-    __slots__ = ("_backend",)
+    __slots__ = ("_backend", "refusal")
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self.refusal: str | None = None
+        """Why nothing may be stored here for now (`kernel.storage.store_check`)."""
 
     @classmethod
     def open(cls, url: str) -> BlobStore:
@@ -61,7 +79,7 @@ class BlobStore:
                 raise ValueError("A file: blob URL must name a folder on this machine.")
             return cls(Folder(Path(unquote(parts.path))))
         try:
-            return cls(Bucket(from_url(url)))
+            return cls(Bucket(from_url(url, retry_config=RETRIES)))
         except (BaseError, ValueError) as failure:
             raise ValueError(f"The blob URL is not usable: {failure}") from None
 
@@ -70,25 +88,35 @@ class BlobStore:
         """False once a sync has failed: this process can no longer promise that a blob lasts."""
         return self._backend.writable
 
-    async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
+    async def put(self, key: str, data: bytes | AsyncIterable[bytes], *, is_store_id: bool = False) -> None:
         """Store `data`; durable on return. Raises BlobFailed, or what the iterable raises."""
-        await self._backend.put(_valid(key), data)
+        with storage_metrics.timed("put"):
+            if self.refusal is not None and not is_store_id:
+                raise BlobsUnreachable(self.refusal)
+            await self._backend.put(_valid(key), data)
 
     async def get(self, key: str) -> bytes:
         """All bytes of a blob; raises BlobMissing or BlobFailed."""
-        return await self._backend.get(_valid(key))
+        with storage_metrics.timed("get"):
+            return await self._backend.get(_valid(key))
+
+    async def size(self, key: str) -> int | None:
+        """How many bytes a blob has; None where there is none of this key. Raises BlobFailed."""
+        return await self._backend.size(_valid(key))
 
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """The bytes from `start` up to but not including `end`, in chunks; raises as `get`."""
-        return self._backend.stream(_valid(key), start, end)
+        return storage_metrics.timed_parts("stream", self._backend.stream(_valid(key), start, end))
 
     async def delete(self, key: str) -> None:
         """Remove a blob; one that is not there is no error."""
-        await self._backend.delete(_valid(key))
+        with storage_metrics.timed("delete"):
+            await self._backend.delete(_valid(key))
 
     def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
         """The keys under the folder `prefix` ("" is all) that were written before `older_than`."""
-        return self._backend.list(_valid(prefix) if prefix else "", older_than)
+        found = self._backend.list(_valid(prefix) if prefix else "", older_than)
+        return storage_metrics.timed_parts("list", found)
 
     async def remove_partial(self, older_than: datetime) -> int:
         """Remove what interrupted writes left behind before `older_than`; how many there were."""

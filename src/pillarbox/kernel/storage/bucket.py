@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterable, AsyncIterator
 from datetime import datetime
 from typing import TypeVar
@@ -11,9 +12,29 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
-from pillarbox.kernel.storage.backend import CHUNK, BlobFailed, BlobMissing, BlobsSilent, gathered, timeout_of
+from pillarbox.kernel.storage.backend import (
+    CHUNK,
+    PART,
+    BlobMissing,
+    BlobsSilent,
+    BlobsUnreachable,
+    gathered,
+    timeout_of,
+)
 
 T = TypeVar("T")
+
+PARTS_AT_ONCE = 12
+"""Of an upload in parts, as many as the library sends at the same time."""
+
+CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
+NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|ContainerBeingDeleted")
+MEANINGS = (
+    ("builder error", "the endpoint is not https, and AWS_ALLOW_HTTP is not true"),
+    ("error sending request", "no connection"),
+    ("169.254.169.254", "no credentials"),
+)
+"""What the library means; the first that occurs counts."""
 
 
 class Bucket:
@@ -25,17 +46,32 @@ class Bucket:
         self._store = store
 
     async def put(self, key: str, data: bytes | AsyncIterable[bytes]) -> None:
-        source = data if isinstance(data, bytes) else gathered(data)
         try:
-            async with asyncio.timeout(timeout_of(len(data)) if isinstance(data, bytes) else None):
-                await obstore.put_async(self._store, key, source)
+            if isinstance(data, bytes):
+                async with asyncio.timeout(timeout_of(len(data))):
+                    await obstore.put_async(self._store, key, data)
+            else:
+                async with asyncio.timeout(timeout_of()) as limit:
+                    await obstore.put_async(self._store, key, _timed(gathered(data), limit))
         except TimeoutError:
             raise BlobsSilent from None
         except (BaseError, OSError) as failure:
-            raise BlobFailed(_brief(failure)) from failure
+            raise _failed(failure) from failure
 
     async def get(self, key: str) -> bytes:
         return b"".join([chunk async for chunk in self.stream(key, 0, None)])
+
+    async def size(self, key: str) -> int | None:
+        try:
+            async with asyncio.timeout(timeout_of()):
+                found = await obstore.head_async(self._store, key)
+        except TimeoutError:
+            raise BlobsSilent from None
+        except FileNotFoundError:
+            return None
+        except (BaseError, OSError) as failure:
+            raise _failed(failure) from failure
+        return int(found["size"])
 
     async def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]:
         if end is not None and end <= start:
@@ -48,10 +84,12 @@ class Bucket:
                 yield bytes(chunk)
         except TimeoutError:
             raise BlobsSilent from None
-        except FileNotFoundError:
+        except FileNotFoundError as failure:
+            if NO_BUCKET.search(str(failure)):
+                raise _failed(failure) from failure
             raise BlobMissing(key) from None
         except (BaseError, OSError) as failure:
-            raise BlobFailed(_brief(failure)) from failure
+            raise _failed(failure) from failure
 
     async def delete(self, key: str) -> None:
         try:
@@ -62,7 +100,7 @@ class Bucket:
         except FileNotFoundError:
             return
         except (BaseError, OSError) as failure:
-            raise BlobFailed(_brief(failure)) from failure
+            raise _failed(failure) from failure
 
     async def list(self, prefix: str, older_than: datetime) -> AsyncIterator[str]:
         try:
@@ -74,7 +112,7 @@ class Bucket:
         except TimeoutError:
             raise BlobsSilent from None
         except (BaseError, OSError) as failure:
-            raise BlobFailed(_brief(failure)) from failure
+            raise _failed(failure) from failure
 
     async def remove_partial(self, older_than: datetime) -> int:
         """Nothing: unfinished uploads are invisible, and the bucket's own lifecycle rule ends them."""
@@ -96,6 +134,27 @@ def _range(start: int, end: int | None) -> obstore.GetOptions:
     return {"range": {"offset": start}} if start else {}
 
 
+async def _timed(parts: AsyncIterator[bytes], limit: asyncio.Timeout) -> AsyncIterator[bytes]:
+    """The same parts. The store has its time for each of them; a source may take as long as it likes."""
+    loop = asyncio.get_running_loop()
+    limit.reschedule(None)
+    async for part in parts:
+        limit.reschedule(loop.time() + timeout_of(PARTS_AT_ONCE * len(part)))
+        yield part
+        limit.reschedule(None)
+    limit.reschedule(loop.time() + timeout_of(PARTS_AT_ONCE * PART))
+
+
+def _failed(failure: Exception) -> BlobsUnreachable:
+    return BlobsUnreachable(_brief(failure))
+
+
 def _brief(failure: Exception) -> str:
-    """The class of the failure; its text may name hosts and keys."""
+    """What the store said, or the class of the failure; its whole text may name hosts and keys."""
+    text = str(failure)
+    if found := CODE.search(text):
+        return found[1]
+    for part, meaning in MEANINGS:
+        if part in text:
+            return meaning
     return type(failure).__name__

@@ -1,20 +1,33 @@
-"""The data folder: one supervisor at a time, and a note for the commands that want to join it."""
+"""The data folder: one supervisor at a time, and a note for the commands that want to join it.
+
+The note says which process of which machine works on the folder, and which folder that is. So a copy that was
+made of it meanwhile is known as one, and nobody takes the note in it for a server of its own.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pillarbox.kernel.process.process_table import boot_id, started
+
 LOCK_FILE = "lock"
 RUN_FOLDER = "run"
 NOTE_FILE = "supervisor.json"
+LOCK_PAUSES = (0.01, 0.02, 0.05, 0.1)
 POSTGRES_FOLDER = "postgres"
 """The cluster of the embedded database, where there is one."""
+
+
+RESTORING = ".restoring"
+"""In a data folder while a backup is brought into it."""
 
 
 class FolderError(Exception):
@@ -23,6 +36,23 @@ class FolderError(Exception):
 
 class FolderInUse(FolderError):  # noqa: N818 (a state, reported as a sentence)
     """Another Pillarbox works on the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        note = read_note(folder)
+        who = f" ({_worker(note)})" if note is not None and is_alive(note) else ""
+        super().__init__(f"Another Pillarbox{who} already runs with the data folder {folder}.")
+
+
+class CopiedFolder(FolderError):  # noqa: N818 (a state, reported as a sentence)
+    """A database was copied while it changed: its files do not fit each other."""
+
+    def __init__(self, folder: Path, note: Mapping[str, Any]) -> None:
+        super().__init__(
+            f"The data folder {folder} is a copy that was made while Pillarbox ({_worker(note)}) worked on "
+            "the original, so its database may be damaged: stop that server and copy again, or restore a "
+            "dump (docs/guide/backup.md); if it had ended before the copy was made, remove "
+            f"{note_path(folder)}."
+        )
 
 
 @contextmanager
@@ -33,17 +63,79 @@ def locked(folder: Path) -> Iterator[None]:
         (folder / RUN_FOLDER).mkdir(exist_ok=True, mode=0o700)
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise FolderError(f"The data folder {folder} cannot be used: {reason}.") from None
+    try:
+        _lock(descriptor, folder)
+        _refuse_torn_copy(folder)
+        try:
+            yield
+        finally:
+            note_path(folder).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Take the lock; a command that only looks whether it is free (`is_in_use`) is waited for."""
+    for pause in LOCK_PAUSES:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+        else:
+            return
+    raise FolderInUse(folder)
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether another Pillarbox holds the folder; nothing is written to find out."""
+    try:
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
         raise FolderError(f"The data folder {folder} cannot be used: {error.strerror}.") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(descriptor)
-        raise FolderInUse(f"Another Pillarbox already runs with the data folder {folder}.") from None
-    try:
-        yield
+        return True
     finally:
-        note_path(folder).unlink(missing_ok=True)
         os.close(descriptor)
+    return False
+
+
+def _refuse_torn_copy(folder: Path) -> None:
+    """Raise CopiedFolder where a server worked on the original of this folder while it was copied.
+
+    A note that was left in its own folder is that of a server that was killed: its database recovers. So does
+    one in a snapshot of the whole file system, where the folder is the same.
+    """
+    note = _any_note(folder)
+    if note is not None and _is_of_another(note, folder) and (folder / POSTGRES_FOLDER).is_dir():
+        raise CopiedFolder(folder, note)
+
+
+def identity(folder: Path) -> str:
+    """What tells this folder from a copy of it, and stays the same when it is mounted or moved."""
+    return f"{folder.stat().st_ino}.{(folder / LOCK_FILE).stat().st_ino}"
+
+
+def is_alive(note: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote the note runs on this machine."""
+    return note.get("boot") == boot_id() and started(note["pid"]) == note.get("pid_start")
+
+
+def _worker(note: Mapping[str, Any]) -> str:
+    """The process of a note, for people."""
+    machine = f" on {note['machine']}" if "machine" in note else ""
+    return f"process {note['pid']}{machine}"
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """FolderError where a restore was interrupted: a server would make a new database there."""
+    if (folder / RESTORING).exists():
+        raise FolderError(f"A restore into {folder} was not finished; remove the folder and restore again.")
 
 
 def note_path(folder: Path) -> Path:
@@ -51,7 +143,17 @@ def note_path(folder: Path) -> Path:
 
 
 def write_note(folder: Path, note: Mapping[str, object]) -> None:
-    """Tell commands on this machine how to reach the running supervisor's database and listeners."""
+    """Tell commands on this machine how to reach the running supervisor's database and listeners, and which
+    process that is."""
+    pid = os.getpid()
+    note = {
+        "pid": pid,
+        "pid_start": started(pid),
+        "machine": socket.gethostname(),
+        "boot": boot_id(),
+        "folder": identity(folder),
+        **note,
+    }
     path = note_path(folder)
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)
@@ -62,9 +164,26 @@ def write_note(folder: Path, note: Mapping[str, object]) -> None:
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """The running supervisor's note; None when there is none."""
+    """The note of the supervisor that runs, or was killed, on this folder; None when there is
+    none. FolderError if it cannot be read."""
+    note = _any_note(folder)
+    return None if note is None or _is_of_another(note, folder) else note
+
+
+def _any_note(folder: Path) -> dict[str, Any] | None:
+    """The note in the folder, if it was copied with it, too."""
     try:
         note: dict[str, Any] = json.loads(note_path(folder).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        raise FolderError(f"The data folder {folder} cannot be read: {error.strerror}.") from None
     return note
+
+
+def _is_of_another(note: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the note was written in another folder, and copied."""
+    try:
+        return "folder" in note and note["folder"] != identity(folder)
+    except FileNotFoundError:
+        return True

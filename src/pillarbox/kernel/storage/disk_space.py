@@ -16,10 +16,17 @@ from urllib.parse import unquote, urlsplit
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import GREATEST, Gauge
 from pillarbox.kernel.storage.data_folder import POSTGRES_FOLDER
 from pillarbox.kernel.wire.problems import Overloaded
 
 log = get("disk_space")
+
+SHORT = Gauge(
+    "pillarbox_disk_short",
+    "1 while a disk has too little space, so that new mail is refused, or does not answer; else 0.",
+    over=GREATEST,
+)
 
 MIB = 1024 * 1024
 LOOK_EVERY = 1.0

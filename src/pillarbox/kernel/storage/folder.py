@@ -70,6 +70,9 @@ class Folder:
     async def get(self, key: str) -> bytes:
         return await self._in_thread(partial(self._read_whole, key))
 
+    async def size(self, key: str) -> int | None:
+        return await self._in_thread(partial(_size, self.path(key)))
+
     async def stream(self, key: str, start: int, end: int | None) -> AsyncIterator[bytes]:
         file = await self._in_thread(partial(self._open, key))
         is_ours = True
@@ -272,6 +275,13 @@ def _disk(work: Callable[[], R]) -> R:
         return work()
     except OSError as failure:
         raise BlobFailed(errno.errorcode.get(failure.errno or 0, "disk error")) from failure
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 def _written(path: Path) -> float:

@@ -60,10 +60,11 @@ def perform(
     data: str | None,
     database_url: str | None,
     failed: int = FAILED,
+    with_any_ring: bool = False,
 ) -> None:
     """Do the work and exit with its status; what stands in its way is one line and the status `failed`."""
     try:
-        run(work, data=data, database_url=database_url)
+        run(work, data=data, database_url=database_url, with_any_ring=with_any_ring)
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
     except (Refused, Problem, *SENTENCES) as problem:

@@ -34,13 +34,10 @@ from pillarbox.kernel.postgres.migrations import migrate_url, refuse_unmigrated_
 from pillarbox.kernel.process import signals
 from pillarbox.kernel.process.secrets_channel import ask
 from pillarbox.kernel.process.supervisor import postgres_folder
-from pillarbox.kernel.settings.settings import (
-    Settings,
-    load_or_create_key_ring_text,
-    read_settings,
-    settings_of,
-)
-from pillarbox.kernel.storage.data_folder import FolderError, FolderInUse, locked, read_note
+from pillarbox.kernel.security.ring_check import KeyRingRefused, OtherKeyRing, known_keys, refuse_other_ring
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.settings import Settings, key_ring_text, read_settings, settings_of
+from pillarbox.kernel.storage.data_folder import FolderError, FolderInUse, is_in_use, locked, read_note
 from pillarbox.kernel.terminal.program import running_program
 
 Data = Annotated[
@@ -62,7 +59,7 @@ DatabaseUrl = Annotated[
 Note = dict[str, Any]
 """What a running server says of itself in its data folder."""
 
-OWN = frozenset({"data", "log"})
+OWN = frozenset({"data", "log", "log_level"})
 """Settings that a command has for itself, beside a server too."""
 
 STOPS = (signal.SIGTERM, signal.SIGQUIT)
@@ -92,16 +89,40 @@ class Connected:
     pool: asyncpg.Pool
     server: str | None
     listeners: Sequence[str] | None = None
+    ring_trouble: KeyRingRefused | None = None
+
+    @property
+    def is_wrong_ring(self) -> bool:
+        """Whether the command was given the key ring of another database."""
+        return isinstance(self.ring_trouble, OtherKeyRing) and self.settings.secret_key is not None
+
+    def key_ring(self) -> KeyRing:
+        """The key ring of this database; raises KeyRingRefused where the command was not given it."""
+        if self.ring_trouble is not None:
+            raise self.ring_trouble
+        return KeyRing.parse(self.settings.secret_key or "")
 
 
-def run(work: Callable[[Connected], Awaitable[int]], *, data: str | None, database_url: str | None) -> None:
-    """Do the work with a connection to the database and exit with its status."""
+def run(
+    work: Callable[[Connected], Awaitable[int]],
+    *,
+    data: str | None,
+    database_url: str | None,
+    with_any_ring: bool = False,
+) -> None:
+    """Do the work with a connection to the database and exit with its status.
+
+    A key ring of another database stops the command, unless it says that it works `with_any_ring`. One
+    without any ring goes on until it needs one.
+    """
     os.umask(0o077)
     settings = read_settings(running_program().settings, {"data": data, "database_url": database_url})
-    log.configure(settings.log)
+    log.configure(settings.log, level=settings.log_level)
 
     async def reached() -> int:
         async with connect(settings) as found:
+            if found.is_wrong_ring and not with_any_ring:
+                found.key_ring()
             return await work(found)
 
     raise typer.Exit(run_until_signal(reached()))
@@ -140,7 +161,9 @@ async def connect(settings: Settings) -> AsyncIterator[Connected]:
     async with database(settings) as (found, note):
         pool = await open_pool(found.database_url or "", most=POOL, application="pillarbox command")
         try:
-            yield Connected(found, pool, *((note["http"], note.get("listeners")) if note else (None, None)))
+            found, trouble = await with_ring(found, pool)
+            server, listeners = (note["http"], note.get("listeners")) if note else (None, None)
+            yield Connected(found, pool, server, listeners, trouble)
         finally:
             await close_within(pool, CLOSE_SECONDS)
 
@@ -149,6 +172,11 @@ async def connect(settings: Settings) -> AsyncIterator[Connected]:
 async def database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
     """The settings with the URL of a database that answers, and the note of the running server."""
     refuse_emptiness(settings)
+    if settings.database_url is not None and not is_in_use(settings.data):
+        # No folder is needed, so none is made or locked.
+        await refuse_unmigrated_url(settings.database_url)
+        yield settings, None
+        return
     try:
         with locked(settings.data):
             async with database_alone(settings) as found:
@@ -181,24 +209,36 @@ def joined(settings: Settings, note: Note, secrets: Mapping[str, str], url: str)
 
 def refuse_emptiness(settings: Settings) -> None:
     """Raises where neither a database was named, nor one is in the folder, nor a server runs on it."""
-    if settings.database_url is not None or postgres_folder(settings).is_dir():
+    if settings.database_url is not None or read_note(settings.data) is not None:
         return
-    if read_note(settings.data) is None:
+    if not postgres_folder(settings).is_dir():
         raise NoDatabaseError(settings.data)
 
 
 @asynccontextmanager
 async def database_alone(settings: Settings) -> AsyncIterator[Settings]:
-    """No server runs on this data folder: a named database, or the embedded one started for the moment."""
-    found = settings.replacing(secret_key=load_or_create_key_ring_text(settings))
-    if settings.database_url is not None:
-        await refuse_unmigrated_url(settings.database_url)
-        yield found
-        return
+    """No server runs on this data folder: the embedded database is started for the moment."""
     postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
     try:
         await postgres.start()
         await migrate_url(postgres.url())
-        yield found.replacing(database_url=postgres.url())
+        yield settings.replacing(database_url=postgres.url())
     finally:
         await postgres.stop()
+
+
+async def with_ring(settings: Settings, pool: asyncpg.Pool) -> tuple[Settings, KeyRingRefused | None]:
+    """The settings with the key ring that there is, and what is wrong with it. A command never makes one: it
+    would seal with a key that no server has."""
+    text = await asyncio.to_thread(key_ring_text, settings)
+    known = await known_keys(pool)
+    found = settings if text is None else settings.replacing(secret_key=text)
+    try:
+        refuse_other_ring(settings, text, known)
+    except KeyRingRefused as trouble:
+        return found, trouble
+    if text is None or KeyRing.parse(text).active_id not in {key.id for key in known}:
+        return found, KeyRingRefused(
+            "No server has begun with this key ring; start `pillarbox serve` with it once."
+        )
+    return found, None

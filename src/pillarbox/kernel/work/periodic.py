@@ -7,6 +7,7 @@ dies in the middle another one takes it over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,11 @@ from pillarbox.kernel.work.jobs import Handler, Job, Postponed
 log = get("jobs")
 
 NO_TEAM = UUID(int=0)
+LOOK = timedelta(seconds=45)
+"""Less than a minute with all that a job may wait for otherwise: the poll of jobs, and the job itself."""
+
+SOMETHING = re.compile("[1-9]")
+"""In what was done: a count that is not 0."""
 
 ENSURE = """
     INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
@@ -39,14 +45,19 @@ BRING_FORWARD = """
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Runs `work` at the interval `every`. What `work` returns is stored in the job's row and logged,
-    unless the job is `quiet` because it runs too often for that. `work` uses small transactions of its own,
-    so that an interruption costs nothing."""
+    """Runs `work` at the interval `every`. What `work` returns is stored in the job's row and logged (what
+    counts nothing only for debugging), unless the job is `quiet` because it runs too often for that. `work`
+    uses small transactions of its own, so that an interruption costs nothing.
+
+    `depends` reads what the work depends on and somebody may change, such as the retentions of teams. It is
+    looked at every `LOOK`, and where it is not what it was when this process last did the work, the work is
+    done at once. A process that has just started has not done it yet."""
 
     kind: str
     every: timedelta
     work: Callable[[], Awaitable[str]]
     quiet: bool = False
+    depends: Callable[[], Awaitable[object]] | None = None
 
 
 def handlers(periodic_jobs: Sequence[Periodic], clock: Clock) -> dict[str, Handler]:
@@ -67,16 +78,44 @@ async def bring_forward(source: Source, periodic_jobs: Sequence[Periodic], now: 
     """Make periodic jobs due that are further ahead than their interval; returns how many. A clock that was a
     year ahead has postponed them by a year."""
     kinds = [found.kind for found in periodic_jobs]
-    turns = [found.every for found in periodic_jobs]
+    turns = [LOOK if found.depends else found.every for found in periodic_jobs]
     done: str = await source.execute(BRING_FORWARD, NO_TEAM, kinds, turns, now)
     return int(done.rsplit(" ", 1)[-1])
 
 
 def _handler(found: Periodic, clock: Clock) -> Handler:
-    async def run(_: Job) -> Postponed:
-        done = await found.work()
-        if not found.quiet:
-            log.info("jobs.periodic", kind=found.kind, done=done)
-        return Postponed(clock.now() + found.every, done)
+    if found.depends is None:
+        return _Run(found, clock).work
+    return _Run(found, clock).look
 
-    return run
+
+class _Run:
+    """Does the work of a periodic job in this process."""
+
+    def __init__(self, found: Periodic, clock: Clock) -> None:
+        self._found = found
+        self._clock = clock
+        self._known: object = None
+        self._next: datetime | None = None
+        self._done = ""
+
+    async def work(self, _: Job) -> Postponed:
+        return Postponed(self._clock.now() + self._found.every, await self._work())
+
+    async def look(self, _: Job) -> Postponed:
+        """Work where it is time, or where something has changed that the work depends on."""
+        assert self._found.depends is not None
+        known = await self._found.depends()
+        # A clock that was set back leaves a time that is too far ahead.
+        waits = self._next is not None and timedelta(0) < self._next - self._clock.now() <= self._found.every
+        if known != self._known or not waits:
+            self._done = await self._work()
+            self._known, self._next = known, self._clock.now() + self._found.every
+        return Postponed(self._clock.now() + LOOK, self._done)
+
+    async def _work(self) -> str:
+        done = await self._found.work()
+        if not self._found.quiet:
+            write = log.info if SOMETHING.search(done) else log.debug
+            write("jobs.periodic", kind=self._found.kind, done=done)
+        return done

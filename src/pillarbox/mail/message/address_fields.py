@@ -88,9 +88,14 @@ def read(raw: bytes) -> AddressFields:
 def addresses(mailboxes: Iterable[NamedAddress]) -> tuple[str, ...]:
     """The bare addresses in order, each once (receiving.md 1). One without a domain is an address as well
     (`root`), unless a comma without quotes cut it off the name behind it (`Doe, John <john@x.example>`)."""
+    named = tuple(mailboxes)
+    if not named:
+        return ()
+    if len(named) == 1 and "@" in named[0].address:
+        return (named[0].address,)
     found: dict[str, str] = {}
     last = None
-    for mailbox in reversed(tuple(mailboxes)):
+    for mailbox in reversed(named):
         is_cut_off = last is not None and "@" in last.address and last.display is not None
         if "@" in mailbox.address or (_LOCAL_PART.fullmatch(mailbox.address) and not is_cut_off):
             # The topmost of several counts, so it is the last to be put in.

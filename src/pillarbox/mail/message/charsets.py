@@ -104,7 +104,10 @@ def decode(octets: bytes, label: str | None = None) -> str:
 
 def decode_plain(octets: bytes, label: str | None = None) -> str:
     """The same for plain text, which may be UTF-7 (RFC 2152)."""
-    if (label or "").strip(_LABEL_NOISE).lower() not in UTF_7 or not octets.isascii():
+    # Each of its names has a 7; looking for that is all that other labels cost.
+    if label is None or "7" not in label:
+        return decode(octets, label)
+    if label.strip(_LABEL_NOISE).lower() not in UTF_7 or not octets.isascii():
         return decode(octets, label)
     return _clean(_SURROGATES.sub(REPLACEMENT, octets.decode("utf_7", "replace")))
 

@@ -24,6 +24,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Externals, Kit, Pools
+from pillarbox.kernel.storage.store_check import refuse_other_store
 from pillarbox.kernel.terminal.answers import Json, perform, say, show_json, stopped
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
@@ -89,6 +90,9 @@ async def receive(
     connected: Connected, rcpt: Sequence[str], arrival: Arrival, raw: bytes, *, json: bool
 ) -> int:
     """Store the message for all recipients, or for none of them when one is not ours."""
+    connected.key_ring()
+    async with connected.pool.acquire() as conn:
+        await refuse_other_store(conn, connected.settings)
     settings = replace(connected.settings, roles=(Role.API,))
     memory = shared_memory.create()
     try:

@@ -200,7 +200,7 @@ class Dispatcher:
         except RETRIED as trouble:
             log.warning("webhooks.claim_failed", trouble=repr(trouble)[:200])
         except KeyRingError as trouble:
-            log.error("webhooks.secret_unreadable", webhook=webhook[1], trouble=type(trouble).__name__)
+            log.error("webhooks.secret_unreadable", webhook=webhook[1], trouble=str(trouble))
             self._paused[webhook] = self._clock.boottime() + PAUSE_SECONDS
         except Exception:
             log.exception("webhooks.claim_failed", webhook=webhook[1])

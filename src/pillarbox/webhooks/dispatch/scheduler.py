@@ -173,6 +173,8 @@ class EndpointScheduler:
 
     def _count(self, queue: EndpointSlots, change: int) -> None:
         """So many more attempts at endpoints of which nobody knows that they answer."""
+        if not change:
+            return
         team = queue.webhook[0]
         self.doubtful_running += change
         self._doubtful_of[team] += change

@@ -1,0 +1,69 @@
+"""Checking a backup: everything in it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+from pillarbox.backup import blob_index, secrets
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
+from pillarbox.backup.failure import BackupError
+from pillarbox.backup.programs import Programs
+from pillarbox.backup.target import Target
+from pillarbox.kernel.security.secrets import KeyRing
+
+MOST_SHOWN = 20
+
+
+async def problems(
+    target: Target, manifest: Manifest, programs: Programs, passphrase: str | None
+) -> list[str]:
+    """What is wrong with a backup, a sentence each: checksums of its files and blobs, the dump's list of
+    tables, and with a passphrase the key ring. Empty where a restore finds everything."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="pillarbox-backup-") as folder:
+        for name, file in sorted(manifest.files.items()):
+            try:
+                await target.fetch(manifest.name, name, Path(folder, name), file)
+                found += await _of_file(Path(folder, name), name, target, manifest, programs, passphrase)
+            except BackupError as problem:
+                found.append(str(problem))
+            await asyncio.to_thread(Path(folder, name).unlink, missing_ok=True)
+    found += [f"The manifest names no {name}." for name in (DUMP, INDEX) if name not in manifest.files]
+    return found
+
+
+async def _of_file(
+    path: Path, name: str, target: Target, manifest: Manifest, programs: Programs, passphrase: str | None
+) -> list[str]:
+    if name == DUMP:
+        missing = manifest.tables.keys() - set(await programs.tables_in(path))
+        return [f"The dump has no rows of the table {table}." for table in sorted(missing)]
+    if name == INDEX:
+        return await _of_blobs(path, target, manifest)
+    if name == KEYS and passphrase is not None:
+        text = await target.content(manifest.name, KEYS)
+        ring = secrets.opened(text, passphrase, manifest.name)
+        if list(KeyRing.parse(ring).key_ids) != manifest.key_ring.ids:
+            return ["The key ring has other keys than the manifest says."]
+    return []
+
+
+async def _of_blobs(index: Path, target: Target, manifest: Manifest) -> list[str]:
+    found: list[str] = []
+    blobs = octets = wrong = 0
+    listed = blob_index.entries(index)
+    while batch := list(islice(listed, blob_index.AT_ONCE)):
+        troubles = await asyncio.gather(*(blob_index.trouble(target.blobs, entry) for entry in batch))
+        for entry, trouble in zip(batch, troubles, strict=True):
+            blobs, octets = blobs + 1, octets + entry.size
+            wrong += trouble is not None
+            if trouble is not None and wrong <= MOST_SHOWN:
+                found.append(f"The blob {entry.key} {trouble}.")
+    if wrong > MOST_SHOWN:
+        found.append(f"{wrong - MOST_SHOWN} more blobs are missing or differ.")
+    if (blobs, octets) != (manifest.blobs.blobs, manifest.blobs.octets):
+        found.append("The index of blobs has another number of blobs than the manifest says.")
+    return found

@@ -1,0 +1,68 @@
+"""Trying a backup beside the running server: restored into a folder of its own, verified, and thrown away.
+
+No listener opens, no engine runs, nothing is sent, and the installation is not touched: the blobs are read
+from the target.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pillarbox.backup import check, restore
+from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.programs import Programs
+from pillarbox.backup.target import Target
+from pillarbox.emails.integrity import blob_references
+from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
+from pillarbox.kernel.postgres.invariant import Invariant
+
+GAPS = 20
+CHANGED = frozenset({"schema_migrations", "restored", "processes"})
+"""Tables that a restore itself writes to."""
+
+
+async def drill(
+    target: Target,
+    manifest: Manifest,
+    programs: Programs,
+    invariants: Sequence[Invariant],
+    clock: Clock,
+    *,
+    bin_dir: Path | None,
+    passphrase: str | None,
+) -> list[str]:
+    """What is wrong with a backup, a sentence each; empty where it can be restored and all fits together."""
+    found = await check.problems(target, manifest, programs, passphrase)
+    ring = await restore.key_ring(target, manifest, passphrase, None) if not found else None
+    folder = Path(tempfile.mkdtemp(prefix="pillarbox-drill-"))
+    postgres = EmbeddedPostgres(folder / "postgres", bin_dir=bin_dir, durable=False)
+    try:
+        await postgres.start()
+        url = postgres.url()
+        await restore.load(target, manifest, url, programs, clock, folder)
+        found += await restore.differences(url, manifest, CHANGED)
+        found += await _gaps(url, target, invariants, clock)
+        if ring is not None:
+            missing = await restore.missing_keys(url, ring)
+            found += [f"Values are encrypted with the key {key}, which the ring lacks." for key in missing]
+    finally:
+        await postgres.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+async def _gaps(url: str, target: Target, invariants: Sequence[Invariant], clock: Clock) -> list[str]:
+    """What `pillarbox verify` would find."""
+    pool = await open_pool(url, most=2, application="pillarbox drill")
+    try:
+        result = await reconcile(pool, GAPS, invariants)
+        blobs = await blob_references.take(pool, target.blobs, clock.now(), GAPS, collect=False)
+    finally:
+        await pool.close()
+    return [gap.sentence for gap in (*result.gaps, *blobs.gaps)]

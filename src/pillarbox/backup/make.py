@@ -1,0 +1,232 @@
+"""Making a backup while the server runs.
+
+In this order: nobody deletes blobs any more (`kernel.storage.blob_removal`); a snapshot is opened, its tables
+are counted and its blobs listed; pg_dump writes the same snapshot; the snapshot ends, because copying blobs
+may take hours in which the database must be able to clean up; the blobs of the list are copied; the key ring
+is encrypted; the manifest makes it a backup. Only then are older backups removed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from io import BufferedRandom
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import asyncpg
+
+from pillarbox import __version__
+from pillarbox.backup import blob_index, secrets, snapshot
+from pillarbox.backup.backup_manifest import (
+    DUMP,
+    FORMAT,
+    INDEX,
+    KEYS,
+    AppliedMigration,
+    BlobCounts,
+    KeyRingInfo,
+    Manifest,
+    StoredFile,
+    encoded,
+)
+from pillarbox.backup.blob_index import Copied, IndexEntry
+from pillarbox.backup.failure import BackupError
+from pillarbox.backup.programs import Programs
+from pillarbox.backup.retention import keep_newest
+from pillarbox.backup.target import Target, pieces, sentences
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TROUBLE, Connection
+from pillarbox.kernel.postgres.migrations import applied_in
+from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.storage import blob_removal
+from pillarbox.kernel.storage.blobs import BlobStore
+
+log = get("backup")
+
+KEPT_ROWS = 100
+
+IS_MIGRATED = "SELECT to_regclass('schema_migrations') IS NOT NULL"
+HAS_TABLE = "SELECT to_regclass('backups') IS NOT NULL"
+NOTE = """
+    INSERT INTO backups (name, target, snapshot_at, finished_at, octets) VALUES ($1, $2, $3, $4, $5)
+"""
+FORGET = """
+    DELETE FROM backups WHERE name NOT IN (SELECT name FROM backups ORDER BY snapshot_at DESC LIMIT $1)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a backup is to be made. Without a passphrase the key ring is left out; `keep` is the number of
+    backups that stay, None for all."""
+
+    ring: str | None
+    passphrase: str | None
+    keep: int | None = None
+    reread: bool = False
+
+
+class Made(NamedTuple):
+    """A backup that is there. `gone` are older ones that were removed; `problem` says why some were not."""
+
+    manifest: Manifest
+    gone: list[str]
+    problem: str | None
+
+
+async def make(
+    url: str, blobs: BlobStore, target: Target, programs: Programs, wishes: Wishes, clock: Clock, suffix: str
+) -> Made:
+    """Make a backup of the database and its blobs.
+
+    BackupError where that is not possible: then the target has no backup more or less than before.
+    """
+    async with session(url) as conn:
+        started = clock.now()
+        # To the microsecond: backups are ordered by their names.
+        name = f"{started:%Y%m%dT%H%M%S.%fZ}-{suffix}"
+        await target.remove_unfinished()
+        try:
+            manifest = await _write(conn, url, blobs, target, programs, wishes, clock, started, name)
+            await target.publish(name, encoded(manifest))
+        except BaseException:
+            await _abandon(target, name)
+            raise
+        await _note(conn, target, manifest)
+        try:
+            gone = await keep_newest(target, wishes.keep) if wishes.keep is not None else []
+        except BackupError as problem:
+            return Made(manifest, [], str(problem))
+    return Made(manifest, gone, None)
+
+
+@asynccontextmanager
+async def session(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection without limits of time that keeps blobs from being deleted; PoolerError where sessions are
+    shared, because its snapshot and its lock belong to the session."""
+    await refuse_transaction_mode(url)
+    conn = await asyncpg.connect(
+        url,
+        timeout=15,
+        server_settings={
+            "application_name": "pillarbox backup",
+            "idle_in_transaction_session_timeout": "0",
+            "statement_timeout": "0",
+            "timezone": "UTC",
+        },
+    )
+    try:
+        if not await conn.fetchval(IS_MIGRATED):
+            raise BackupError("The database has no schema yet; there is nothing to back up.")
+        if not await blob_removal.hold_off(conn):
+            raise BackupError("Another backup of this database is being made.")
+        yield conn
+    finally:
+        await conn.close(timeout=5)
+
+
+async def _write(
+    conn: asyncpg.Connection,
+    url: str,
+    blobs: BlobStore,
+    target: Target,
+    programs: Programs,
+    wishes: Wishes,
+    clock: Clock,
+    started: datetime,
+    name: str,
+) -> Manifest:
+    """Everything but the manifest."""
+    files: dict[str, StoredFile] = {}
+    with scratch() as listed, scratch() as index:
+        async with snapshot.opened(conn) as seen:
+            programs.refuse_newer(seen.server)
+            applied = [AppliedMigration.of(row) for row in await applied_in(conn)]
+            tables, work = await snapshot.counts(conn), await snapshot.open_work(conn)
+            with sentences("The folder for temporary files"):
+                await snapshot.list_blobs(conn, cast(BufferedRandom, listed))
+            files[DUMP] = await target.write(name, DUMP, programs.dump(url, seen.id))
+        copied = await _copy(blobs, target, listed, index, reread=wishes.reread)
+        if copied.missing:
+            await _refuse_lost_session(conn)
+        files[INDEX] = await target.write(name, INDEX, pieces(Path(index.name)))
+    if wishes.ring is not None and wishes.passphrase is not None:
+        files[KEYS] = await target.write(name, KEYS, secrets.sealed(wishes.ring, wishes.passphrase, name))
+    return Manifest(
+        format=FORMAT,
+        name=name,
+        program=__version__,
+        server=seen.server,
+        schema_version=applied[-1].version if applied else 0,
+        migrations=applied,
+        started_at=started,
+        snapshot_at=seen.at,
+        finished_at=clock.now(),
+        files=files,
+        tables=tables,
+        open_work=work,
+        blobs=BlobCounts(copied.blobs, copied.octets, copied.copied, copied.missing, copied.missing_keys),
+        key_ring=KeyRingInfo(_key_ids(wishes.ring), included=KEYS in files),
+    )
+
+
+def _key_ids(ring: str | None) -> list[str]:
+    return [] if ring is None else list(KeyRing.parse(ring).key_ids)
+
+
+async def _copy(
+    blobs: BlobStore, target: Target, listed: BinaryIO, index: BinaryIO, *, reread: bool
+) -> Copied:
+    """Bring the blobs to the target; those of its newest backup are there already."""
+    with scratch() as earlier, sentences("The blob store or the target"):
+        names = await target.backups()
+        if names:
+            newest = await target.manifest(names[0])
+            await target.fetch(names[0], INDEX, Path(earlier.name), newest.files[INDEX])
+        known: Iterator[IndexEntry] = blob_index.entries(Path(earlier.name))
+        copied = await blob_index.copy(
+            blobs, target.blobs, blob_index.wanted(listed), known, index, reread=reread
+        )
+        index.flush()
+        return copied
+
+
+async def _refuse_lost_session(conn: Connection) -> None:
+    """BackupError where blobs may be missing because the lock that keeps them was lost meanwhile."""
+    try:
+        await conn.fetchval("SELECT 1", timeout=15)
+    except TROUBLE:
+        raise BackupError(
+            "The connection to the database was lost meanwhile, and blobs were deleted; try again."
+        ) from None
+
+
+async def _abandon(target: Target, name: str) -> None:
+    """Tidy up; what stays of it is no backup and is removed by the next one."""
+    try:
+        await target.abandon(name)
+    except BackupError:
+        return
+
+
+async def _note(conn: Connection, target: Target, manifest: Manifest) -> None:
+    """Remember in the database that the backup was made; the table is not there before schema 18. The backup
+    is one without that too."""
+    try:
+        if await conn.fetchval(HAS_TABLE):
+            at = (manifest.snapshot_at, manifest.finished_at)
+            await conn.execute(NOTE, manifest.name, target.place, *at, manifest.octets)
+            await conn.execute(FORGET, KEPT_ROWS)
+    except TROUBLE as trouble:
+        log.warning("backup.not_noted", backup=manifest.name, trouble=type(trouble).__name__)
+
+
+def scratch() -> BinaryIO:
+    """A file that is gone when it is closed."""
+    return cast(BinaryIO, tempfile.NamedTemporaryFile(prefix="pillarbox-backup-"))

@@ -1,0 +1,224 @@
+"""Bringing a backup into an empty place.
+
+The dump is loaded without the rows of `schema_migrations`: a database without them is refused by every
+release, so what an interrupted restore leaves is never taken for an installation. One transaction then writes
+those rows, applies the migrations of this release, and puts aside what was open (`restored`). The embedded
+database is made under another name and renamed at the very end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+import asyncpg
+
+from pillarbox.backup import blob_index, restored, secrets, snapshot
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
+from pillarbox.backup.failure import BackupError
+from pillarbox.backup.programs import Programs
+from pillarbox.backup.target import Hashed, Target, sentences
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.migrations import (
+    TABLE,
+    MigrationError,
+    apply,
+    migrations_in,
+    pending_of,
+    refuse_old_server,
+)
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.table import KEY_RING_FILE
+from pillarbox.kernel.storage.blobs import BlobStore
+
+SEALED_BY = """
+    SELECT DISTINCT convert_from(substring(sealed FROM 3 FOR get_byte(sealed, 1)), 'SQL_ASCII') AS key_id
+      FROM (SELECT private_key AS sealed FROM dkim_keys
+             UNION ALL
+            SELECT unnest(secrets) FROM webhooks) AS every
+     WHERE octet_length(sealed) > 2
+"""
+"""Across teams: which keys of the ring are needed. A sealed value names its key
+(`kernel.security.secrets`)."""
+
+OCCUPIED = """
+    SELECT EXISTS (SELECT FROM pg_class c
+                     JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_schema'
+                      AND n.nspname NOT LIKE 'pg\\_%')
+"""
+
+INSERT = """
+    INSERT INTO schema_migrations (version, name, checksum, applied_at, compatible_since)
+    VALUES ($1, $2, $3, $4, $5)
+"""
+ADD_COLUMN = "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS compatible_since integer"
+
+STORE_ID = "store-id"
+"""The blob with the id of its store."""
+
+ALLOWED = frozenset({"lost+found"})
+"""What an empty folder may hold: it may be a disk of its own."""
+
+
+def refuse_occupied_folder(folder: Path) -> None:
+    """BackupError unless the data folder is new or empty."""
+    try:
+        found = sorted(path.name for path in folder.iterdir() if path.name not in ALLOWED)
+    except FileNotFoundError:
+        return
+    except OSError as failure:
+        raise BackupError(f"The data folder {folder} cannot be used: {failure.strerror}.") from None
+    if found:
+        raise BackupError(
+            f"The data folder {folder} is not empty (it has {found[0]}); restore into a new one. What an "
+            "interrupted restore left may be removed."
+        )
+
+
+async def refuse_occupied_database(url: str) -> None:
+    """BackupError unless the database is empty."""
+    conn = await asyncpg.connect(url, timeout=15)
+    try:
+        if await conn.fetchval(OCCUPIED):
+            raise BackupError("The database is not empty; restore into a new one.")
+    finally:
+        await conn.close()
+
+
+def refuse_newer_program(manifest: Manifest) -> None:
+    """BackupError where the backup was made with a schema that this release does not know."""
+    newest = len(migrations_in())
+    if manifest.schema_version > newest:
+        raise BackupError(
+            f"The backup {manifest.name} has schema version {manifest.schema_version}, but this release "
+            f"knows only version {newest}; restore it with the newer release."
+        )
+
+
+async def key_ring(
+    target: Target, manifest: Manifest, passphrase: str | None, given: str | None
+) -> str | None:
+    """The text of the ring: the one that was given, else the one of the backup; None where there is none."""
+    if given is not None:
+        if not set(manifest.key_ring.ids) <= set(KeyRing.parse(given).key_ids):
+            raise BackupError(
+                "The key ring that was given lacks keys of the backup: it needs "
+                f"{', '.join(manifest.key_ring.ids)}."
+            )
+        return given
+    if not manifest.key_ring.included or passphrase is None:
+        return None
+    text = secrets.opened(await target.content(manifest.name, KEYS), passphrase, manifest.name)
+    if list(KeyRing.parse(text).key_ids) != manifest.key_ring.ids:
+        raise BackupError("The key ring of the backup has other keys than its manifest says.")
+    return text
+
+
+async def load(
+    target: Target, manifest: Manifest, url: str, programs: Programs, clock: Clock, scratch: Path
+) -> None:
+    """The database of a backup in an empty one, of this release's schema, with its open work put aside."""
+    dump = scratch / DUMP
+    await target.fetch(manifest.name, DUMP, dump, manifest.files[DUMP])
+    await programs.restore(dump, url, "schema_migrations", scratch)
+    dump.unlink()
+    conn = await asyncpg.connect(url, timeout=15, server_settings={"application_name": "pillarbox restore"})
+    try:
+        await refuse_old_server(conn)
+        async with conn.transaction():
+            await _write_versions(conn, manifest)
+            for migration in await pending_of(conn, migrations_in()):
+                await apply(conn, migration, alone=True)
+            await restored.put_aside(conn, manifest.name, manifest.snapshot_at, clock.now())
+        # Without statistics the first plans would read whole tables.
+        await conn.execute("ANALYZE")
+    except MigrationError as problem:
+        raise BackupError(str(problem)) from None
+    finally:
+        await conn.close()
+
+
+async def _write_versions(conn: Connection, manifest: Manifest) -> None:
+    await conn.execute(TABLE)
+    await conn.execute(ADD_COLUMN)
+    await conn.executemany(
+        INSERT,
+        [(m.version, m.name, m.checksum, m.applied_at, m.compatible_since) for m in manifest.migrations],
+    )
+
+
+async def missing_keys(url: str, ring: str | None) -> list[str]:
+    """Ids of keys that values of the database are sealed with and that the ring does not have."""
+    conn = await asyncpg.connect(url, timeout=15)
+    try:
+        needed = {row["key_id"] for row in await conn.fetch(SEALED_BY)}
+    finally:
+        await conn.close()
+    return sorted(needed - set(KeyRing.parse(ring).key_ids if ring is not None else ()))
+
+
+async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scratch: Path) -> tuple[int, int]:
+    """Copy the blobs of a backup to a store, each compared with its checksum; how many were copied, and how
+    many there are. A blob that is there with its size already is kept: blobs are never changed."""
+    index = scratch / INDEX
+    await target.fetch(manifest.name, INDEX, index, manifest.files[INDEX])
+    listed = blob_index.entries(index)
+    copied = blobs = 0
+    with sentences("The blob store or the target"):
+        while batch := list(islice(listed, blob_index.AT_ONCE)):
+            copied += sum(await asyncio.gather(*(_bring(target, entry, store) for entry in batch)))
+            blobs += len(batch)
+    return copied, blobs
+
+
+async def _bring(target: Target, entry: blob_index.IndexEntry, store: BlobStore) -> bool:
+    if await store.size(entry.key) == entry.size:
+        return False
+    content = Hashed(target.blobs.stream(entry.key))
+    await store.put(entry.key, content.__aiter__())
+    if (content.file.size, content.file.sha256) != entry[1:]:
+        await store.delete(entry.key)
+        raise BackupError(f"The blob {entry.key} of the backup is damaged: its checksum is another one.")
+    return True
+
+
+async def mark_store(url: str, store: BlobStore) -> None:
+    """Where the database knows its blob store by an id, a new store gets that id."""
+    conn = await asyncpg.connect(url, timeout=15)
+    try:
+        if not await conn.fetchval("SELECT to_regclass('blob_store') IS NOT NULL"):
+            return
+        known = await conn.fetchval("SELECT store_id FROM blob_store")
+    finally:
+        await conn.close()
+    with sentences("The blob store"):
+        if known is not None and await store.size(STORE_ID) is None:
+            await store.put(STORE_ID, str(known).encode())
+
+
+def write_key_ring(folder: Path, ring: str) -> None:
+    """The key ring's file of a data folder, durable on return."""
+    descriptor = os.open(folder / KEY_RING_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(ring.strip() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+async def differences(url: str, manifest: Manifest, ignored: Iterable[str] = ()) -> list[str]:
+    """Tables that have another number of rows than the manifest says."""
+    conn = await asyncpg.connect(url, timeout=15)
+    try:
+        found = await snapshot.counts(conn)
+    finally:
+        await conn.close()
+    return [
+        f"The table {table} has {found.get(table, 0):,} rows, not {rows:,}."
+        for table, rows in sorted(manifest.tables.items())
+        if found.get(table, 0) != rows and table not in ignored
+    ]

@@ -1,0 +1,133 @@
+"""The database as it is: unlike other commands these do not migrate it, and do not refuse an older schema."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+
+from pillarbox.backup.failure import BackupError
+from pillarbox.kernel.observability import log
+from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
+from pillarbox.kernel.process.secrets_channel import ask
+from pillarbox.kernel.process.supervisor import SENTENCES, postgres_folder
+from pillarbox.kernel.settings.settings import (
+    PASSPHRASE_VARIABLE,
+    ConfigError,
+    Settings,
+    content_of,
+    key_ring_text,
+    read_settings,
+)
+from pillarbox.kernel.storage.data_folder import FolderInUse, is_in_use, locked, read_note
+from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
+from pillarbox.kernel.terminal.connect import Note, joined, refuse_emptiness
+from pillarbox.kernel.terminal.program import running_program
+
+PgBin = Annotated[
+    str | None,
+    typer.Option(
+        "--pg-bin",
+        metavar="FOLDER",
+        help="PostgreSQL programs, where the built-in ones are too old [PILLARBOX_PG_BIN].",
+        show_default=False,
+    ),
+]
+BlobUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--blob-url", metavar="URL", help="Blob store of the server [PILLARBOX_BLOB_URL].", show_default=False
+    ),
+]
+BackupName = Annotated[
+    str | None,
+    typer.Option("--backup", metavar="NAME", help="Which backup; the newest one.", show_default=False),
+]
+
+
+def perform(work: Callable[[Settings], Awaitable[int]], **flags: str | None) -> None:
+    """Do the work with the settings of these flags and exit with its status; what stands in its way is one
+    line."""
+    os.umask(0o077)
+    try:
+        settings = read_settings(running_program().settings, flags)
+        log.configure(settings.log)
+        status = asyncio.run(_awaited(work, settings))
+    except ConfigError as problem:
+        raise stopped(str(problem), WRONG_SETTING) from None
+    except (BackupError, Refused, *SENTENCES) as problem:
+        raise stopped(str(problem), FAILED) from None
+    except DATABASE_TROUBLE as problem:
+        reason = str(problem) or type(problem).__name__
+        if isinstance(problem, TimeoutError):
+            reason = "it does not answer in time"
+        raise stopped(f"The database cannot be used: {reason}.", FAILED) from None
+    raise typer.Exit(status)
+
+
+async def _awaited(work: Callable[[Settings], Awaitable[int]], settings: Settings) -> int:
+    return await work(settings)
+
+
+@asynccontextmanager
+async def reached(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
+    """The settings of the running server, else the command's own, with the address of a database that answers
+    and the key ring; and the note of the running server. The schema may be of another release."""
+    refuse_emptiness(settings)
+    if settings.database_url is not None and not is_in_use(settings.data):
+        # No folder is needed, so none is made or locked.
+        yield await _with_ring(settings), None
+        return
+    try:
+        with locked(settings.data):
+            async with _alone(settings) as found:
+                yield found, None
+            return
+    except FolderInUse:
+        note = read_note(settings.data)
+        if note is None:
+            raise
+    secrets = ask(settings.data)["settings"]
+    url = settings.database_url or note["database_url"] or secrets["database_url"]
+    given = {name: settings.given[name] for name in ("blob_url", "pg_bin") if name in settings.given}
+    yield joined(settings, note, secrets, url).replacing(**given), note
+
+
+async def _with_ring(settings: Settings) -> Settings:
+    """The settings with the key ring, where there is one."""
+    text = await asyncio.to_thread(key_ring_text, settings)
+    return settings if text is None else settings.replacing(secret_key=text)
+
+
+@asynccontextmanager
+async def _alone(settings: Settings) -> AsyncIterator[Settings]:
+    """No server runs on this data folder."""
+    found = await _with_ring(settings)
+    postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
+    try:
+        await postgres.start()
+        yield found.replacing(database_url=postgres.url())
+    finally:
+        await postgres.stop()
+
+
+def passphrase(prompt: str, *, twice: bool) -> str | None:
+    """The passphrase of the environment, of the file that it names, or of who sits at the terminal; None
+    without any."""
+    text = os.environ.get(PASSPHRASE_VARIABLE)
+    file = PASSPHRASE_VARIABLE + "_FILE"
+    if text is None and file in os.environ:
+        text = content_of(file, os.environ[file])
+    if text is None and sys.stdin.isatty():
+        text = getpass.getpass(f"{prompt}: ", sys.stderr)
+        if twice and text != getpass.getpass("Once more: ", sys.stderr):
+            raise Refused("The passphrases differ.")
+    if text == "":
+        raise Refused("The passphrase is empty.")
+    return text

@@ -1,0 +1,248 @@
+"""`pillarbox upgrade --check`: what this release would do to the database of the installation."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import asyncpg
+import typer
+
+from pillarbox import __version__
+from pillarbox.cli.backups.database import PgBin, perform, reached
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.migration_rules import MEANINGS, concerns, tables_of
+from pillarbox.kernel.postgres.migrations import (
+    Applied,
+    Migration,
+    MigrationError,
+    applied_in,
+    migrations_in,
+    refuse_old_server,
+    refuse_unknown,
+)
+from pillarbox.kernel.process.supervisor import postgres_folder
+from pillarbox.kernel.settings.settings import Settings
+from pillarbox.kernel.terminal.answers import Json, counted, instant, say, show_json, show_table, span
+from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
+
+READY, NOT_READY = 0, 1
+FRESH = timedelta(days=1)
+SPACE_PART = 10
+"""A tenth of the database's size should be free: new columns and indexes, and the log of writing them."""
+
+LEAST_SPACE = 1024**3
+
+TABLE = """
+    SELECT c.reltuples::bigint AS rows, pg_total_relation_size(c.oid) AS octets
+      FROM pg_class c
+     WHERE c.oid = to_regclass($1)
+"""
+SIZE = "SELECT pg_database_size(current_database())"
+IS_MIGRATED = "SELECT to_regclass('schema_migrations') IS NOT NULL"
+HAS_BACKUPS = "SELECT to_regclass('backups') IS NOT NULL"
+LAST_BACKUP = "SELECT max(snapshot_at) FROM backups"
+LONG_TRANSACTIONS = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()
+       AND xact_start < now() - interval '1 minute'
+"""
+
+Check = Annotated[bool, typer.Option("--check", help="Say what the upgrade would do; change nothing.")]
+
+
+class Touched(NamedTuple):
+    """A table that a pending migration locks."""
+
+    table: str
+    rows: int
+    octets: int
+    migrations: list[int]
+
+
+class Review(NamedTuple):
+    """What the upgrade means. `reasons` are against doing it now, `advice` is not."""
+
+    schema: int
+    knows: int
+    pending: list[Migration]
+    touched: list[Touched]
+    octets: int
+    free: int | None
+    last_backup: datetime | None
+    reasons: list[str]
+    advice: list[str]
+
+
+def command(
+    check: Check = False,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+    pg_bin: PgBin = None,
+) -> None:
+    """Say what this release would do to the database.
+
+    That is: pending migrations, whether the previous release may run meanwhile, what they lock, space, and
+    the age of the last backup. The upgrade itself is the start of the new release. Status 0: ready; 1:
+    something is in the way.
+    """
+    if not check:
+        raise typer.BadParameter("only --check is there: `pillarbox serve` of the new release upgrades")
+
+    async def work(settings: Settings) -> int:
+        async with reached(settings) as (found, _):
+            conn = await asyncpg.connect(found.database_url, timeout=15)
+            try:
+                # The folder of an embedded database; with a named one there is none, or an old one.
+                folder = postgres_folder(found) if settings.database_url is None else None
+                folder = folder if folder is not None and folder.is_dir() else None
+                review = await examined(conn, folder, SystemClock().now())
+            finally:
+                await conn.close()
+        if json:
+            show_json(shape(review))
+        else:
+            show(review)
+        return NOT_READY if review.reasons else READY
+
+    perform(work, data=data, database_url=database_url, pg_bin=pg_bin)
+
+
+async def examined(
+    conn: Connection, folder: Path | None, now: datetime, known: Sequence[Migration] | None = None
+) -> Review:
+    """What stands between this database and these migrations. `folder`: where the embedded database is."""
+    migrations = list(migrations_in() if known is None else known)
+    applied: list[Applied] = await applied_in(conn) if await conn.fetchval(IS_MIGRATED) else []
+    pending = migrations[len(applied) :]
+    reasons, advice = [], []
+    try:
+        await refuse_old_server(conn)
+        refuse_unknown(applied, migrations)
+    except MigrationError as problem:
+        reasons.append(str(problem))
+    schema = applied[-1].version if applied else 0
+    reasons += [sentence for migration in pending for sentence in unsafe(migration, schema)]
+    advice += [sentence for migration in pending for sentence in accepted(migration)]
+    touched = await tables(conn, pending)
+    octets = int(await conn.fetchval(SIZE))
+    free = None if folder is None else shutil.disk_usage(folder).free
+    if free is not None and pending and free < (needed := max(LEAST_SPACE, octets // SPACE_PART)):
+        reasons.append(f"Only {mb(free)} are free on the database's disk; {mb(needed)} should be.")
+    if pending and (long := await conn.fetchval(LONG_TRANSACTIONS)):
+        advice.append(
+            f"{counted(long, 'transaction has', 'transactions have')} been open for over a minute; a "
+            "migration may have to wait for it."
+        )
+    last: datetime | None = None
+    if await conn.fetchval(HAS_BACKUPS):
+        last = await conn.fetchval(LAST_BACKUP)
+    if pending and last is None:
+        advice.append("The database knows of no backup: make one with `pillarbox backup TARGET`.")
+    elif pending and last is not None and now - last > FRESH:
+        reasons.append(f"The last backup is {span(now - last)} old; make one with `pillarbox backup TARGET`.")
+    return Review(schema, len(migrations), pending, touched, octets, free, last, reasons, advice)
+
+
+def unsafe(migration: Migration, schema: int) -> list[str]:
+    """Why a migration must not run while the previous release does."""
+    found = [
+        f"The migration {migration.version:04}_{migration.name} {MEANINGS[concern.kind]}: {concern.statement}"
+        for concern in concerns(migration)
+        if concern.reason is None
+    ]
+    if migration.compatible_since > schema:
+        found.append(
+            f"The migration {migration.version:04}_{migration.name} does not go with the release that runs "
+            "now: stop all nodes first."
+        )
+    return found
+
+
+def accepted(migration: Migration) -> list[str]:
+    """What is not harmless, and why it is done all the same."""
+    return [
+        f"The migration {migration.version:04}_{migration.name} {MEANINGS[concern.kind]}: {concern.reason}"
+        for concern in concerns(migration)
+        if concern.reason is not None
+    ]
+
+
+async def tables(conn: Connection, pending: Sequence[Migration]) -> list[Touched]:
+    """The tables that are locked, with the database's estimate of their rows."""
+    named: dict[str, list[int]] = {}
+    for migration in pending:
+        for table in tables_of(migration):
+            named.setdefault(table, []).append(migration.version)
+    found = []
+    for table, versions in sorted(named.items()):
+        row = await conn.fetchrow(TABLE, table)
+        if row is not None:
+            found.append(Touched(table, max(0, row["rows"]), row["octets"], versions))
+    return found
+
+
+def show(review: Review) -> None:
+    say(f"This is Pillarbox {__version__}; it knows schema version {review.knows}.")
+    say(f"The database has schema version {review.schema} and {mb(review.octets)}.")
+    if review.free is not None:
+        say(f"{mb(review.free)} are free on its disk.")
+    say(
+        "No backup is known."
+        if review.last_backup is None
+        else f"Last backup: {instant(review.last_backup)}."
+    )
+    if review.pending:
+        say()
+        say(f"{counted(len(review.pending), 'migration is', 'migrations are')} pending:")
+        for migration in review.pending:
+            say(
+                f"  {migration.version:04}_{migration.name} (goes with releases from schema "
+                f"{migration.compatible_since} on)"
+            )
+    else:
+        say("No migration is pending.")
+    if review.touched:
+        say("They lock, each for an instant unless said otherwise below:")
+        show_table(
+            ("Table", "Rows (estimated)", "Size", "Migrations"),
+            [
+                (t.table, f"{t.rows:,}", mb(t.octets), ", ".join(map(str, t.migrations)))
+                for t in review.touched
+            ],
+        )
+    for sentence in review.advice:
+        say(f"NOTE: {sentence}")
+    for sentence in review.reasons:
+        say(f"IN THE WAY: {sentence}")
+    if not review.reasons:
+        say("Ready: start the new release, node by node." if review.pending else "Nothing is to be done.")
+
+
+def shape(review: Review) -> dict[str, object]:
+    return {
+        "object": "upgrade_review",
+        "program": __version__,
+        "ready": not review.reasons,
+        "schema_version": review.schema,
+        "known_version": review.knows,
+        "pending": [
+            {"version": m.version, "name": m.name, "compatible_since": m.compatible_since}
+            for m in review.pending
+        ],
+        "tables": [touched._asdict() for touched in review.touched],
+        "database_octets": review.octets,
+        "free_octets": review.free,
+        "last_backup": review.last_backup,
+        "reasons": review.reasons,
+        "notes": review.advice,
+    }
+
+
+def mb(octets: int) -> str:
+    return f"{octets / 1_000_000:,.0f} MB"

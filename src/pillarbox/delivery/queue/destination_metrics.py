@@ -1,0 +1,113 @@
+"""Which destinations mail has waited for longest, for Prometheus (docs/decisions/0055).
+
+Counted is what ought to have left by now: it was tried, or is due, or the smarthost refuses it. What is
+scheduled for later, or waits for an attachment, or was put aside, is not. The names of destinations become
+labels, so they are few: the ten that have waited longest, and only after five minutes, when the first retries
+have failed. All others are one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.delivery import prometheus
+from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.queue.queue_metrics import COUNTING
+from pillarbox.delivery.smtp.relay_faults import PREFIX
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import Labels
+from pillarbox.kernel.observability.queue_counts import EVERY, QUERY_TIMEOUT
+from pillarbox.kernel.postgres.database import TROUBLE
+
+log = get("metrics")
+
+SHOWN: Final = 10
+LONG: Final = timedelta(minutes=5)
+OTHERS: Final = "(others)"
+
+# Across teams: the installation's queue. At most $6 rows are read.
+COUNT = """
+    SELECT CASE WHEN g.place <= $5 THEN g.destination END AS destination,
+           sum(g.items)::bigint AS items, min(g.since) AS since
+      FROM (SELECT d.destination, count(*) AS items, min(d.since) AS since,
+                   row_number() OVER (ORDER BY min(d.since), d.destination) AS place
+              FROM (SELECT destination,
+                           CASE WHEN due_at IN ($2, $3) THEN NULL
+                                WHEN starts_with(reason, $4) THEN coalesce(first_attempt_at, created_at)
+                                ELSE least(first_attempt_at, due_at) END AS since
+                      FROM deliveries LIMIT $6) AS d
+             WHERE d.since <= $1
+             GROUP BY d.destination) AS g
+     GROUP BY 1
+"""
+
+# Across teams, as above: $6 percent of the table's pages are read.
+SAMPLE = """
+    SELECT CASE WHEN g.place <= $5 THEN g.destination END AS destination,
+           sum(g.items)::bigint AS items, min(g.since) AS since
+      FROM (SELECT d.destination, count(*) AS items, min(d.since) AS since,
+                   row_number() OVER (ORDER BY min(d.since), d.destination) AS place
+              FROM (SELECT destination,
+                           CASE WHEN due_at IN ($2, $3) THEN NULL
+                                WHEN starts_with(reason, $4) THEN coalesce(first_attempt_at, created_at)
+                                ELSE least(first_attempt_at, due_at) END AS since
+                      FROM deliveries TABLESAMPLE SYSTEM ($6)) AS d
+             WHERE d.since <= $1
+             GROUP BY d.destination) AS g
+     GROUP BY 1
+"""
+
+
+class DestinationCounts:
+    """The newest counts, by destination: items, and seconds since the oldest of them ought to have left."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, *, most: int = COUNTING.most) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._most = most
+        self.items: dict[Labels, float] = {}
+        self.oldest: dict[Labels, float] = {}
+
+    async def keep(self) -> None:
+        """Count now, and again and again from then on."""
+        while True:
+            try:
+                await self.count()
+            except TROUBLE as trouble:
+                log.warning("metrics.queue_not_counted", queue="destinations", trouble=repr(trouble)[:200])
+            await self._clock.sleep(EVERY)
+
+    async def count(self) -> None:
+        """Count once. In a long queue a sample stands for all, as in `QueueCounts`."""
+        now, fetch = self._clock.now(), self._pool.fetch
+        size = await self._pool.fetchval(
+            "SELECT count(*) FROM (SELECT FROM deliveries LIMIT $1) d", self._most
+        )
+        scale = 1.0
+        arguments = (now - LONG, HELD, QUARANTINED, PREFIX, SHOWN)
+        if size < self._most:
+            rows = await fetch(COUNT, *arguments, self._most, timeout=QUERY_TIMEOUT)
+        else:
+            share = min(1.0, COUNTING.pages / await self._pool.fetchval(COUNTING.size))
+            rows = await fetch(SAMPLE, *arguments, 100 * share, timeout=QUERY_TIMEOUT)
+            scale = 1 / share
+        self._note(rows, scale, now)
+
+    def _note(self, rows: list[asyncpg.Record], scale: float, now: datetime) -> None:
+        self.items, self.oldest = {}, {}
+        for row in rows:
+            labels = (row["destination"] or OTHERS,)
+            self.items[labels] = round(row["items"] * scale)
+            self.oldest[labels] = (now - row["since"]).total_seconds()
+
+
+async def keep_destinations_counted(pool: asyncpg.Pool, clock: Clock) -> None:
+    """Count for the Prometheus metrics, until cancelled."""
+    counts = DestinationCounts(pool, clock)
+    prometheus.DESTINATION_ITEMS.read = lambda: counts.items
+    prometheus.DESTINATION_OLDEST.read = lambda: counts.oldest
+    await counts.keep()

@@ -1,0 +1,48 @@
+"""Whether backups are still made, and whether a restore waits for the operator."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from pillarbox.doctor.checks import Check, Level
+
+LATE: Final = timedelta(days=2)
+"""A daily backup may fail once before anybody is told twice."""
+
+LAST: Final = "SELECT max(snapshot_at) FROM backups"
+
+RESTORED: Final = "SELECT backup FROM restored"
+
+
+async def age(pool: asyncpg.Pool, now: datetime) -> Check:
+    """Whether the last backup is recent; skipped where none was ever made by `pillarbox backup`."""
+    last: datetime | None = await pool.fetchval(LAST)
+    title, wanted = "Backups are made", f"at least every {LATE.days} days"
+    if last is None:
+        advice = "`pillarbox backup TARGET` makes one (docs/guide/backup.md)."
+        return Check("backup.age", Level.SKIPPED, title, "none was made by this program", wanted, advice)
+    late = now - last > LATE
+    return Check(
+        "backup.age",
+        Level.WARNING if late else Level.OK,
+        title,
+        f"the last is of {last:%Y-%m-%d %H:%M} UTC",
+        wanted,
+        "Look at what your timer said, and run `pillarbox backup TARGET`." if late else None,
+    )
+
+
+async def put_aside(pool: asyncpg.Pool) -> Check:
+    """Whether a restore has put work aside that nobody has decided about."""
+    backup: str | None = await pool.fetchval(RESTORED)
+    return Check(
+        "restored.open",
+        Level.OK if backup is None else Level.WARNING,
+        "Nothing waits that a restore has put aside",
+        "nothing" if backup is None else f"work of the backup {backup}",
+        "nothing",
+        None if backup is None else "`pillarbox restored` shows it; `restored release` or `drop` decides.",
+    )

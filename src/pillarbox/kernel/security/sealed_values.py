@@ -1,0 +1,139 @@
+"""All values that the key ring has sealed: looked through, and sealed again with the first key of the
+ring."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.database import Connection, Source, transaction
+from pillarbox.kernel.security import ring_check
+from pillarbox.kernel.security.secrets import KeyMissing, KeyRing, KeyRingError, SealBroken, sealed_by
+
+PREFETCH: Final = 500
+
+# The table is the installation's.
+DROP_UNUSED = "DELETE FROM key_ring_keys WHERE id <> ALL ($1::text[])"
+ABANDON = "UPDATE key_ring_keys SET abandoned_at = now() WHERE id = $1 AND abandoned_at IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """Sealed values of one table.
+
+    `read` gives `team_id`, `id`, `sealed` and `owner`, what the operator knows the value by. `replace` takes
+    the team, the id, the value and what it becomes. A value is bound to `table` and the id of its row.
+    """
+
+    table: str
+    sentence: str
+    cure: str
+    read: str
+    replace: str
+
+    def context(self, row_id: UUID) -> bytes:
+        """What the values of a row are bound to."""
+        return self.table.encode("ascii") + row_id.bytes
+
+
+class Unopened(NamedTuple):
+    """A value that the ring cannot open. `key_id` is the key that it lacks, None where the value is
+    damaged."""
+
+    column: SealedColumn
+    team_id: UUID
+    id: UUID
+    owner: str
+    key_id: str | None
+
+    @property
+    def sentence(self) -> str:
+        """What cannot be opened, why, and what helps."""
+        why = (
+            "is damaged"
+            if self.key_id is None
+            else f"needs the key {self.key_id}, which the key ring does not have"
+        )
+        text = f"{self.column.sentence} {{why}}; {self.column.cure}"
+        return text.format(owner=self.owner, id=self.id, why=why)
+
+
+@dataclass(slots=True)
+class SealedCount:
+    """How many values each key has sealed, and those that the ring cannot open."""
+
+    by_key: dict[str, int]
+    unopened: list[Unopened]
+
+
+async def counted(source: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing | None) -> SealedCount:
+    """Every value, opened with this ring; without one none can be."""
+    found = SealedCount({}, [])
+    async with source.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        for column in columns:
+            async for row in conn.cursor(column.read, prefetch=PREFETCH):
+                try:
+                    key_id = sealed_by(row["sealed"])
+                    found.by_key[key_id] = found.by_key.get(key_id, 0) + 1
+                    if ring is None:
+                        raise KeyMissing(key_id)
+                    ring.open(row["sealed"], column.context(row["id"]))
+                except KeyRingError as trouble:
+                    missing = trouble.key_id if isinstance(trouble, KeyMissing) else None
+                    found.unopened.append(Unopened(column, row["team_id"], row["id"], row["owner"], missing))
+    return found
+
+
+async def reseal(pool: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing) -> int:
+    """Seal with the first key of the ring what another key has sealed; returns how many values that were.
+
+    What the ring cannot open stays as it is. Keys that no value needs any more are forgotten afterwards.
+    """
+    done = 0
+    for column in columns:
+        async with pool.acquire() as conn:
+            async for row in _old_values(conn, column, ring):
+                context = column.context(row["id"])
+                try:
+                    again = ring.seal(ring.open(row["sealed"], context), context)
+                except KeyRingError:
+                    continue
+                status = await pool.execute(column.replace, row["team_id"], row["id"], row["sealed"], again)
+                done += status != "UPDATE 0"
+    return done
+
+
+async def _old_values(conn: Connection, column: SealedColumn, ring: KeyRing) -> AsyncIterator[Any]:
+    async with conn.transaction(readonly=True):
+        async for row in conn.cursor(column.read, prefetch=PREFETCH):
+            try:
+                is_current = ring.is_current(row["sealed"])
+            except SealBroken:
+                continue
+            if not is_current:
+                yield row
+
+
+async def forget_unused(pool: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing) -> list[str]:
+    """Forget keys that no value needs any more, but the first one; returns the ids of those that are left."""
+    async with transaction(pool) as conn:
+        await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
+        needed = {ring.active_id}
+        for column in columns:
+            async for row in conn.cursor(column.read, prefetch=PREFETCH):
+                try:
+                    needed.add(sealed_by(row["sealed"]))
+                except SealBroken:
+                    continue
+        await conn.execute(DROP_UNUSED, sorted(needed))
+    return sorted(needed)
+
+
+async def abandon(source: Source, key_id: str) -> bool:
+    """Ask for this key no more; False where it is not one that is asked for."""
+    status: str = await source.execute(ABANDON, key_id)
+    return status.endswith(" 1")

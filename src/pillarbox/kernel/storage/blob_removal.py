@@ -1,0 +1,39 @@
+"""While a backup is made, no blob is deleted: its snapshot may name blobs whose rows have gone since.
+
+The backup holds a lock of the database from before its snapshot until all blobs are copied. Whoever deletes
+blobs asks `is_allowed` after the commit that removed their rows (or after it has seen that no row names
+them). So either the snapshot came later and does not name them, or the lock is seen. What is not
+deleted then is collected as an orphan later.
+
+The lock belongs to a session: it ends with the backup, however that ends. It also keeps a second backup of
+the same database from running at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pillarbox.kernel.postgres.database import Connection, Source
+
+LOCK = 0x70696C6C_6261636B
+TRIES = 20
+PAUSE = 0.1
+"""Those who ask hold the lock for the length of their question."""
+
+ASK = "SELECT pg_try_advisory_xact_lock_shared($1)"
+HOLD = "SELECT pg_try_advisory_lock($1)"
+
+
+async def is_allowed(source: Source) -> bool:
+    """Whether blobs may be deleted now."""
+    allowed: bool = await source.fetchval(ASK, LOCK)
+    return allowed
+
+
+async def hold_off(conn: Connection) -> bool:
+    """Let nobody delete blobs until this session ends; False where another backup does so already."""
+    for _ in range(TRIES):
+        if await conn.fetchval(HOLD, LOCK):
+            return True
+        await asyncio.sleep(PAUSE)
+    return False

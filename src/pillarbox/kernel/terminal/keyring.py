@@ -1,0 +1,139 @@
+"""`pillarbox keyring`: which keys the database needs, sealing again after a rotation, and giving up a lost
+key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from pillarbox.kernel.security import ring_check, sealed_values
+from pillarbox.kernel.security.sealed_values import SealedColumn, SealedCount
+from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.kernel.terminal.program import running_program
+
+group = typer.Typer(no_args_is_help=True, help="See which keys the database needs, and rotate the key ring.")
+
+MOST_SHOWN = 100
+
+KeyId = Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keyring show` prints it.")]
+
+
+@group.command("show")
+def show_keys(json: Json = False, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """List the keys that the database needs, and what cannot be decrypted. Status 1 where a key is
+    missing."""
+    perform(lambda found: show(found, json=json), data=data, database_url=database_url, with_any_ring=True)
+
+
+@group.command("reseal")
+def reseal_all(data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Encrypt everything with the first key of the ring, so that the others can be taken out of it."""
+    perform(reseal, data=data, database_url=database_url)
+
+
+@group.command("abandon")
+def abandon_key(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Give up a key that is lost: starts ask for it no more, and what it has encrypted stays unreadable."""
+    perform(lambda found: abandon(found, key), data=data, database_url=database_url, with_any_ring=True)
+
+
+def columns() -> list[SealedColumn]:
+    """What the key ring seals, of all slices."""
+    return [column for one in running_program().slices() for column in one.sealed]
+
+
+def ring_of(connected: Connected) -> KeyRing | None:
+    """The ring that the command was given, whether or not it fits."""
+    text = connected.settings.secret_key
+    return None if text is None else KeyRing.parse(text)
+
+
+async def show(connected: Connected, *, json: bool) -> int:
+    ring = ring_of(connected)
+    keys = await ring_check.known_keys(connected.pool)
+    missing = set(ring_check.lacking(ring, keys))
+    found = await sealed_values.counted(connected.pool, columns(), ring)
+    rows = [
+        (key.id, state(key.id in missing, key.is_abandoned, ring, key.id), found.by_key.get(key.id, 0))
+        for key in keys
+    ]
+    if json:
+        show_json(
+            {
+                "object": "key_ring",
+                "keys": [{"id": row[0], "state": row[1], "values": row[2]} for row in rows],
+                "unopened": [one.sentence for one in found.unopened],
+            }
+        )
+    else:
+        show_table(("Key", "State", "Values"), rows)
+        for sentence in sentences(found):
+            say(sentence)
+    return int(bool(missing or found.unopened))
+
+
+def state(is_missing: bool, is_abandoned: bool, ring: KeyRing | None, key_id: str) -> str:
+    """How a key that the database needs stands."""
+    if is_abandoned:
+        return "abandoned"
+    if is_missing:
+        return "missing"
+    return "first" if ring is not None and ring.active_id == key_id else "in the ring"
+
+
+def sentences(found: SealedCount, most: int = MOST_SHOWN) -> list[str]:
+    """What cannot be decrypted, one sentence each; the rest is counted."""
+    lines = [one.sentence for one in found.unopened[:most]]
+    if len(found.unopened) > most:
+        lines.append(f"… and {counted(len(found.unopened) - most, 'more value')}.")
+    return lines
+
+
+async def reseal(connected: Connected) -> int:
+    ring, sealed = connected.key_ring(), columns()
+    done = await sealed_values.reseal(connected.pool, sealed, ring)
+    needed = await sealed_values.forget_unused(connected.pool, sealed, ring)
+    say(f"{counted(done, 'value')} encrypted again, with the key {ring.active_id}.")
+    idle = [key for key in ring.key_ids if key not in needed]
+    if idle:
+        say(f"No value needs {' or '.join(idle)} any more. {LINKS}")
+    return left_over(needed, ring)
+
+
+LINKS = (
+    "Signed links and return addresses that were made with a key are valid while the ring has it: leave it "
+    "at the end of the ring for as long as they shall work, then take it out on every machine."
+)
+
+
+def left_over(needed: Sequence[str], ring: KeyRing) -> int:
+    """Say which values could not be encrypted again; the exit status."""
+    lost = [key for key in needed if key != ring.active_id]
+    if lost:
+        say(f"Some values still need {' and '.join(lost)}; `pillarbox keyring show` names them.")
+    return int(bool(lost))
+
+
+async def abandon(connected: Connected, key: str) -> int:
+    ring = ring_of(connected)
+    known = {found.id: found for found in await ring_check.known_keys(connected.pool)}
+    if key not in known:
+        raise Refused(f"The database needs no key {key}; `pillarbox keyring show` lists those that it needs.")
+    if ring is not None and ring_check.opens(ring, known[key]):
+        raise Refused(
+            f"The key {key} is in the key ring; take it out of there first if nothing shall use it."
+        )
+    if connected.listeners is not None:
+        raise Refused("A server runs here, so it has the key; run this where the key is missing.")
+    if not await sealed_values.abandon(connected.pool, key):
+        raise Refused(f"The key {key} was abandoned before.")
+    say(f"Starts ask for the key {key} no more. What it has encrypted cannot be read:")
+    found = await sealed_values.counted(connected.pool, columns(), ring)
+    for sentence in sentences(found):
+        say(sentence)
+    say("Mail of these domains is held until then; `pillarbox queue retry` lets it go afterwards.")
+    return 0
