@@ -18,7 +18,8 @@ from kit.client import UNLIMITED, error, http_server, sending_key
 from pillarbox.api_keys.credentials import KeyCredentials
 from pillarbox.kernel.http.pipeline import HttpSettings
 from pillarbox.kernel.process import shared_memory
-from pillarbox.kernel.security.rate_limit import WAYS, Windows, key_for
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.security.shared_slots import WAYS
 from pillarbox.teams.bootstrap import set_rate_limit
 
 

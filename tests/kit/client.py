@@ -39,6 +39,7 @@ from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.kernel.storage.blobs import BlobStore, Folder
@@ -94,7 +95,9 @@ def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
     ids = Ids(clock)
-    services = Services(ids, Windows(windows_fd, clock), last_used, credentials, here, ring)
+    windows = Windows(windows_fd, clock)
+    services = Services(ids, windows, last_used, credentials, here, ring)
+    services.add(TeamRate(windows, windows_fd, pool, clock))
     services.add(DomainContext(here, ring, ids, Publisher(ids)))
     services.add(ClaimRules())
     services.add(Allowances())

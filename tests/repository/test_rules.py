@@ -52,6 +52,9 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.EXPIRED_POLICIES": "as above",
     "domains.several_teams": "asks about the installation: is there more than one team",
     "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
+    "kernel.SHOW_NODE": "nodes belong to the installation",
+    "kernel.REMOVE_NODE": "as above",
+    "kernel.REMOVE_OLD": "removes what no limit needs any more",
     "emails.AT_WORK": "asks about a server process",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",
 }

@@ -17,6 +17,7 @@ GLOBAL = {
     "directory_domains": "which teams hold a name",
     "processes": "who may hold leases",
     "sites": "what other people's servers complained of",
+    "rate_nodes": "which servers share limits",
     "mta_sts_policies": "what other domains ask of senders",
     "clock_jumps": "when the clocks of machines were set",
     "backups": "which backups of the whole installation were made",

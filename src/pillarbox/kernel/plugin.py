@@ -25,10 +25,12 @@ from pillarbox.kernel.observability.request_log import Journal
 from pillarbox.kernel.postgres.bounded_pool import watch_pools
 from pillarbox.kernel.postgres.notify import Listener
 from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
+from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Background, Kept, Kit, Loop, Retention, Slice, Start, Stop
@@ -48,7 +50,7 @@ class PeriodicJobs(tuple[Periodic, ...]):
 
 def http_application(kit: Kit) -> Api:
     """The ASGI application of everything that is served over HTTP."""
-    needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, Credentials, IdempotencyStore)
+    needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, Credentials, IdempotencyStore)
     for kind in needed:
         kit.need(kind)
     wanted: tuple[type, ...] = (Journal, Meter, Maintenance)
@@ -64,6 +66,16 @@ def http_application(kit: Kit) -> Api:
             require_user_agent=settings.require_user_agent,
         ),
     )
+
+
+def _team_rate(kit: Kit) -> TeamRate:
+    runtime = kit.runtime
+    windows = kit.need(Windows)
+    return TeamRate(windows, runtime.shared_memory, kit.pool, kit.clock, is_first=runtime.index == 0)
+
+
+def _counts_requests(kit: Kit) -> bool:
+    return bool({Role.API, Role.SMTP} & set(kit.settings.roles))
 
 
 def _files(kit: Kit) -> Files:
@@ -128,8 +140,11 @@ def _background(kit: Kit) -> Sequence[Background]:
             await periodic.ensure(kit.pool, kit.need(PeriodicJobs), kit.need(Ids), kit.clock)
             await jobs.start()
 
+    rate = kit.need(TeamRate)
+    counting = [Background((Start.STATE, rate.look), stop=(Stop.CLIENTS, lambda _: rate.leave()))]
     return [
         *(_listening(listener) for listener in _listeners(kit)),
+        *(counting if _counts_requests(kit) else ()),
         Background(start=(Start.JOBS, begin_jobs), stop=(Stop.JOBS, jobs.stop)),
         Background(start=(Start.STATE, maintenance.look)),
         Background(start=(Start.STATE, kit.need(StoreWatch).look)),
@@ -155,6 +170,8 @@ def _listening(listener: Listener) -> Background:
 
 def _loops(kit: Kit) -> list[Loop]:
     loops = [kit.need(Maintenance).run(), kit.need(RingWatch).run(), kit.need(StoreWatch).run()]
+    if _counts_requests(kit):
+        loops.append(kit.need(TeamRate).run())
     if kit.runtime.index == 0:
         loops.append(kit.need(ClockWatch).run())
     return loops
@@ -183,6 +200,7 @@ SLICE = Slice(
         DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),
         DatabaseProbe: lambda kit: DatabaseProbe(kit.settings.database_url or ""),
         Windows: lambda kit: Windows(kit.runtime.shared_memory, kit.clock),
+        TeamRate: _team_rate,
         Maintenance: lambda kit: Maintenance(kit.pool, kit.clock),
         IdempotencyRows: lambda kit: IdempotencyRows(kit.pool, kit.clock),
         IdempotencyStore: lambda kit: kit.need(IdempotencyRows),
@@ -199,6 +217,7 @@ SLICE = Slice(
             [
                 Kept("answers to repeated requests with the same Idempotency-Key", LIFETIME),
                 Kept("processes that are gone", DEAD_AFTER),
+                Kept("counts of limits that several nodes share", rate_queries.KEPT),
             ],
             lambda kit: own_periodic(kit.pool, kit.clock),
         )

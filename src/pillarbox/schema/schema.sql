@@ -615,6 +615,22 @@ CREATE TABLE processes (
     seen_at    timestamptz NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
+-- The limit of a team's API requests where several nodes share it: the window of one second that is open, how much
+-- of it the nodes have taken, and what the last one got (docs/decisions/0054). Unlogged: it is over in a second.
+CREATE UNLOGGED TABLE rate_windows (
+    team_id uuid        NOT NULL PRIMARY KEY,
+    ends_at timestamptz NOT NULL,
+    most    integer     NOT NULL,
+    granted integer     NOT NULL,
+    taken   integer     NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+
+-- The nodes that count API requests: one row for each running server, refreshed every second by the database's clock.
+CREATE UNLOGGED TABLE rate_nodes (
+    id      text        NOT NULL PRIMARY KEY,
+    seen_at timestamptz NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+
 -- Policies of MTA-STS by the recipients' domain, each until it expires (RFC 8461). Global: they belong to no team.
 CREATE TABLE mta_sts_policies (
     domain     text        NOT NULL PRIMARY KEY,

@@ -14,6 +14,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.listeners import LMTP, SMTP, submission_names
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.slices import Background, Kit, Slice, Start, Stop
 from pillarbox.mail.smtp.listener import ListenerOptions
@@ -57,7 +58,7 @@ def _submission(kit: Kit) -> SubmissionHandler:
         accept=kit.need(Accept),
         credentials=kit.need(KeyCredentials),
         idempotency=kit.need(IdempotencyRows),
-        windows=kit.need(Windows),
+        team_rate=kit.need(TeamRate),
         rate_limit=kit.settings.rate_limit,
         clock=kit.clock,
         ids=kit.need(Ids),

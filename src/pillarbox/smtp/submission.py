@@ -34,8 +34,8 @@ from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.process.offload import IN_PLACE, in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import Caller, Credentials, InvalidApiKey, usable
-from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import hash_api_key
+from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.wire.json_body import refuse_nul
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest
 from pillarbox.mail.message.address import AddressError, Mailbox
@@ -77,7 +77,7 @@ class SubmissionHandler:
         accept: Accept,
         credentials: Credentials,
         idempotency: IdempotencyStore,
-        windows: Windows,
+        team_rate: TeamRate,
         rate_limit: int,
         clock: Clock,
         ids: Ids,
@@ -86,7 +86,7 @@ class SubmissionHandler:
         self._accept = accept
         self._credentials = credentials
         self._answers = idempotency
-        self._windows = windows
+        self._team_rate = team_rate
         self._rate_limit = rate_limit
         self._clock = clock
         self._ids = ids
@@ -132,7 +132,7 @@ class SubmissionHandler:
             return say.LATER
         caller = session.user.caller
         limit = self._rate_limit if caller.rate_limit is None else caller.rate_limit
-        if limit and not self._windows.take(caller.team_id.bytes, limit).allowed:
+        if limit and not self._team_rate.take_now(caller.team_id, limit).allowed:
             return RATE_EXCEEDED
         session.notes = self._commit_window.expect()
         return say.SENDER_OK

@@ -58,6 +58,7 @@ from pillarbox.kernel.security.authentication import (
     authenticate,
 )
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
+from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.services import Services
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.wire.paging import well_formed
@@ -130,8 +131,9 @@ class Messages:
 class Api:
     """The ASGI application of a route table.
 
-    Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, and, under their protocols,
-    `Credentials` and `IdempotencyStore`; where there are such, `Journal`, `Meter` and `Maintenance`.
+    Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
+    protocols, `Credentials` and `IdempotencyStore`; where there are such, `Journal`, `Meter` and
+    `Maintenance`.
     """
 
     def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
@@ -141,6 +143,7 @@ class Api:
         self._pool: asyncpg.Pool = services.use(asyncpg.Pool)
         self._ids = services.use(Ids)
         self._windows = services.use(Windows)
+        self._team_rate = services.use(TeamRate)
         self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
         self._journal: Journal = services.find(Journal) or NoJournal()  # type: ignore[type-abstract]
@@ -222,7 +225,7 @@ class Api:
         if size is None:
             await self._read(request, route, size, cycle)
         self._credentials.used(caller)
-        request.rate = self._rate(caller)
+        request.rate = await self._rate(caller)
         if not caller.may(route.needs):
             raise SendingOnly
         if request.rate is not None and not request.rate.allowed:
@@ -239,9 +242,9 @@ class Api:
                 raise too_many(taken) from None
             raise
 
-    def _rate(self, caller: Caller) -> Taken | None:
+    async def _rate(self, caller: Caller) -> Taken | None:
         limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
-        return self._windows.take(caller.team_id.bytes, limit) if limit else None
+        return await self._team_rate.take(caller.team_id, limit) if limit else None
 
     async def _read(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
         if route.takes_body:

@@ -1,4 +1,8 @@
-"""A small piece of memory that all worker processes of this host share (the rate limiter's)."""
+"""A small piece of memory that all worker processes of this host share (the rate limiter's).
+
+The first `WINDOWS` bytes hold counts of this host alone, the rest the portions of limits that it shares with
+others. What nobody has written takes no memory.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import mmap
 import os
 import tempfile
 
-SIZE = 8 * 2**20
+WINDOWS = 8 * 2**20
+PORTIONS = 4 * 2**20
+SIZE = WINDOWS + PORTIONS
 
 
 def create(size: int = SIZE) -> int:

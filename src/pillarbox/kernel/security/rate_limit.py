@@ -1,29 +1,23 @@
-"""Fixed windows that all processes of one host share (conventions section 7, contract decision 20).
+"""Fixed windows that all processes of one node share (conventions section 7, contract decision 20).
 
-The counters live in the memory (`kernel/process/shared_memory.py`) whose descriptor the processes inherit.
-A key hashes to a bucket of `WAYS` slots; a bucket is read and written under a byte-range lock of its own,
-so a count is exact whichever process takes it, and a process that dies gives its lock back by dying. A slot
-whose window is over is free. Only when more than `WAYS` live keys meet in one bucket does the oldest window
-make room; that needs tens of thousands of active keys.
+The counters live in the memory (`kernel/process/shared_memory.py`) whose descriptor the processes inherit,
+and are read and written under a lock (`shared_slots`), so a count is exact whichever process takes it. The
+limit of a team is shared with other nodes as well: `team_rate`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import math
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.process import shared_memory
+from pillarbox.kernel.security.shared_slots import KEY_BYTES, SharedSlots
 
-SLOT = struct.Struct("<16sdI4x")
-KEY_BYTES = 16
-WAYS = 16
-BUCKET = SLOT.size * WAYS
-BUCKETS = shared_memory.SIZE // BUCKET
-SECOND = 1.0
+SLOT: Final = struct.Struct("<16sdI4x")
+SECOND: Final = 1.0
 
 
 class Taken(NamedTuple):
@@ -36,20 +30,19 @@ class Taken(NamedTuple):
 
 
 class Windows:
-    """All counters of this host: every process attaches the same descriptor."""
+    """All counters of this node: every process attaches the same descriptor."""
 
     def __init__(self, fd: int, clock: Clock) -> None:
-        self._fd = fd
         self._clock = clock
-        self._memory = shared_memory.attach(fd)
+        self._slots = SharedSlots(fd, SLOT, 0, shared_memory.WINDOWS)
+        self._memory = self._slots.memory
 
     def take(self, key: bytes, limit: int, seconds: float = SECOND) -> Taken:
         """Count one request of `key`, or refuse it without counting.
 
         A window opens with the first request after the previous one ended (conventions section 7).
         """
-        offset = (int.from_bytes(key[-8:], "little") % BUCKETS) * BUCKET
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, BUCKET, offset)
+        offset = self._slots.lock(key)
         try:
             now = self._clock.boottime()
             where, end, taken = self._find(offset, key)
@@ -60,7 +53,7 @@ class Windows:
                 taken += 1
                 SLOT.pack_into(self._memory, where, key, end, taken)
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
+            self._slots.unlock(offset)
         return Taken(allowed, limit, max(0, limit - taken), max(1, math.ceil(end - now)))
 
     def is_spent(self, key: bytes, limit: int) -> bool:
@@ -70,13 +63,12 @@ class Windows:
 
     def show(self, key: bytes, number: int, seconds: float) -> None:
         """Let all processes read `number` under `key` for so long."""
-        offset = (int.from_bytes(key[-8:], "little") % BUCKETS) * BUCKET
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, BUCKET, offset)
+        offset = self._slots.lock(key)
         try:
             where, _, _ = self._find(offset, key)
             SLOT.pack_into(self._memory, where, key, self._clock.boottime() + seconds, number)
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
+            self._slots.unlock(offset)
 
     def shown(self, key: bytes) -> int:
         """The number that some process shows under `key`; 0 where none does."""
@@ -84,25 +76,19 @@ class Windows:
         return number if end > self._clock.boottime() else 0
 
     def _read(self, key: bytes) -> tuple[float, int]:
-        offset = (int.from_bytes(key[-8:], "little") % BUCKETS) * BUCKET
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, BUCKET, offset)
+        offset = self._slots.lock(key)
         try:
             return self._find(offset, key)[1:]
         finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, BUCKET, offset)
+            self._slots.unlock(offset)
 
     def _find(self, offset: int, key: bytes) -> tuple[int, float, int]:
         """The key's slot with its end and count, or the slot that a new window may take."""
-        where = self._memory.find(key, offset, offset + BUCKET)
-        if where >= 0 and (where - offset) % SLOT.size == 0:
-            _, end, taken = SLOT.unpack_from(self._memory, where)
-            return where, end, taken
-        slots = range(offset, offset + BUCKET, SLOT.size)
-        found = [(SLOT.unpack_from(self._memory, at), at) for at in slots]
-        for (held, end, taken), at in found:
-            if held == key:
-                return at, end, taken
-        return min(found, key=lambda slot: slot[0][1])[1], 0.0, 0
+        where, is_found = self._slots.find(offset, key)
+        if not is_found:
+            return where, 0.0, 0
+        _, end, taken = SLOT.unpack_from(self._memory, where)
+        return where, end, taken
 
 
 def key_for(text: str) -> bytes:

@@ -14,7 +14,7 @@ RATE_LIMIT = Setting(
     kinds.whole_number(0, 1_000_000),
     "N",
     "10",
-    "API requests each second for each team; 0 is no limit.",
+    "API requests each second for each team, over all machines; 0 is no limit.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

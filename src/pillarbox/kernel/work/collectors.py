@@ -12,6 +12,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME
 from pillarbox.kernel.postgres.database import Source
+from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.work.periodic import Periodic
 
 BATCH = 1000
@@ -87,6 +88,7 @@ def own_periodic(pool: asyncpg.Pool, clock: Clock) -> list[Periodic]:
     async def collect() -> str:
         keys = await expired_keys(pool, clock.now())
         processes = await dead_processes(pool, clock.now())
+        await rate_queries.remove_old(pool)
         return f"{keys} idempotency keys, {processes} processes"
 
     return [Periodic("kernel.collect", timedelta(hours=1), collect)]
