@@ -21,6 +21,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
 from repository.running import Watched, children_of
 
@@ -55,7 +56,13 @@ async def part_of_limit(*nodes: Served) -> float:
 
 
 async def test_two_servers_share_the_limit_of_a_team(database_url: str, tmp_path: Path) -> None:
-    given = {"database_url": database_url, "rate_limit": str(LIMIT)}
+    (tmp_path / "blobs").mkdir()
+    given = {
+        "database_url": database_url,
+        "rate_limit": str(LIMIT),
+        "secret_key": KeyRing.generate_text(),
+        "blob_url": f"file:{tmp_path / 'blobs'}",
+    }
     with served(tmp_path / "one", **given) as one:
         assert LEAST <= await part_of_limit(one) <= MOST
         with served(tmp_path / "two", **given) as two:
