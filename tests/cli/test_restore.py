@@ -343,6 +343,11 @@ def test_the_queue_command_shows_and_retries_it(restored: Installation) -> None:
     assert "put aside" in shown.output
     assert "may have been sent since" in shown.output
     assert restored.run("queue", "retry").exit_code == 0
+    released = restored.sql(
+        "SELECT uncertain FROM deliveries WHERE restored_due_at IS NULL AND owner IS NULL"
+    )
+    assert released, "something was due"
+    assert all(row[0] > 0 for row in released), "it may have been sent since the backup"
     left = restored.run("restored")
     assert "mail that was due or being retried" not in left.output
     assert "scheduled mail" in left.output

@@ -101,7 +101,7 @@ COMMANDS: dict[str, Command | Group] = {
         _restored,
         "Show what a restore has put aside, because it may have been sent since; release or drop it.",
     ),
-    "upgrade": Command("Say what this release would do to the database.", _upgrade),
+    "upgrade": Command("With --check: say what this release would do to the database.", _upgrade),
 }
 
 

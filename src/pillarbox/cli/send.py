@@ -52,12 +52,12 @@ SLOW_DOWN = 1.0
 
 To = Annotated[
     list[str] | None,
-    typer.Option("--to", metavar="ADDRESS", help="Recipient; may be repeated [default: the simulator]."),
+    typer.Option("--to", metavar="ADDRESS", help="Recipient; may be repeated (default: the simulator)."),
 ]
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="ADDRESS", help="Sender [default: the sandbox sender].", show_default=False
+        "--from", metavar="ADDRESS", help="Sender (default: the sandbox sender).", show_default=False
     ),
 ]
 Subject = Annotated[str, typer.Option("--subject", metavar="TEXT", help="Subject.")]
@@ -65,7 +65,7 @@ Text = Annotated[str, typer.Option("--text", metavar="TEXT", help="Body.")]
 Url = Annotated[
     str | None,
     typer.Option(
-        "--url", metavar="URL", help="The server [default: the one on this data folder].", show_default=False
+        "--url", metavar="URL", help="The server (default: the one on this data folder).", show_default=False
     ),
 ]
 Key = Annotated[

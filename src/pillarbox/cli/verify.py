@@ -37,7 +37,7 @@ Collect = Annotated[
     typer.Option(
         "--collect/--no-collect",
         help="Delete blobs that no row names and that are older than a day, or keep them "
-        "[default: delete them where the store is clearly this installation's].",
+        "(default: delete them where the store is clearly this installation's).",
         show_default=False,
     ),
 ]

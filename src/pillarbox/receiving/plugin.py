@@ -154,7 +154,7 @@ SLICE = Slice(
                 Kept("received emails with their attachments", RECEIVED_RETENTION_DAYS),
                 Kept("fingerprints of received mail, by which a repetition is recognised", REMEMBERED),
             ],
-            lambda kit: kit.need(ReceivedRetention).rounds(),
+            lambda kit: kit.need(ReceivedRetention).periodic(),
         )
     ],
     background=_background,

@@ -78,7 +78,7 @@ class ReceivedRetention:
         self._blobs = blobs
         self._days = days
 
-    def rounds(self) -> list[Periodic]:
+    def periodic(self) -> list[Periodic]:
         """What comes round for received mail."""
 
         async def work() -> str:

@@ -6,8 +6,8 @@
 --     psql --single-transaction --set ON_ERROR_STOP=1 --file distribute.sql "$DATABASE_URL"
 --
 -- Every process connects to the coordinator. Tables that are not named here stay there as they are: `processes`,
--- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `rate_nodes` and
--- `rate_windows` are small, and nothing is joined with them.
+-- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `backups`,
+-- `restored`, `rate_nodes` and `rate_windows` are small, and nothing is joined with them.
 
 -- `--database-shards` must be the same number.
 SET citus.shard_count = 32;

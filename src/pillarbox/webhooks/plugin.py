@@ -152,7 +152,7 @@ SLICE = Slice(
     retention=[
         Retention(
             [Kept("events, deliveries and answers of webhooks", WEBHOOKS_RETENTION_DAYS)],
-            lambda kit: kit.need(WebhookRetention).rounds(),
+            lambda kit: kit.need(WebhookRetention).periodic(),
         ),
         Retention(
             [Kept("listeners of `pillarbox webhooks listen` that nobody reads any more", REMOVE_AFTER)],

@@ -155,7 +155,7 @@ class WebhookRetention:
         self._clock = clock
         self._days = days
 
-    def rounds(self) -> list[Periodic]:
+    def periodic(self) -> list[Periodic]:
         async def settings() -> object:
             return self._days
 

@@ -112,7 +112,8 @@ ITEMS = """
 """
 
 # Across teams, as above. Only items that wait for another attempt or are quarantined: what a process holds
-# is skipped, and neither a scheduled email nor one whose attachment is missing is released.
+# is skipped, and neither a scheduled email nor one whose attachment is missing is released. What a restore
+# put aside may have been sent before: that is counted, as `pillarbox restored release` does.
 RETRY = """
     WITH waiting AS MATERIALIZED (
         SELECT team_id, email_id, grp
@@ -126,7 +127,8 @@ RETRY = """
            FOR UPDATE SKIP LOCKED
     )
     UPDATE deliveries d
-       SET due_at = $4, begun = 0, restored_due_at = NULL, reason = CASE WHEN d.due_at < $7 THEN d.reason END
+       SET due_at = $4, begun = 0, reason = CASE WHEN d.due_at < $7 THEN d.reason END, restored_due_at = NULL,
+           uncertain = d.uncertain + coalesce(d.restored_due_at <= $4, false)::integer
       FROM waiting
      WHERE d.team_id = waiting.team_id AND d.email_id = waiting.email_id AND d.grp = waiting.grp
 """

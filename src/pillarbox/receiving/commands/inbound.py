@@ -54,10 +54,10 @@ _MBOX_LINE = re.compile(rb">?From [^\r\n]*\r?\n")
 
 To = Annotated[list[str], typer.Option("--rcpt", metavar="ADDRESS", help="Recipient; may be repeated.")]
 From = Annotated[
-    str, typer.Option("--from", metavar="ADDRESS", help="Envelope sender [default: none, as of reports].")
+    str, typer.Option("--from", metavar="ADDRESS", help="Envelope sender (default: none, as of reports).")
 ]
 Client = Annotated[
-    str, typer.Option("--client", metavar="IP", help="Who sent it, for SPF [default: nobody is asked].")
+    str, typer.Option("--client", metavar="IP", help="Who sent it, for SPF (default: nobody is asked).")
 ]
 Helo = Annotated[str, typer.Option("--helo", metavar="NAME", help="The name that this client gave itself.")]
 
