@@ -93,6 +93,7 @@ async def test_a_restart_with_the_right_password_sends_at_once(database_url: str
         async with relayed(database_url, tmp_path, "harbor:wrong@127.0.0.1", sink) as (pillarbox, team):
             email = await team.send()
             await pillarbox.turn()
+            await pillarbox.engine.share_complaints()
             token, clock = team.token, clock_of(pillarbox)
         route = f"relay:smtp://harbor:right@127.0.0.1:{sink.port}"
         async with world(database_url, tmp_path, clock=clock, route=route) as pillarbox:

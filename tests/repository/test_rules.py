@@ -43,6 +43,7 @@ STATEMENT = re.compile(
 CROSS_TEAM: dict[str, str] = {
     "delivery.PUBLISH_COMPLAINTS": "how fast other people's servers may be served is no team's",
     "delivery.READ_COMPLAINTS": "as above",
+    "delivery.FORGET_ENDED": "as above",
     "delivery.LIVE_PROCESSES": "processes belong to the installation",
     "delivery.LEAVE": "as above",
     "delivery.REMOVE_OLD": "removes what no team's mail has reached for long",

@@ -127,6 +127,7 @@ class Engine:
         """Register this process in the table `processes` and begin to claim."""
         await self._claims.enroll(self._roles)
         await self._site_sharing.divide(self._scheduler)
+        await quietly(self._site_sharing.begin())
         await quietly(self._claims.release_held())
         self._loops = [
             asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),

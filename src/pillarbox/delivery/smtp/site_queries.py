@@ -36,6 +36,13 @@ READ_COMPLAINTS: Final = """
      WHERE changed_at > $1 AND told_by <> $2
 """
 
+# What nobody can be asked about any more: its process has ended, perhaps for other credentials.
+FORGET_ENDED: Final = """
+    DELETE FROM sites s
+     WHERE s.signal = 'UNREACHABLE'
+       AND NOT EXISTS (SELECT FROM processes p WHERE p.id = s.told_by AND p.seen_at > $1)
+"""
+
 LIVE_PROCESSES: Final = """
     SELECT count(*) FROM processes
      WHERE seen_at > $1 AND 'delivery' = ANY (string_to_array(roles, ','))
@@ -74,6 +81,11 @@ async def read_complaints(
         )
         for row in rows
     ]
+
+
+async def forget_ended(conn: Source, since: datetime) -> None:
+    """Forget which sites processes could not reach that have not been seen since then."""
+    await conn.execute(FORGET_ENDED, since)
 
 
 async def live_processes(conn: Source, since: datetime) -> int:

@@ -41,6 +41,10 @@ class SiteSharing:
         living = await site_queries.live_processes(self._pool, self._clock.now() - LIVES)
         scheduler.share(max(1, living))
 
+    async def begin(self) -> None:
+        """Forget what ended processes could not reach: a start tries it, with the settings of now."""
+        await site_queries.forget_ended(self._pool, self._clock.now() - LIVES)
+
     async def exchange(self, scheduler: SiteScheduler) -> None:
         """Publish complaints that this process got, and apply those of the other processes."""
         now = self._clock.now()
