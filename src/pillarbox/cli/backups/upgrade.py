@@ -85,7 +85,7 @@ def command(
     database_url: DatabaseUrl = None,
     pg_bin: PgBin = None,
 ) -> None:
-    """Say what this release would do to the database.
+    """With --check: say what this release would do to the database.
 
     That is: pending migrations, whether the previous release may run meanwhile, what they lock, space, and
     the age of the last backup. The upgrade itself is the start of the new release. Status 0: ready; 1:
