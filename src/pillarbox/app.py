@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pillarbox.api_keys import manifest as api_keys
 from pillarbox.capture import manifest as capture
+from pillarbox.contact_properties import manifest as contact_properties
+from pillarbox.contacts import manifest as contacts
 from pillarbox.dashboard import manifest as dashboard
 from pillarbox.delivery import manifest as delivery
 from pillarbox.domains import manifest as domains
@@ -18,9 +20,13 @@ from pillarbox.kernel.manifests import Manifest, settings_in
 from pillarbox.logs import manifest as logs
 from pillarbox.metrics import manifest as metrics
 from pillarbox.receiving import manifest as receiving
+from pillarbox.segments import manifest as segments
 from pillarbox.smtp import manifest as smtp
+from pillarbox.suppressions import manifest as suppressions
 from pillarbox.teams import manifest as teams
 from pillarbox.timeline import manifest as timeline
+from pillarbox.topics import manifest as topics
+from pillarbox.unsubscribe import manifest as unsubscribe
 from pillarbox.usage import manifest as usage
 from pillarbox.webhooks import manifest as webhooks
 
@@ -35,6 +41,12 @@ MANIFESTS: tuple[Manifest, ...] = (
     metrics.MANIFEST,
     webhooks.MANIFEST,
     receiving.MANIFEST,
+    suppressions.MANIFEST,
+    contacts.MANIFEST,
+    contact_properties.MANIFEST,
+    segments.MANIFEST,
+    topics.MANIFEST,
+    unsubscribe.MANIFEST,
     logs.MANIFEST,
     usage.MANIFEST,
     smtp.MANIFEST,

@@ -29,6 +29,7 @@ STAYS = (
     | {
         "backups",
         "restored",
+        "link_keys",
     }
     | {
         "rate_nodes",

@@ -25,6 +25,7 @@ GLOBAL = {
     "maintenance": "the whole installation is in it or not",
     "key_ring_keys": "which keys the secrets of the whole installation need",
     "blob_store": "which blob store the whole installation uses",
+    "link_keys": "a link in a mail arrives without a team",
     "schema_migrations": "the migrator's own",
 }
 """Tables that no team owns, and why."""

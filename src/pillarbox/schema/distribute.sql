@@ -7,7 +7,7 @@
 --
 -- Every process connects to the coordinator. Tables that are not named here stay there as they are: `processes`,
 -- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `backups`,
--- `restored`, `rate_nodes` and `rate_windows` are small, and nothing is joined with them.
+-- `restored`, `link_keys`, `rate_nodes` and `rate_windows` are small, and nothing is joined with them.
 
 -- `--database-shards` must be the same number.
 SET citus.shard_count = 32;
@@ -64,3 +64,11 @@ SELECT create_distributed_table('webhook_deliveries', 'team_id', colocate_with =
 SELECT create_distributed_table('webhook_outcomes', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('webhook_attempts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('search_blocks', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('contacts', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('contact_properties', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('segments', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('segment_members', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('topics', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('topic_choices', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('contact_imports', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('contact_import_errors', 'team_id', colocate_with => 'emails');

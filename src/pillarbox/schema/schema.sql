@@ -153,6 +153,8 @@ CREATE INDEX domain_claims_domain ON domain_claims (team_id, domain_id, id);
 CREATE UNIQUE INDEX domain_claims_open ON domain_claims (team_id, name)
     WHERE status IN ('pending', 'verified', 'blocked');
 
+-- Addresses that the team must not write to; the first cause stays. `address` is the form that is compared,
+-- `email` the one that was given, in lower case, where it differs (a domain that is not ASCII).
 CREATE TABLE suppressions (
     team_id    uuid        NOT NULL,
     id         uuid        NOT NULL,
@@ -160,9 +162,144 @@ CREATE TABLE suppressions (
     origin     text        NOT NULL CHECK (origin IN ('bounce', 'complaint', 'manual')),
     source_id  uuid,
     created_at timestamptz NOT NULL,
+    email      text,
     PRIMARY KEY (team_id, id),
     CONSTRAINT suppressions_team_address_key UNIQUE (team_id, address)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+-- Audience -------------------------------------------------------------------------------------------
+
+-- `address` and `email` as in `suppressions`. `properties` has the values by the number of their property; what
+-- has the number of a deleted property is no value any more.
+CREATE TABLE contacts (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    address      text        NOT NULL,
+    email        text,
+    first_name   text,
+    last_name    text,
+    unsubscribed boolean     NOT NULL,
+    properties   jsonb       NOT NULL DEFAULT '{}',
+    created_at   timestamptz NOT NULL,
+    updated_at   timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT contacts_team_address_key UNIQUE (team_id, address)
+) WITH (
+    fillfactor = 85,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+
+-- A number stands for one property until its last value is gone: a deleted row stays until then.
+CREATE TABLE contact_properties (
+    team_id        uuid        NOT NULL,
+    id             uuid        NOT NULL,
+    number         integer     NOT NULL,
+    key            text        NOT NULL,
+    type           text        NOT NULL CHECK (type IN ('string', 'number', 'boolean')),
+    fallback_value jsonb,
+    created_at     timestamptz NOT NULL,
+    deleted_at     timestamptz,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT contact_properties_team_number_key UNIQUE (team_id, number)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE UNIQUE INDEX contact_properties_team_key ON contact_properties (team_id, key) WHERE deleted_at IS NULL;
+
+-- A list of contacts. A deleted segment is gone at once, its members are removed in the background.
+CREATE TABLE segments (
+    team_id    uuid        NOT NULL,
+    id         uuid        NOT NULL,
+    name       text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- No foreign keys (architecture 2.6): who adds a row holds a lock on its contact and its segment.
+CREATE TABLE segment_members (
+    team_id    uuid        NOT NULL,
+    segment_id uuid        NOT NULL,
+    contact_id uuid        NOT NULL,
+    added_at   timestamptz NOT NULL,
+    PRIMARY KEY (team_id, segment_id, contact_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+CREATE INDEX segment_members_contact ON segment_members (team_id, contact_id);
+
+-- A deleted topic stays while mail that was accepted for it may still go out: choices hold for that mail.
+CREATE TABLE topics (
+    team_id              uuid        NOT NULL,
+    id                   uuid        NOT NULL,
+    name                 text        NOT NULL,
+    description          text,
+    default_subscription text        NOT NULL CHECK (default_subscription IN ('opt_in', 'opt_out')),
+    visibility           text        NOT NULL CHECK (visibility IN ('public', 'private')),
+    created_at           timestamptz NOT NULL,
+    updated_at           timestamptz NOT NULL,
+    deleted_at           timestamptz,
+    PRIMARY KEY (team_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- What contacts have chosen; without a row the default of the topic holds.
+CREATE TABLE topic_choices (
+    team_id      uuid        NOT NULL,
+    contact_id   uuid        NOT NULL,
+    topic_id     uuid        NOT NULL,
+    subscription text        NOT NULL CHECK (subscription IN ('opt_in', 'opt_out')),
+    chosen_at    timestamptz NOT NULL,
+    PRIMARY KEY (team_id, contact_id, topic_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+
+-- `columns` says which column of the file becomes what. `checkpoint` is where the next batch begins; it changes
+-- with the counts and the contacts in one transaction. `blob` is null once the file is removed.
+CREATE TABLE contact_imports (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    status       text        NOT NULL CHECK (status IN ('queued', 'in_progress', 'completed', 'failed')),
+    on_conflict  text        NOT NULL CHECK (on_conflict IN ('upsert', 'skip')),
+    columns      json        NOT NULL,
+    segments     json        NOT NULL,
+    topics       json        NOT NULL,
+    blob         text,
+    size         bigint      NOT NULL,
+    checkpoint   json,
+    created      bigint      NOT NULL DEFAULT 0,
+    updated      bigint      NOT NULL DEFAULT 0,
+    skipped      bigint      NOT NULL DEFAULT 0,
+    failed       bigint      NOT NULL DEFAULT 0,
+    reason       text,
+    created_at   timestamptz NOT NULL,
+    started_at   timestamptz,
+    completed_at timestamptz,
+    PRIMARY KEY (team_id, id),
+    CHECK ((completed_at IS NOT NULL) = (status IN ('completed', 'failed')))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- The first thousand rows of an import that failed, and what ended it.
+CREATE TABLE contact_import_errors (
+    team_id    uuid   NOT NULL,
+    import_id  uuid   NOT NULL,
+    id         uuid   NOT NULL,
+    row_number bigint NOT NULL,
+    email      text,
+    reason     text   NOT NULL,
+    PRIMARY KEY (team_id, import_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
+-- Keys for links in sent mail, sealed by the key ring. The newest makes links; all of them are accepted for ever.
+-- Global: a link arrives without a team.
+CREATE TABLE link_keys (
+    id         smallint    NOT NULL PRIMARY KEY CHECK (id > 0),
+    sealed     bytea       NOT NULL,
+    created_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Emails ---------------------------------------------------------------------------------------------
 

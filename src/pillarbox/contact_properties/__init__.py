@@ -1,0 +1,1 @@
+"""Contact properties: what a team keeps about its contacts besides their names."""

@@ -1,0 +1,1 @@
+"""Contacts: the people a team writes to, by address."""

@@ -1,0 +1,57 @@
+"""Addresses of people as the audience keeps them: contacts, suppressions, imports (contacts.md 0.6)."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.mail.message.address import FORMS, AddressError, parse_mailbox
+
+BARE = "Use a bare address such as `user@host`, without a name."
+
+
+class NotAnAddress(ValueError):  # noqa: N818 - a fact about the text
+    """`reason` is a sentence for the person who sent it."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class EmailAddress(NamedTuple):
+    """`address` is compared: all of it in lower case, the domain in A-labels. `given` is what was given, in
+    lower case, where that differs: a domain that is not ASCII."""
+
+    address: str
+    given: str | None
+
+    @property
+    def shown(self) -> str:
+        """What answers and pages show."""
+        return self.given or self.address
+
+
+def email_address(text: str) -> EmailAddress:
+    """The address that `text` is, blanks around it aside. Raises NotAnAddress where it is none."""
+    text = text.strip()
+    if text.endswith(">"):
+        raise NotAnAddress(BARE)
+    try:
+        address = parse_mailbox(text).key
+    except AddressError as wrong:
+        raise NotAnAddress(wrong.reason.removesuffix(FORMS) + BARE) from wrong
+    given = unicodedata.normalize("NFC", text).lower()
+    return EmailAddress(address, None if given == address else given)
+
+
+def identifier(text: str) -> UUID | str | None:
+    """What a path names: with `@` an address, as it is compared, otherwise an id. None for neither,
+    as for what does not exist."""
+    if "@" in text:
+        try:
+            return email_address(text).address
+        except NotAnAddress:
+            return None
+    return UUID(text) if well_formed(text) else None

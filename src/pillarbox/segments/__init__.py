@@ -1,0 +1,1 @@
+"""Segments: lists of contacts, also under their older name, audiences."""

@@ -1,0 +1,1 @@
+"""Topics: what contacts choose to get or not to get."""
