@@ -191,7 +191,7 @@ class Origin(NamedTuple):
     restored_at: datetime
 
 
-class Heap(NamedTuple):
+class RestoredWork(NamedTuple):
     """Work of one kind that is put aside: how much, how old, and how much of it is due only later."""
 
     kind: str
@@ -224,9 +224,9 @@ async def origin(source: Source) -> Origin | None:
     return None if row is None else Origin(**row)
 
 
-async def summary(source: Source, now: datetime) -> list[Heap]:
+async def summary(source: Source, now: datetime) -> list[RestoredWork]:
     """What is put aside, by kind."""
-    return [Heap(**row) for row in await source.fetch(SUMMARY, now, HELD, QUARANTINED, JOB_FETCH)]
+    return [RestoredWork(**row) for row in await source.fetch(SUMMARY, now, HELD, QUARANTINED, JOB_FETCH)]
 
 
 async def release(

@@ -13,7 +13,7 @@ import typer
 from pillarbox.backup import check as checking
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.drill import drill
-from pillarbox.backup.make import Wishes, make
+from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform, reached
@@ -116,14 +116,14 @@ async def back_up(
         if not without_keys:
             await refuse_unfit_ring(found)
         blobs = BlobStore.open(found.blobs)
-        wishes = Wishes(found.secret_key, phrase, keep, reread)
+        options = BackupOptions(found.secret_key, phrase, keep, reread)
         try:
             manifest, gone, problem = await make(
                 found.database_url or "",
                 blobs,
                 target,
                 Programs(found.pg_bin),
-                wishes,
+                options,
                 SystemClock(),
                 secrets.token_hex(2),
             )

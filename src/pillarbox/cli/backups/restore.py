@@ -16,7 +16,7 @@ from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform
-from pillarbox.cli.backups.restored import show_heaps
+from pillarbox.cli.backups.restored import show_restored_work
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
@@ -144,14 +144,14 @@ async def load(
         if ring is not None and settings.secret_key is None:
             restore.write_key_ring(settings.data, ring)
         pool = await open_pool(url, most=1, application="pillarbox restore")
-        heaps = await restored.summary(pool, clock.now())
+        work = await restored.summary(pool, clock.now())
         await pool.close()
     say(f"{counted(manifest.tables.get('emails', 0), 'email')} restored.")
     if lost:
         say(f"Values that are encrypted with key {', '.join(lost)} can NOT be read: the key ring lacks it.")
     if manifest.blobs.missing:
         say(f"{counted(manifest.blobs.missing, 'blob was', 'blobs were')} missing already in the backup.")
-    show_heaps(heaps, manifest.snapshot_at)
+    show_restored_work(work, manifest.snapshot_at)
 
 
 @asynccontextmanager
