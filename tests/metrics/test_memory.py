@@ -122,7 +122,7 @@ async def test_mending_and_removing_show(database_url: str, tmp_path: Path) -> N
         await check(team, found)
         await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 3 WHERE level = 3")
         assert (await answer(team, ASKED[0]))["totals"] != oracle.totals(found, ASKED[0])
-        mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, mend=True)
+        mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, correct=True)
         assert [lack async for lack in mended]
         await check(team, found)
         await rollups.forget(pillarbox.pool, team.id, FIRST + timedelta(days=2))

@@ -239,5 +239,5 @@ SLICE = Slice(
     background=_background,
     loops=lambda kit: [kit.need(QueueLimit).run()],
     metrics=_metrics,
-    mends=lambda kit: [partial(misdated_items, kit.pool)],
+    clock_corrections=lambda kit: [partial(misdated_items, kit.pool)],
 )
