@@ -19,7 +19,7 @@ from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.timeline.record import Belongs
+from pillarbox.timeline.record import MetricDimensions
 from pillarbox.timeline.rules import Kind, Opening
 
 JOB_FETCH = "email.attachments"
@@ -321,7 +321,7 @@ def loaded_email_of(draft: Draft) -> LoadedEmail:
         return_path_of(draft.domain, out.sender.domain),
         bool(draft.domain and draft.domain.tls == "enforced"),
         signing_of(draft.domain),
-        Belongs(draft.domain.id if draft.domain else None, out.sender.domain, None),
+        MetricDimensions(draft.domain.id if draft.domain else None, out.sender.domain, None),
     )
 
 
