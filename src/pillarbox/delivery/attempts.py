@@ -12,7 +12,7 @@ from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Pauses
-from pillarbox.delivery.queue.quarantine import Suspects
+from pillarbox.delivery.queue.quarantine import UncertainAttempts
 from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import Settler
@@ -62,7 +62,7 @@ class Attempts:
         self._settler = settler
         self._transport = transport
         self._pauses = pauses
-        self._suspects = Suspects(claims.begin)
+        self._uncertain_attempts = UncertainAttempts(claims.begin)
         self._window = window
         self._chance = chance
 
@@ -76,7 +76,7 @@ class Attempts:
             await quietly(self._claims.give_back([item]))
             return Signal.SILENT
         if item.uncertain:
-            async with self._suspects.turn(item) as is_ours:
+            async with self._uncertain_attempts.turn(item) as is_ours:
                 return await self._check_and_send(item) if is_ours else Signal.SILENT
         return await self._check_and_send(item)
 

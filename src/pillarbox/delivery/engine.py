@@ -125,7 +125,7 @@ class Engine:
 
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
-        await self._claims.enroll(self._roles)
+        await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
         await quietly(self._site_sharing.begin())
         await quietly(self._claims.release_held())
@@ -210,7 +210,7 @@ class Engine:
         due = {(pair.team_id, pair.destination) for pair in pairs}
         part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
         if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
-            surplus = self._scheduler.shed(part)
+            surplus = self._scheduler.remove_surplus(part)
             for item in surplus:
                 self._drop(item)
             await self._claims.give_back(surplus)
@@ -239,10 +239,10 @@ class Engine:
 
     async def share_complaints(self) -> None:
         """Share complaints of sites with the other processes, in both directions. Tests call it."""
-        await self._site_sharing.exchange(self._scheduler)
+        await self._site_sharing.exchange_complaints(self._scheduler)
 
     async def _heartbeat(self) -> None:
-        await self._claims.enroll(self._roles)
+        await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
