@@ -73,7 +73,7 @@ class Attempts:
             prometheus.LEASES_LOST.add()
             return Signal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
-            await quietly(self._claims.give_back([item]))
+            await log_database_errors(self._claims.give_back([item]))
             return Signal.SILENT
         if item.uncertain:
             async with self._uncertain_attempts.turn(item) as is_ours:
@@ -151,7 +151,7 @@ class Attempts:
         return self._clock.boottime() < item.deadline
 
 
-async def quietly(work: Awaitable[None]) -> None:
+async def log_database_errors(work: Awaitable[None]) -> None:
     """Free items if the database answers; where it does not, their leases run out."""
     try:
         await work

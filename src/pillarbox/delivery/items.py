@@ -16,7 +16,7 @@ from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.content import Content
 from pillarbox.timeline.record import MetricDimensions
 
-HELD = datetime(9999, 1, 1, tzinfo=UTC)
+UNTIL_FETCHED = datetime(9999, 1, 1, tzinfo=UTC)
 """`due_at` of work that waits for a file to be fetched; nothing claims it."""
 
 QUARANTINED = datetime(9998, 1, 1, tzinfo=UTC)

@@ -207,7 +207,7 @@ def _periodic(kit: Kit) -> Sequence[Periodic]:
 
 def _metrics(kit: Kit) -> Iterable[Loop]:
     engine = kit.find(Engine)
-    prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
+    prometheus.ITEMS_IN_MEMORY.read = lambda: {(): engine.items_in_memory if engine else 0}
     prometheus.SMARTHOST_HELD.read = lambda: {(): engine is not None and engine.is_refused}
     if kit.runtime.index:
         return []

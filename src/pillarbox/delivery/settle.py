@@ -20,7 +20,7 @@ from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.combined_statement import Unmet, outright
+from pillarbox.kernel.postgres.combined_statement import RowCountMismatch, execute_all
 from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
@@ -179,8 +179,8 @@ class Settler:
         await faults.point("delivery.in_settle")
         done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
         try:
-            await outright(self._pool, [done, *settled.writes])
-        except Unmet:
+            await execute_all(self._pool, [done, *settled.writes])
+        except RowCountMismatch:
             return False
         if settled.announces:
             self._timeline.committed()

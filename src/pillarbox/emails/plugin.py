@@ -17,7 +17,7 @@ from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
-from pillarbox.emails.jobs import Orphans, email_periodic
+from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
@@ -110,7 +110,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
         emails=settings[EMAIL_RETENTION_DAYS],
         bodies=settings[BODY_RETENTION_DAYS],
     )
-    orphans = Orphans(
+    orphans = OrphanBlobs(
         kit.pool,
         kit.clock,
         blobs,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import HELD, AttachmentRef, Item, LoadedEmail, Signing, Target
+from pillarbox.delivery.items import UNTIL_FETCHED, AttachmentRef, Item, LoadedEmail, Signing, Target
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.ids import Ids, Stamp
@@ -267,7 +267,7 @@ def _add_seldom(row: Record, draft: Draft) -> None:
 
 def _due(draft: Draft) -> datetime | None:
     """When the work is due, if not at once."""
-    return HELD if draft.waits_for_files else draft.outgoing.scheduled_at
+    return UNTIL_FETCHED if draft.waits_for_files else draft.outgoing.scheduled_at
 
 
 def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:

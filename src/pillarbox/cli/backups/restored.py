@@ -10,7 +10,7 @@ import typer
 
 from pillarbox.backup import restored
 from pillarbox.backup.restored import Choice, RestoredWork
-from pillarbox.delivery.commands.queue_control import ring
+from pillarbox.delivery.commands.queue_control import wake_engines
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say, show_table, stopped
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
@@ -65,7 +65,7 @@ def release(
 
     async def work(connected: Connected) -> int:
         moved = await restored.release(connected.pool, choice(mail, webhooks), after, SystemClock().now)
-        await ring(connected.pool)
+        await wake_engines(connected.pool)
         say(f"{counted(moved, 'item is', 'items are')} released.")
         await say_what_is_left(connected)
         return 0

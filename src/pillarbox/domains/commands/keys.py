@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pillarbox.domains import keys
-from pillarbox.domains.commands.records import domain_context, held
+from pillarbox.domains.commands.records import domain_context, team_domain
 from pillarbox.domains.names import relative
 from pillarbox.kernel.terminal.answers import say
 from pillarbox.kernel.terminal.connect import Connected
 
 
 async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
-    found = await held(connected, name, team)
+    found = await team_domain(connected, name, team)
     rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
     key = rotation.key
     owner = relative(f"{key.selector}._domainkey", found.domain.name)

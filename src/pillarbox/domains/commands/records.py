@@ -27,7 +27,7 @@ from pillarbox.webhooks.publish import Publisher
 Zone = Annotated[bool, typer.Option("--zone", help="Print the zone file's lines alone.")]
 
 
-class Held(NamedTuple):
+class TeamDomain(NamedTuple):
     """A domain with the team that has it."""
 
     team: Team
@@ -35,7 +35,7 @@ class Held(NamedTuple):
     db: TeamDb
 
 
-async def held(connected: Connected, text: str, team: str | None) -> Held:
+async def team_domain(connected: Connected, text: str, team: str | None) -> TeamDomain:
     """The domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
@@ -44,7 +44,7 @@ async def held(connected: Connected, text: str, team: str | None) -> Held:
         for row in await overview.listed(db):
             domain = await queries.get(db, row.id) if row.name == name else None
             if domain is not None:
-                found.append(Held(owner, domain, db))
+                found.append(TeamDomain(owner, domain, db))
     if not found:
         raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
     if len(found) > 1:
@@ -54,7 +54,7 @@ async def held(connected: Connected, text: str, team: str | None) -> Held:
 
 
 async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
-    lines = await lines_of(connected, await held(connected, name, team))
+    lines = await lines_of(connected, await team_domain(connected, name, team))
     if json:
         show_json({"object": "list", "data": [shape(line) for line in lines]})
     elif zone:
@@ -69,7 +69,7 @@ async def show_dns(connected: Connected, name: str, team: str | None, *, json: b
     return 0
 
 
-async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
+async def lines_of(connected: Connected, found: TeamDomain) -> list[ZoneLine]:
     here = installation_of(connected)
     claim_id = found.domain.claim_id
     return zone_lines(
@@ -82,7 +82,7 @@ async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
 
 
 async def check_again(connected: Connected, name: str, team: str | None) -> int:
-    found = await held(connected, name, team)
+    found = await team_domain(connected, name, team)
     async with found.db.transaction() as inner:
         await start.begin(inner, found.domain.id, domain_context(connected))
     say(f"The records of {found.domain.name} are looked for now.")

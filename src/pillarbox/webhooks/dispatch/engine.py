@@ -93,7 +93,7 @@ class Dispatcher:
         self._wake.set()
 
     @property
-    def held(self) -> int:
+    def items_in_memory(self) -> int:
         """How many deliveries are in memory."""
         return len(self._held)
 
