@@ -24,7 +24,7 @@ SOURCE = ROOT / "src" / "pillarbox"
 
 BANNED_NAMES = {
     "service",
-    "services_",
+    "services",
     "manager",
     "helper",
     "helpers",

@@ -22,6 +22,7 @@ from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
@@ -29,7 +30,6 @@ from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.process.clock_watch import ClockCorrection
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.security.sealed_values import SealedColumn
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.work.jobs import Handler, JobLimit
@@ -229,7 +229,7 @@ class Kit:
         self.externals = externals
         self.clock = externals.clock
         self.resolver = externals.resolver
-        self.services = Services()
+        self.services = Parts()
         self._builders = builders(slices)
         self._absent: set[type] = set()
         self._building: list[type] = []

@@ -51,6 +51,7 @@ from pillarbox.kernel.observability.request_log import (
     NoRequestLog,
     RequestLogWriter,
 )
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
 from pillarbox.kernel.postgres.time_limit import TimeLimit
@@ -65,7 +66,6 @@ from pillarbox.kernel.security.authentication import (
 )
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import (
@@ -142,7 +142,7 @@ class Api:
     `Maintenance`.
     """
 
-    def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
+    def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
         self._table = table
         self._services = services
         self._settings = settings or HttpSettings()
