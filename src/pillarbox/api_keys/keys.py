@@ -68,9 +68,9 @@ async def resume(db: TeamDb, key_id: UUID) -> bool:
     return await queries.change_status(db, key_id, "suspended", "active")
 
 
-async def lapse(db: TeamDb, domain_id: UUID) -> None:
+async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     """Keys that were made for this domain alone are inactive from the commit on, and for good."""
-    await queries.lapse(db, domain_id)
+    await queries.deactivate(db, domain_id)
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedKey]:

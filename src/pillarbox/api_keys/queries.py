@@ -135,7 +135,7 @@ async def change_status(db: TeamDb, key_id: UUID, before: str, after: str) -> bo
     )
 
 
-async def lapse(db: TeamDb, domain_id: UUID) -> None:
+async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     await db.run("UPDATE api_keys SET status = 'inactive' WHERE team_id = $1 AND domain_id = $2", domain_id)
 
 

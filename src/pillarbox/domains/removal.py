@@ -38,7 +38,7 @@ async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
 async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
     """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
     locked, or a key that is just being made for it would stay active."""
-    await keys.lapse(db, domain.id)
+    await keys.deactivate(db, domain.id)
     await cancel(db, domain.claim_id, domain.id)
     await queries.stop_checks(db, domain.id)
     await queries.delete(db, domain.id)

@@ -39,7 +39,7 @@ from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.rows import Draft, Drafter
+from pillarbox.receiving.rows import Draft, DraftBuilder
 from pillarbox.receiving.store_queries import Written
 from pillarbox.usage import counting
 from pillarbox.usage.counting import Arrived
@@ -182,9 +182,11 @@ class Receiving:
             return Outcome(Fate.FORGED)
         hostname = self._rules.hostname
         if is_light:
-            drafter = Drafter(read, arrival, judgement, fingerprint, hostname)
+            builder = DraftBuilder(read, arrival, judgement, fingerprint, hostname)
         else:
-            drafter = await self._in_thread(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+            builder = await self._in_thread(
+                lambda: DraftBuilder(read, arrival, judgement, fingerprint, hostname)
+            )
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
@@ -197,7 +199,7 @@ class Receiving:
                 judgement.field,
                 self._marks.comment(recipients),
             )
-            drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))
+            drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:
             expected.gone()
         return await self._store(drafts, read.raw)

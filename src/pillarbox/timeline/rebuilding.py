@@ -19,7 +19,7 @@ import asyncpg
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.timeline import levels
-from pillarbox.timeline.levels import FINE, QUARTER, Uneven
+from pillarbox.timeline.levels import FINE, QUARTER, RollupMismatch
 from pillarbox.timeline.queries import METRICS
 from pillarbox.timeline.rollups import NOBODY, lock
 
@@ -178,22 +178,22 @@ async def _day_of(
             timeout=600,
         )
         found = [Difference(*row) for row in rows]
-        uneven = await levels.uneven(conn, team_id, day, day + DAY)
+        mismatched = await levels.mismatched_rollups(conn, team_id, day, day + DAY)
         if correct and found:
             await conn.executemany(MEND, _increments(ids, team_id, found))
-        if correct and uneven:
-            await levels.level(conn, team_id, uneven)
-    return [*found, *_of_levels(uneven, found)]
+        if correct and mismatched:
+            await levels.correct_rollups(conn, team_id, mismatched)
+    return [*found, *_of_levels(mismatched, found)]
 
 
-def _of_levels(uneven: Sequence[Uneven], found: Sequence[Difference]) -> Iterator[Difference]:
+def _of_levels(mismatched: Sequence[RollupMismatch], found: Sequence[Difference]) -> Iterator[Difference]:
     """What rollups of other levels say, where that is not what the history counts."""
     lacks: Counter[tuple[object, ...]] = Counter()
     for lack in found:
         for width, level in WIDTHS:
             start = lack.start - (lack.start - EPOCH) % width
             lacks[level, start, *lack[1:5]] += lack.counted - lack.written
-    for row in uneven:
+    for row in mismatched:
         for metric, written, beneath in zip(METRICS, row.written, row.beneath, strict=True):
             counted = beneath + lacks[*row[:5], metric]
             if written != counted:

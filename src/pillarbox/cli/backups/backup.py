@@ -130,7 +130,7 @@ async def back_up(
         finally:
             await blobs.close()
             await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if gone:
         say(f"{counted(len(gone), 'older backup is', 'older backups are')} removed.")
     if problem is not None:
@@ -138,7 +138,7 @@ async def back_up(
     return INCOMPLETE if manifest.blobs.missing or problem is not None else 0
 
 
-def tell(manifest: Manifest, target: Target) -> None:
+def show_backup(manifest: Manifest, target: Target) -> None:
     """What a backup has."""
     blobs, octets = manifest.blobs, manifest.octets / 1_000_000
     say(f"Backup {manifest.name} in {target.place}: the installation at {instant(manifest.snapshot_at)}.")
@@ -167,7 +167,7 @@ async def look_at(settings: Settings, place: str, backup: str | None) -> int:
         found = await checking.problems(target, manifest, Programs(settings.pg_bin), phrase)
     finally:
         await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if phrase is None and manifest.key_ring.included:
         say("Without its passphrase the key ring was not opened.")
     return judged(found, "The backup is whole.", "The backup is NOT whole.")
@@ -195,7 +195,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
         )
     finally:
         await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if phrase is None and manifest.key_ring.included:
         say("Without its passphrase the key ring was not opened.")
     say(f"The backup is {span(clock.now() - manifest.snapshot_at)} old.")

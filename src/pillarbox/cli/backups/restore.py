@@ -61,7 +61,7 @@ def command(
     `drop`. Status 0: restored; 1: not.
     """
     perform(
-        lambda settings: bring(settings, source, backup, without_keys=without_keys),
+        lambda settings: restore_backup(settings, source, backup, without_keys=without_keys),
         data=data,
         database_url=database_url,
         blob_url=blob_url,
@@ -70,7 +70,7 @@ def command(
     )
 
 
-async def bring(settings: Settings, source: str, backup: str | None, *, without_keys: bool) -> int:
+async def restore_backup(settings: Settings, source: str, backup: str | None, *, without_keys: bool) -> int:
     restore.refuse_occupied_folder(settings.data)
     if settings.database_url is not None:
         await restore.refuse_occupied_database(settings.database_url)

@@ -118,7 +118,7 @@ class Transfers:
         assert former is not None, "the name is held, so its domains stay"
         await take_out(owner_db, former, self.context)
         await queries.take_over(db, domain_id, claim.id)
-        await directory.own(db, claim.name, now)
+        await directory.take_ownership(db, claim.name, now)
         await queries.close(db, claim.id, Status.COMPLETED)
         await end_other_claims(db, claim.name, Status.SUPERSEDED)
         domain = await domain_queries.get(db, domain_id)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from pillarbox.domains.dns.advice_table import ADVICE
-from pillarbox.domains.dns.advice_values import Diagnosis, Wrong, diagnosed, quoted, warned
+from pillarbox.domains.dns.advice_values import Diagnosis, WrongValues, diagnosed, quoted, warned
 from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Question
 from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, fits
 from pillarbox.domains.names import LONGEST, registrable
@@ -85,7 +85,7 @@ def advised(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> t
         return _advice_texts(case, Diagnosis(code, {"place": answer.through[0]}))
     if match is Match.ABSENT:
         return _advice_texts(case, _absent(case, answers), *_unused(case))
-    wrong = diagnosed(Wrong(expected, answer.values, case.domain, case.old_keys))
+    wrong = diagnosed(WrongValues(expected, answer.values, case.domain, case.old_keys))
     wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(answer.values)]
     return _advice_texts(case, *wild[:1], wrong, *_unused(case))
 
