@@ -16,7 +16,14 @@ from pillarbox.backup.drill import drill
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
-from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform, reached
+from pillarbox.cli.backups.database import (
+    BackupName,
+    BlobUrl,
+    PgBin,
+    passphrase,
+    perform,
+    unmigrated_database,
+)
 from pillarbox.cli.verify import invariants
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_connection
@@ -112,7 +119,7 @@ async def back_up(
             f"The key ring needs a passphrase: set {PASSPHRASE_VARIABLE} or {PASSPHRASE_VARIABLE}_FILE; or "
             "leave it out with --without-keys, and keep a copy of it elsewhere."
         )
-    async with reached(settings) as (found, _):
+    async with unmigrated_database(settings) as (found, _):
         if not without_keys:
             await refuse_unfit_ring(found)
         blobs = BlobStore.open(found.blobs)
@@ -208,7 +215,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
 
 async def last_target(settings: Settings) -> str:
     """Where the last backup of this installation went."""
-    async with reached(settings) as (found, _):
+    async with unmigrated_database(settings) as (found, _):
         conn = await asyncpg.connect(found.database_url, timeout=15)
         try:
             if not await conn.fetchval("SELECT to_regclass('backups') IS NOT NULL"):

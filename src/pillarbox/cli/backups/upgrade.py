@@ -12,7 +12,7 @@ import asyncpg
 import typer
 
 from pillarbox import __version__
-from pillarbox.cli.backups.database import PgBin, perform, reached
+from pillarbox.cli.backups.database import PgBin, perform, unmigrated_database
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.migration_rules import MEANINGS, hazards, tables_of
@@ -95,7 +95,7 @@ def command(
         raise typer.BadParameter("only --check is there: `pillarbox serve` of the new release upgrades")
 
     async def work(settings: Settings) -> int:
-        async with reached(settings) as (found, _):
+        async with unmigrated_database(settings) as (found, _):
             conn = await asyncpg.connect(found.database_url, timeout=15)
             try:
                 # The folder of an embedded database; with a named one there is none, or an old one.
