@@ -8,8 +8,14 @@ import typer
 
 from pillarbox.domains import overview
 from pillarbox.domains.commands.choosing import domain_name
-from pillarbox.domains.commands.keys import rotate_dkim
-from pillarbox.domains.commands.records import Zone, check_again, domain_context, installation_of, show_dns
+from pillarbox.domains.commands.records import (
+    Zone,
+    check_again,
+    domain_context,
+    installation_of,
+    rotate_dkim,
+    show_dns,
+)
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
 from pillarbox.kernel.postgres.database import TeamDb

@@ -1,4 +1,5 @@
-"""`pillarbox domains dns` and `domains verify`: what a domain needs in DNS, and a look at it now."""
+"""`pillarbox domains dns`, `domains verify` and `domains rotate-dkim`: what a domain needs in DNS, a look at it
+now, and a new signing key, published before it is used."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
 from pillarbox.domains.installation import Installation
+from pillarbox.domains.names import relative
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.kernel.clock import SystemClock
@@ -89,6 +91,22 @@ async def check_again(connected: Connected, name: str, team: str | None) -> int:
     if connected.listeners is None:
         say("No server runs here: it happens as soon as one does.")
     say(f"`pillarbox doctor {found.domain.name}` shows what DNS has, and the next step.")
+    return 0
+
+
+async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
+    found = await team_domain(connected, name, team)
+    rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
+    key = rotation.key
+    owner = relative(f"{key.selector}._domainkey", found.domain.name)
+    if not rotation.new:
+        say(f"A key of {found.domain.name} waits for its record already; it stays as it is.")
+    say("Publish this record, and leave the present one where it is:")
+    say()
+    say(f"  {owner}  TXT  p={key.public_key}")
+    say()
+    say("The new key signs as soon as a check has seen the record. Until then the old one does.")
+    say(f"`pillarbox domains dns {found.domain.name}` shows how long the old record is needed after that.")
     return 0
 
 
