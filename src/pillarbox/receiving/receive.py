@@ -175,7 +175,7 @@ class Receiving:
             read, fingerprint = await self._in_thread(lambda: (self._read(raw), _fingerprint(raw, arrival)))
         if len(read.named.get("received", ())) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
-        if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
+        if self._marks.is_loop([recipient.address for recipient in arrival.recipients], read.headers):
             return Outcome(Fate.LOOPING)
         judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
         if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):

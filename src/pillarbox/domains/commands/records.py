@@ -1,5 +1,5 @@
-"""`pillarbox domains dns`, `domains verify` and `domains rotate-dkim`: what a domain needs in DNS, a look at it
-now, and a new signing key, published before it is used."""
+"""`pillarbox domains dns`, `domains verify` and `domains rotate-dkim`: what a domain needs in DNS, a look
+at it now, and a new signing key, published before it is used."""
 
 from __future__ import annotations
 
