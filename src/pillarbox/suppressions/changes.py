@@ -25,6 +25,7 @@ from pillarbox.suppressions.queries import Entry
 from pillarbox.webhooks.publish import Event, Publisher
 
 Origin = Literal["bounce", "complaint", "manual"]
+ORIGINS: Final = ("bounce", "complaint", "manual")
 
 ADDED: Final = "suppression.added"
 REMOVED: Final = "suppression.removed"

@@ -35,7 +35,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         SELECT s.team_id, s.id, s.source_id AS email_id, s.origin
           FROM suppressions s
           JOIN emails e ON e.team_id = s.team_id AND e.id = s.source_id
-         WHERE NOT EXISTS (SELECT FROM recipients r
+         WHERE s.origin <> 'manual'
+           AND NOT EXISTS (SELECT FROM recipients r
                             WHERE r.team_id = s.team_id AND r.email_id = s.source_id
                               AND r.address = s.address
                               AND CASE s.origin WHEN 'bounce' THEN r.bounce_type = 'Permanent'

@@ -165,3 +165,31 @@ async def remove_by_id(db: TeamDb, ids: Sequence[UUID]) -> list[Entry]:
         """,
         ids,
     )
+
+
+async def following(db: TeamDb, after: UUID, origin: str | None, most: int) -> list[Entry]:
+    """The entries behind this id, the oldest first, of any origin or of one."""
+    return await db.all(
+        Entry,
+        """
+        SELECT team_id, id, address, email, origin, source_id, created_at
+          FROM suppressions
+         WHERE team_id = $1 AND id > $2 AND ($3::text IS NULL OR origin = $3)
+         ORDER BY id
+         LIMIT $4
+        """,
+        after,
+        origin,
+        most,
+    )
+
+
+async def count(db: TeamDb, origin: str | None) -> int:
+    return int(
+        await db.value(
+            """
+            SELECT count(*) FROM suppressions WHERE team_id = $1 AND ($2::text IS NULL OR origin = $2)
+            """,
+            origin,
+        )
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
@@ -13,8 +11,6 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.suppressions import changes, queries, wire
 from pillarbox.webhooks.publish import Publisher
-
-ORIGINS = ("bounce", "complaint", "manual")
 
 
 @route(
@@ -35,12 +31,12 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.SuppressionRef]:
     "GET",
     "/suppressions",
     needs=Access.FULL,
-    query={**PAGING, "origin": Literal["bounce", "complaint", "manual"]},
+    query={**PAGING, "origin": changes.Origin},
     summary="List suppressions",
 )
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.SuppressionItem]]:
     page = Page.read(request.query)
-    origin = request.query.choice("origin", *ORIGINS)
+    origin = request.query.choice("origin", *changes.ORIGINS)
     found = await (queries.page(db, page) if origin is None else queries.page_of_origin(db, page, origin))
     return Reply(envelope(found, page, wire.item))
 

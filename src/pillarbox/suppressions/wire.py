@@ -8,10 +8,11 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField
+from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import Origin
 from pillarbox.suppressions.queries import Entry
 
@@ -20,8 +21,6 @@ MOST: Final = 100
 
 SUPPRESSION: Final = {"suppression": Annotated[str, Meta(description="The id of the entry, or its address.")]}
 """The type of the path parameter."""
-
-NO_WILDCARD: Final = "Name each address by itself: `*` does not stand for others."
 
 Emails = Annotated[list[str], Meta(min_length=1, max_length=MOST)]
 Ids = Annotated[list[UUID], Meta(min_length=1, max_length=MOST)]
@@ -76,15 +75,6 @@ class SuppressionRefs(Struct):
 
 class SuppressionsDeleted(Struct):
     data: list[SuppressionDeleted]
-
-
-def listed_address(text: str) -> EmailAddress:
-    """The address that is to be put on the list, or taken off it. Raises NotAnAddress also where `*` seems to
-    stand for many: a server may have such a mailbox, but nobody who writes this means it."""
-    address = email_address(text)
-    if "*" in address.address:
-        raise NotAnAddress(NO_WILDCARD)
-    return address
 
 
 def one_address(body: Any) -> EmailAddress:
