@@ -19,9 +19,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "manual_suppression_with_source",
-        "The suppression {id} is manual and names the email {source_id} as its cause.",
+        "The suppression {id} is manual and names the email {email_id} as its cause.",
         """
-        SELECT s.team_id, s.id, s.source_id
+        SELECT s.team_id, s.id, s.source_id AS email_id
           FROM suppressions s
          WHERE s.origin = 'manual' AND s.source_id IS NOT NULL
          LIMIT $1
