@@ -337,6 +337,11 @@ def test_a_bad_line_costs_itself_alone() -> None:
     assert [row.address for row in rows if isinstance(row, AddressRow)][-1] == "last@q.example"
 
 
+def test_a_file_without_end_is_given_up() -> None:
+    with Path("/dev/zero").open("rb") as endless, pytest.raises(NotReadable, match="Line 1 does not end"):
+        list(CsvRows(endless, None, None))
+
+
 def test_columns_of_other_programs() -> None:
     for data in (
         b"Email Address,Status\nkim@quay.example,x\n",
@@ -359,7 +364,7 @@ def test_columns_of_other_programs() -> None:
 
 def test_a_terminal_sees_how_far_it_is(one_team: Installation, tmp_path: Path) -> None:
     file = tmp_path / "many.csv"
-    file.write_text("email\n" + "".join(f"n{n}@quay.example\n" for n in range(3 * BLOCK)))
+    file.write_text("email\n" + "".join(f"n{n}@quay.example\n" for n in range(10 * BLOCK)))
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "pillarbox", "suppressions", "import", str(file)]
     place = ["--data", str(one_team.folder), "--database-url", one_team.url]
@@ -376,4 +381,4 @@ def test_a_terminal_sees_how_far_it_is(one_team: Installation, tmp_path: Path) -
     assert done.returncode == 0, shown
     assert "Importing" in shown
     assert "rows" in shown
-    assert f"{3 * BLOCK:,} addresses added" in done.stdout.decode()
+    assert f"{10 * BLOCK:,} addresses added" in done.stdout.decode()

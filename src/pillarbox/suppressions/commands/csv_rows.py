@@ -12,6 +12,7 @@ from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import ORIGINS
 
 LONGEST_LINE: Final = 64 * 1024
+LONGEST_SKIPPED: Final = 64 * 1024 * 1024
 DELIMITERS: Final = ",;\t"
 NAMES: Final = frozenset({"email", "e-mail", "email address", "email_address", "address", "recipient"})
 """What the column of the addresses is called in files of other programs too."""
@@ -50,7 +51,7 @@ class CsvRows:
         self.octets = 0
 
     def __iter__(self) -> Iterator[AddressRow | RefusedRow]:
-        """Every row but that of the names and empty ones. Raises NotReadable before the first."""
+        """Every row but that of the names and empty ones. Raises NotReadable, mostly before the first."""
         lines = self._lines()
         first = next(lines, None)
         if first is None:
@@ -147,11 +148,14 @@ class CsvRows:
             yield text
 
     def _skip_rest(self) -> None:
-        """Read on to the end of a line that is too long."""
+        """Read on to the end of a line that is too long, unless it seems to have none."""
+        begin = self.octets
         while rest := self._file.readline(LONGEST_LINE):
             self.octets += len(rest)
             if rest.endswith(b"\n"):
                 return
+            if self.octets - begin > LONGEST_SKIPPED:
+                raise NotReadable(f"Line {self._line:,} does not end; the file is no CSV file.")
 
     def _taken(self) -> list[RefusedRow]:
         """What was refused since the last time."""

@@ -30,8 +30,8 @@ from pillarbox.teams.commands.choosing import one_team
 from pillarbox.teams.queries import Team
 from pillarbox.webhooks.publish import Publisher
 
-BLOCK: Final = 5000
-"""Rows that are written, or read, at once."""
+BLOCK: Final = 1000
+"""Rows that are written, or read, at once. Each may make a delivery to each of fifty webhooks."""
 
 HELD = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 TRIES: Final = 10
@@ -96,7 +96,9 @@ async def import_file(connected: Connected, team: str | None, wanted: Import) ->
     try:
         with opened(wanted.file) as (file, size), transfer("Importing", size) as shown:
             rows = CsvRows(file, wanted.column, wanted.origin)
-            for block in blocks(iter(rows)):
+            each = iter(rows)
+            # In a thread, so that a signal ends the command also while a file is long in coming.
+            while block := await asyncio.to_thread(lambda: list(islice(each, BLOCK))):
                 await take(connected, owner, block, refused, outcome)
                 shown.reach(rows.octets, outcome.rows)
             summary = shown.summary
@@ -204,10 +206,3 @@ def target(name: str) -> Iterator[IO[str]]:
         part.replace(name)
     finally:
         part.unlink(missing_ok=True)
-
-
-def blocks(
-    rows: Iterator[AddressRow | RefusedRow], size: int = BLOCK
-) -> Iterator[list[AddressRow | RefusedRow]]:
-    while block := list(islice(rows, size)):
-        yield block
