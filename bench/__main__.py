@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "suppressions",
     "parse",
     "inbound",
     "submission",

@@ -104,6 +104,12 @@ async def a_received_attachment(team: Team, made: Made) -> str:
     return str(listed["data"][0]["id"])
 
 
+async def a_suppression(team: Team, made: Made) -> str:
+    """An address that is on the list."""
+    email = f"{MARK}-{uuid4().hex[:8]}@quay.example"
+    return str((await team.post("/suppressions", {"email": email})).json()["id"])
+
+
 async def a_log(team: Team, made: Made) -> str:
     """The row of a write, which is there with the write."""
     return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
@@ -125,6 +131,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "webhook_id": a_webhook,
     "event": an_event,
     "log_id": a_log,
+    "suppression": a_suppression,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 

@@ -14,7 +14,7 @@ from pillarbox.delivery.queries import Retry
 from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.retries import next_attempt
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 REPLY_KEPT = 2000
