@@ -1,0 +1,160 @@
+"""SQL of the segments and of their members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+JOB_REMOVE: Final = "segment.remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment of a team."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+
+
+async def insert(db: TeamDb, segment: Segment) -> None:
+    await db.run(
+        "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, $3, $4)",
+        segment.id,
+        segment.name,
+        segment.created_at,
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[Segment]:
+    return await db.all(
+        Segment,
+        """
+        SELECT id, name, created_at FROM (
+            (SELECT id, name, created_at
+               FROM segments WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, name, created_at
+               FROM segments WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+    )
+
+
+async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
+    return await db.one(
+        Segment, "SELECT id, name, created_at FROM segments WHERE team_id = $1 AND id = $2", segment_id
+    )
+
+
+async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
+    return bool(
+        await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
+    )
+
+
+async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> None:
+    """Where it is there, with the job that removes its members."""
+    await db.run(
+        """
+        WITH gone AS (
+            DELETE FROM segments WHERE team_id = $1 AND id = $2 RETURNING team_id, id
+        )
+        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+        SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
+        """,
+        segment_id,
+        job_id,
+        JOB_REMOVE,
+        at,
+    )
+
+
+async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Those that are there; none of them is deleted before the transaction ends. In the order of their ids, so
+    that two callers never wait for each other crosswise."""
+    return await db.values(
+        """
+        SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
+        """,
+        segment_ids,
+    )
+
+
+async def add_member(db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID], at: datetime) -> int:
+    return await db.run(
+        """
+        INSERT INTO segment_members (team_id, segment_id, contact_id, added_at)
+        SELECT $1, k.segment_id, $2, $4
+          FROM unnest($3::uuid[]) AS k (segment_id)
+        ON CONFLICT (team_id, segment_id, contact_id) DO NOTHING
+        """,
+        contact_id,
+        segment_ids,
+        at,
+    )
+
+
+async def remove_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
+    return bool(
+        await db.run(
+            "DELETE FROM segment_members WHERE team_id = $1 AND segment_id = $3 AND contact_id = $2",
+            contact_id,
+            segment_id,
+        )
+    )
+
+
+async def leave_all(db: TeamDb, contact_id: UUID) -> None:
+    await db.run("DELETE FROM segment_members WHERE team_id = $1 AND contact_id = $2", contact_id)
+
+
+async def is_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
+    found = await db.value(
+        "SELECT true FROM segment_members WHERE team_id = $1 AND segment_id = $3 AND contact_id = $2",
+        contact_id,
+        segment_id,
+    )
+    return found is True
+
+
+# Members of a segment that is deleted are there until the job has removed them.
+async def of_contact(db: TeamDb, contact_id: UUID) -> Sequence[UUID]:
+    return await db.values(
+        """
+        SELECT m.segment_id
+          FROM segment_members m
+          JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+         WHERE m.team_id = $1 AND m.contact_id = $2
+         ORDER BY m.added_at, m.segment_id
+        """,
+        contact_id,
+    )
+
+
+async def page_of_contact(db: TeamDb, contact_id: UUID, page: Page) -> list[Segment]:
+    return await db.all(
+        Segment,
+        """
+        SELECT id, name, created_at FROM (
+            (SELECT s.id, s.name, s.created_at
+               FROM segment_members m
+               JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+              WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id < $2 ORDER BY s.id DESC LIMIT $4)
+            UNION ALL
+            (SELECT s.id, s.name, s.created_at
+               FROM segment_members m
+               JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+              WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id > $3 ORDER BY s.id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+        contact_id,
+    )
