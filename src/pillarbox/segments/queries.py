@@ -78,8 +78,8 @@ async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> No
 
 
 async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
-    """Those that are there; none of them is deleted before the transaction ends. In the order of their ids, so
-    that two callers never wait for each other crosswise."""
+    """Those that are there; none of them is deleted before the transaction ends. In the order of their ids,
+    so that two callers never wait for each other crosswise."""
     return await db.values(
         """
         SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE

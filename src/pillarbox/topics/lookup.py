@@ -19,7 +19,7 @@ async def hold(db: TeamDb, topic_ids: Collection[UUID]) -> Mapping[UUID, str]:
     """The default subscriptions of topics, all of which stay until the transaction that `db` stands for ends;
     404 where one is not there."""
     wanted = sorted(set(topic_ids))
-    found = await queries.hold(db, wanted) if wanted else {}
+    found = await queries.hold(db, wanted) if wanted else []
     if len(found) < len(wanted):
         raise NotFound("Topic")
-    return found
+    return {topic.id: topic.default_subscription for topic in found}

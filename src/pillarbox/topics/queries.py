@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.wire.paging import Page
 
 
@@ -115,10 +116,19 @@ async def delete(db: TeamDb, topic_id: UUID, at: datetime) -> Topic | None:
     )
 
 
-async def hold(db: TeamDb, topic_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The defaults of those that are there; none of them is deleted before the transaction ends. In the order
-    of their ids, so that two callers never wait for each other crosswise."""
-    rows = await db.source.fetch(
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A topic that stays until the transaction ends."""
+
+    id: UUID
+    default_subscription: str
+
+
+async def hold(db: TeamDb, topic_ids: Sequence[UUID]) -> list[Held]:
+    """Those that are there. In the order of their ids, so that two callers never wait for each other
+    crosswise."""
+    return await db.all(
+        Held,
         """
         SELECT id, default_subscription
           FROM topics
@@ -126,7 +136,60 @@ async def hold(db: TeamDb, topic_ids: Sequence[UUID]) -> dict[UUID, str]:
          ORDER BY id
            FOR SHARE
         """,
-        db.team_id,
         topic_ids,
     )
-    return {row["id"]: row["default_subscription"] for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A topic as a contact has it: `subscription` is what it chose, or the default."""
+
+    id: UUID
+    name: str
+    description: str | None
+    visibility: str
+    subscription: str
+
+
+async def subscriptions(db: TeamDb, contact_id: UUID, page: Page) -> list[Subscription]:
+    return await db.all(
+        Subscription,
+        """
+        SELECT id, name, description, visibility, subscription FROM (
+            (SELECT t.id, t.name, t.description, t.visibility,
+                    coalesce(c.subscription, t.default_subscription) AS subscription
+               FROM topics t
+               LEFT JOIN topic_choices c
+                 ON c.team_id = t.team_id AND c.contact_id = $5 AND c.topic_id = t.id
+              WHERE t.team_id = $1 AND t.id < $2 AND t.deleted_at IS NULL ORDER BY t.id DESC LIMIT $4)
+            UNION ALL
+            (SELECT t.id, t.name, t.description, t.visibility,
+                    coalesce(c.subscription, t.default_subscription) AS subscription
+               FROM topics t
+               LEFT JOIN topic_choices c
+                 ON c.team_id = t.team_id AND c.contact_id = $5 AND c.topic_id = t.id
+              WHERE t.team_id = $1 AND t.id > $3 AND t.deleted_at IS NULL ORDER BY t.id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+        contact_id,
+    )
+
+
+# For several teams at once: who of these gets no mail of a topic. A topic that is deleted counts as it was;
+# of one that is not known nobody gets mail.
+REFUSED: Final = """
+    SELECT k.team_id, k.topic_id, k.address
+      FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS k (team_id, topic_id, address)
+      LEFT JOIN topics t ON t.team_id = k.team_id AND t.id = k.topic_id
+      LEFT JOIN contacts p ON p.team_id = k.team_id AND p.address = k.address
+      LEFT JOIN topic_choices c ON c.team_id = k.team_id AND c.contact_id = p.id AND c.topic_id = k.topic_id
+     WHERE p.unsubscribed
+        OR coalesce(c.subscription, t.default_subscription, 'opt_out') = 'opt_out'
+"""
+
+
+async def refused(
+    conn: Connection, teams: Sequence[UUID], topics: Sequence[UUID], addresses: Sequence[str]
+) -> set[tuple[UUID, UUID, str]]:
+    return {tuple(row) for row in await conn.fetch(REFUSED, teams, topics, addresses)}
