@@ -67,9 +67,7 @@ async def contacts(team: Team, count: int) -> list[UUID]:
 
 async def chooses(team: Team, contact_id: UUID, topic_id: UUID, subscription: str) -> None:
     """What a contact chose of a topic, as a row."""
-    await team.world.pool.execute(
-        CHOOSE, team.id, contact_id, topic_id, subscription, team.world.clock.now()
-    )
+    await team.world.pool.execute(CHOOSE, team.id, contact_id, topic_id, subscription, team.world.clock.now())
 
 
 async def joins(team: Team, segment_id: UUID, members: Sequence[UUID]) -> None:

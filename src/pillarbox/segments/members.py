@@ -15,19 +15,13 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.segments import queries
-from pillarbox.segments.queries import Segment
+from pillarbox.segments.queries import Member, Segment
 
 
 async def hold(db: TeamDb, segment_ids: Collection[UUID], called: str = "Segment") -> None:
     """404 where one of the segments is not there. None is deleted before the transaction ends."""
     wanted = sorted(set(segment_ids))
     if wanted and len(await queries.hold(db, wanted)) < len(wanted):
-        raise NotFound(called)
-
-
-async def refuse_missing(db: TeamDb, segment_id: UUID, called: str = "Segment") -> None:
-    """404 where the segment is not there now: for reading."""
-    if await queries.get(db, segment_id) is None:
         raise NotFound(called)
 
 
@@ -60,3 +54,8 @@ async def segments_of(db: TeamDb, contact_id: UUID) -> Sequence[UUID]:
 async def page_of_contact(db: TeamDb, contact_id: UUID, page: Page) -> list[Segment]:
     """A page of the segments that a contact belongs to, the newest segment first."""
     return await queries.page_of_contact(db, contact_id, page)
+
+
+async def page(db: TeamDb, segment_id: UUID, page: Page) -> list[Member]:
+    """A page of the contacts that belong to a segment, the newest contact first."""
+    return await queries.members(db, segment_id, page)

@@ -158,3 +158,40 @@ async def page_of_contact(db: TeamDb, contact_id: UUID, page: Page) -> list[Segm
         *page.args,
         contact_id,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A contact that belongs to a segment, as lists show it."""
+
+    id: UUID
+    address: str
+    email: str | None
+    first_name: str | None
+    last_name: str | None
+    created_at: datetime
+    unsubscribed: bool
+
+
+# The cursor is a position among contacts, so one that has left the segment still marks its place.
+async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[Member]:
+    return await db.all(
+        Member,
+        """
+        SELECT id, address, email, first_name, last_name, created_at, unsubscribed FROM (
+            (SELECT c.id, c.address, c.email, c.first_name, c.last_name, c.created_at, c.unsubscribed
+               FROM segment_members m
+               JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
+              WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2
+              ORDER BY m.contact_id DESC LIMIT $4)
+            UNION ALL
+            (SELECT c.id, c.address, c.email, c.first_name, c.last_name, c.created_at, c.unsubscribed
+               FROM segment_members m
+               JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
+              WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id > $3
+              ORDER BY m.contact_id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+        segment_id,
+    )
