@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -77,45 +76,6 @@ async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> No
     )
 
 
-async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
-    """Those that are there; none of them is deleted before the transaction ends. In the order of their ids,
-    so that two callers never wait for each other crosswise."""
-    return await db.values(
-        """
-        SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
-        """,
-        segment_ids,
-    )
-
-
-async def add_member(db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID], at: datetime) -> int:
-    return await db.run(
-        """
-        INSERT INTO segment_members (team_id, segment_id, contact_id, added_at)
-        SELECT $1, k.segment_id, $2, $4
-          FROM unnest($3::uuid[]) AS k (segment_id)
-        ON CONFLICT (team_id, segment_id, contact_id) DO NOTHING
-        """,
-        contact_id,
-        segment_ids,
-        at,
-    )
-
-
-async def remove_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
-    return bool(
-        await db.run(
-            "DELETE FROM segment_members WHERE team_id = $1 AND segment_id = $3 AND contact_id = $2",
-            contact_id,
-            segment_id,
-        )
-    )
-
-
-async def leave_all(db: TeamDb, contact_id: UUID) -> None:
-    await db.run("DELETE FROM segment_members WHERE team_id = $1 AND contact_id = $2", contact_id)
-
-
 async def is_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
     found = await db.value(
         "SELECT true FROM segment_members WHERE team_id = $1 AND segment_id = $3 AND contact_id = $2",
@@ -123,41 +83,6 @@ async def is_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
         segment_id,
     )
     return found is True
-
-
-# Members of a segment that is deleted are there until the job has removed them.
-async def of_contact(db: TeamDb, contact_id: UUID) -> Sequence[UUID]:
-    return await db.values(
-        """
-        SELECT m.segment_id
-          FROM segment_members m
-          JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
-         WHERE m.team_id = $1 AND m.contact_id = $2
-         ORDER BY m.added_at, m.segment_id
-        """,
-        contact_id,
-    )
-
-
-async def page_of_contact(db: TeamDb, contact_id: UUID, page: Page) -> list[Segment]:
-    return await db.all(
-        Segment,
-        """
-        SELECT id, name, created_at FROM (
-            (SELECT s.id, s.name, s.created_at
-               FROM segment_members m
-               JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
-              WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id < $2 ORDER BY s.id DESC LIMIT $4)
-            UNION ALL
-            (SELECT s.id, s.name, s.created_at
-               FROM segment_members m
-               JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
-              WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id > $3 ORDER BY s.id LIMIT $4)
-        ) AS page
-        """,
-        *page.args,
-        contact_id,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,27 +116,9 @@ async def delete(db: TeamDb, topic_id: UUID, at: datetime) -> Topic | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A topic that stays until the transaction ends."""
-
-    id: UUID
-    default_subscription: str
-
-
-async def hold(db: TeamDb, topic_ids: Sequence[UUID]) -> list[Held]:
-    """Those that are there. In the order of their ids, so that two callers never wait for each other
-    crosswise."""
-    return await db.all(
-        Held,
-        """
-        SELECT id, default_subscription
-          FROM topics
-         WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL
-         ORDER BY id
-           FOR SHARE
-        """,
-        topic_ids,
+async def live(db: TeamDb, topic_ids: Sequence[UUID]) -> Sequence[UUID]:
+    return await db.values(
+        "SELECT id FROM topics WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL", topic_ids
     )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.kernel.wire.paging import Page, whole
+from pillarbox.kernel.wire.paging import whole
 from pillarbox.topics import queries
 from pillarbox.topics.queries import Subscription
 
@@ -26,14 +26,9 @@ class Wanted(NamedTuple):
     address: str
 
 
-async def page_of_contact(db: TeamDb, contact_id: UUID, page: Page) -> list[Subscription]:
-    """A page of the topics that there are, as a contact has them, the newest topic first. Having unsubscribed
-    from everything is not folded in."""
-    return await queries.subscriptions(db, contact_id, page)
-
-
 async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
-    """All of them."""
+    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything is
+    not folded in."""
     return await whole(partial(queries.subscriptions, db, contact_id))
 
 
