@@ -1,5 +1,5 @@
-"""Who belongs to a segment. Contacts write that down, with their events (`pillarbox.contacts.store`); the members of
-a deleted segment are removed in the background, and nothing shows them any more."""
+"""Who belongs to a segment. Contacts write that down, with their events (`pillarbox.contacts.store`); the
+members of a deleted segment are removed in the background, and nothing shows them any more."""
 
 from __future__ import annotations
 

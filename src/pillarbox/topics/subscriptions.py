@@ -27,8 +27,8 @@ class Wanted(NamedTuple):
 
 
 async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
-    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything is
-    not folded in."""
+    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything
+    is not folded in."""
     return await whole(partial(queries.subscriptions, db, contact_id))
 
 
