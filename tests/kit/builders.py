@@ -104,6 +104,15 @@ async def a_received_attachment(team: Team, made: Made) -> str:
     return str(listed["data"][0]["id"])
 
 
+async def a_topic(team: Team, made: Made) -> str:
+    wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
+    return str((await team.post("/topics", wanted)).json()["id"])
+
+
+async def a_segment(team: Team, made: Made) -> str:
+    return str((await team.post("/segments", {"name": MARK})).json()["id"])
+
+
 async def a_log(team: Team, made: Made) -> str:
     """The row of a write, which is there with the write."""
     return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
@@ -125,6 +134,9 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "webhook_id": a_webhook,
     "event": an_event,
     "log_id": a_log,
+    "topic_id": a_topic,
+    "segment_id": a_segment,
+    "audience_id": a_segment,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
@@ -134,6 +146,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
     ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
+    ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
+    ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
 }
 """A valid body for each route with path parameters that declares one."""
 
