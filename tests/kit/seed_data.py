@@ -41,7 +41,7 @@ async def rival(pillarbox: World, name: str) -> None:
     await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 
 
-KINDS = ["email.sent", "email.bounced", "email.received", "domain.created"]
+KINDS = ["email.sent", "email.bounced", "email.received", "domain.created", "topic.created"]
 TAG = {"name": "kind", "value": "berth"}
 
 POSTED = {
@@ -51,6 +51,9 @@ POSTED = {
     "/domains": {"name": "described.example", "tracking_subdomain": "links"},
     "/domains/claim": {"name": "claimed.example"},
     "/webhooks": {"endpoint": "https://hooks.harbor.example/in", "events": ["email.sent"]},
+    "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
+    "/segments": {"name": "Described"},
+    "/audiences": {"name": "Described"},
 }
 """A valid body for each route that makes something and has no parameters in its path."""
 
