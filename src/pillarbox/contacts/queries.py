@@ -128,7 +128,7 @@ MEMBERS = """
 
 # Rows are locked in the order of addresses, as by everybody who locks several.
 REMOVE_VALUES = """
-    WITH some AS MATERIALIZED (
+    WITH walked AS MATERIALIZED (
         SELECT id, properties ?| $3::text[] AS is_concerned
           FROM contacts
          WHERE team_id = $1 AND id > $2
@@ -137,7 +137,7 @@ REMOVE_VALUES = """
     ), held AS MATERIALIZED (
         SELECT c.id
           FROM contacts c
-          JOIN some ON some.id = c.id AND some.is_concerned
+          JOIN walked ON walked.id = c.id AND walked.is_concerned
          WHERE c.team_id = $1
          ORDER BY c.address
            FOR NO KEY UPDATE OF c
@@ -147,7 +147,7 @@ REMOVE_VALUES = """
           FROM held
          WHERE c.team_id = $1 AND c.id = held.id
     )
-    SELECT id FROM some ORDER BY id DESC LIMIT 1
+    SELECT id FROM walked ORDER BY id DESC LIMIT 1
 """
 
 FIRST = UUID(int=0)
