@@ -13,14 +13,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kit.audience import a_contact, a_property, a_segment, a_topic, joins
 from kit.brought import ROUTES
+from kit.builders import Made
 from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import Team, World, world
+from pillarbox.contacts import reading
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.wire.paging import BLOCK
 
-ROWS = 12 * BLOCK + 7
 MOST_IN_PIECE = 256 * 1024
 
 SHORT = {
@@ -31,11 +33,18 @@ SHORT = {
 
 
 class Many(NamedTuple):
-    """How a list gets long: one thing is made through the API, and its row is copied."""
+    """How a list gets long: one thing is made through the API, and its row is copied, with `changes` to each
+    copy `n`. What the path names is in `parts`. `block`: rows that are read at once."""
 
     make: Callable[[World, Team], Awaitable[object]]
     table: str
-    unique: str | None = None
+    changes: str = "{}"
+    parts: Callable[[Team], Awaitable[Made]] | None = None
+    block: int = BLOCK
+
+    @property
+    def rows(self) -> int:
+        return 12 * self.block + 7
 
 
 async def a_received_email(here: World, team: Team) -> None:
@@ -49,11 +58,51 @@ async def a_webhook(here: World, team: Team) -> None:
     assert made.status_code == 201, made.text
 
 
+async def all_in_a_segment(team: Team) -> Made:
+    """All contacts of the team in one segment."""
+    made = await a_segment(team)
+    await joins(team, made, list(await team.db.values("SELECT id FROM contacts WHERE team_id = $1")))
+    return {"segment_id": str(made), "audience_id": str(made)}
+
+
+async def one_in_all_segments(team: Team) -> Made:
+    """A contact in all segments of the team."""
+    contact = await a_contact(team, "ada@quay.example")
+    await team.db.run(
+        "INSERT INTO segment_members (team_id, segment_id, contact_id, added_at) "
+        "SELECT team_id, id, $2, now() FROM segments WHERE team_id = $1",
+        contact,
+    )
+    return {"contact": str(contact)}
+
+
+async def one_beside(team: Team) -> Made:
+    return {"contact": str(await a_contact(team, "ada@quay.example"))}
+
+
+CONTACTS = Many(
+    lambda here, team: a_contact(team, "ada@quay.example"),
+    "contacts",
+    '{"address": "n%@quay.example"}',
+    block=reading.BLOCK,
+)
+SEGMENTS = Many(lambda here, team: a_segment(team), "segments")
+
 MANY = {
     "/emails/receiving": Many(a_received_email, "received_emails"),
-    "/domains": Many(lambda here, team: team.domain(), "domains", "name"),
+    "/domains": Many(lambda here, team: team.domain(), "domains", '{"name": "n%.example"}'),
     "/api-keys": Many(lambda here, team: team.key(), "api_keys"),
     "/webhooks": Many(a_webhook, "webhooks"),
+    "/contacts": CONTACTS,
+    "/contact-properties": Many(
+        lambda here, team: a_property(team), "contact_properties", '{"key": "n%", "number": 9%}'
+    ),
+    "/contacts/{contact}/segments": SEGMENTS._replace(parts=one_in_all_segments),
+    "/contacts/{contact}/topics": Many(lambda here, team: a_topic(team), "topics", parts=one_beside),
+    "/segments": SEGMENTS,
+    "/segments/{segment_id}/contacts": CONTACTS._replace(parts=all_in_a_segment),
+    "/audiences": SEGMENTS,
+    "/audiences/{audience_id}/contacts": CONTACTS._replace(parts=all_in_a_segment),
 }
 
 
@@ -75,13 +124,14 @@ async def test_a_long_list_holds_neither_the_loop_nor_memory(
     path: str, database_url: str, tmp_path: Path
 ) -> None:
     async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, path)
+        many = MANY[path]
+        team, path = await filled(here, path)
         pieces, turns = await pieces_of(here, team, path)
         ids = [item["id"] for item in json.loads(b"".join(pieces))["data"]]
-        assert len(ids) >= ROWS
+        assert len(ids) >= many.rows
         assert ids == sorted(set(ids), reverse=True)
         assert max(map(len, pieces)) <= MOST_IN_PIECE
-        assert len(pieces) > ROWS // BLOCK
+        assert len(pieces) > many.rows // many.block
         assert all(later > earlier for earlier, later in pairwise(turns))
         middle = ids[len(ids) // 2]
         older = (await team.get(f"{path}?after={middle}")).json()
@@ -93,11 +143,11 @@ async def test_a_long_list_holds_neither_the_loop_nor_memory(
 async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None:
     """RFC 9112, 6.3 and 7.1: chunks, and for HTTP/1.0 the end of the connection."""
     async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, "/webhooks")
+        team, _ = await filled(here, "/webhooks")
         first = await team.get("/webhooks")
         assert first.headers["transfer-encoding"] == "chunked"
         assert "content-length" not in first.headers
-        assert len(first.json()["data"]) >= ROWS
+        assert len(first.json()["data"]) >= MANY["/webhooks"].rows
         old = await said(here, f"GET /webhooks HTTP/1.0\r\nAuthorization: Bearer {team.token}\r\n\r\n")
         head, _, body = old.partition(b"\r\n\r\n")
         assert b"chunked" not in head
@@ -113,30 +163,29 @@ async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None
 
 async def test_nothing_more_is_read_for_a_client_that_left(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, "/api-keys")
+        team, _ = await filled(here, "/api-keys")
         pieces, _ = await pieces_of(here, team, "/api-keys", leaves_after=2)
         assert len(pieces) == 2
 
 
-async def filled(here: World, path: str) -> Team:
-    """A team whose list has at least so many rows."""
+async def filled(here: World, path: str) -> tuple[Team, str]:
+    """A team whose list has at least so many rows, and the path of the list."""
     team = await here.team()
     many = MANY[path]
     await many.make(here, team)
-    changes = "jsonb_build_object('id', gen_random_uuid())"
-    if many.unique is not None:
-        changes += f" || jsonb_build_object('{many.unique}', 'n' || n || '.example')"
     await here.pool.execute(
         f"""
         INSERT INTO {many.table}
-        SELECT (jsonb_populate_record(t, {changes})).*
+        SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid())
+                                         || replace($3, '%', n::text)::jsonb)).*
           FROM (SELECT m FROM {many.table} AS m WHERE team_id = $1 LIMIT 1) AS one (t),
                generate_series(1, $2::integer) AS n
         """,
         team.id,
-        ROWS,
+        many.rows,
+        many.changes,
     )
-    return team
+    return team, path.format(**(await many.parts(team))) if many.parts else path
 
 
 async def pieces_of(

@@ -51,6 +51,8 @@ POSTED = {
     "/domains": {"name": "described.example", "tracking_subdomain": "links"},
     "/domains/claim": {"name": "claimed.example"},
     "/webhooks": {"endpoint": "https://hooks.harbor.example/in", "events": ["email.sent"]},
+    "/contacts": {"email": "described@quay.example", "unsubscribed": True},
+    "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},
