@@ -110,7 +110,10 @@ async def a_topic(team: Team, made: Made) -> str:
 
 
 async def a_segment(team: Team, made: Made) -> str:
-    return str((await team.post("/segments", {"name": MARK})).json()["id"])
+    """With a member."""
+    segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
+    await team.post("/contacts", {"email": f"{uuid4().hex[:8]}@quay.example", "segments": [segment_id]})
+    return segment_id
 
 
 async def a_log(team: Team, made: Made) -> str:
@@ -128,7 +131,7 @@ async def a_contact(team: Team, made: Made) -> str:
         "first_name": MARK,
         "properties": {key: MARK},
         "segments": [made.get("audience_id") or await a_segment(team, made)],
-        "topics": [{"id": made["topic_id"], "subscription": "opt_in"}],
+        "topics": [{"id": made["topic_id"], "subscription": "opt_out"}],
     }
     return str((await team.post("/contacts", new)).json()["id"])
 
@@ -168,7 +171,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
     ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
     ("PATCH", "/contacts/{contact}"): {"first_name": "Mine now"},
-    ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_out"}],
+    ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_in"}],
     ("PATCH", "/contact-properties/{contact_property_id}"): {"fallback_value": "Mine now"},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},

@@ -41,7 +41,10 @@ async def rival(pillarbox: World, name: str) -> None:
     await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 
 
-KINDS = ["email.sent", "email.bounced", "email.received", "domain.created", "topic.created"]
+KINDS = [
+    *("email.sent", "email.bounced", "email.received", "domain.created", "topic.created"),
+    *("contact.created", "contact.topics.updated"),
+]
 TAG = {"name": "kind", "value": "berth"}
 
 POSTED = {
