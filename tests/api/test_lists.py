@@ -13,12 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kit.audience import a_contact, a_property, a_segment, a_topic, joins
 from kit.brought import ROUTES
-from kit.builders import Made
 from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import Team, World, world
-from pillarbox.contacts import reading
+from pillarbox.contacts.reading import BLOCK as CONTACTS_BLOCK
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.wire.paging import BLOCK
@@ -33,14 +31,14 @@ SHORT = {
 
 
 class Many(NamedTuple):
-    """How a list gets long: one thing is made through the API, and its row is copied, with `changes` to each
-    copy `n`. What the path names is in `parts`. `block`: rows that are read at once."""
+    """How a list gets long: one thing is made through the API, and its row is copied, with `unique` in place
+    of what may be there once; `then` makes items of the list of the copies. `block` rows are read at once."""
 
     make: Callable[[World, Team], Awaitable[object]]
     table: str
-    changes: str = "{}"
-    parts: Callable[[Team], Awaitable[Made]] | None = None
+    unique: str = "jsonb_build_object()"
     block: int = BLOCK
+    then: str | None = None
 
     @property
     def rows(self) -> int:
@@ -58,51 +56,44 @@ async def a_webhook(here: World, team: Team) -> None:
     assert made.status_code == 201, made.text
 
 
-async def all_in_a_segment(team: Team) -> Made:
-    """All contacts of the team in one segment."""
-    made = await a_segment(team)
-    await joins(team, made, list(await team.db.values("SELECT id FROM contacts WHERE team_id = $1")))
-    return {"segment_id": str(made), "audience_id": str(made)}
+async def a_contact(here: World, team: Team) -> None:
+    """In a segment, and with a topic to choose."""
+    await team.post("/topics", {"name": "Tides", "default_subscription": "opt_in"})
+    segment = (await team.post("/segments", {"name": "Beta"})).json()["id"]
+    made = await team.post("/contacts", {"email": "ann@quay.example", "segments": [segment]})
+    assert made.status_code == 201, made.text
 
 
-async def one_in_all_segments(team: Team) -> Made:
-    """A contact in all segments of the team."""
-    contact = await a_contact(team, "ada@quay.example")
-    await team.db.run(
-        "INSERT INTO segment_members (team_id, segment_id, contact_id, added_at) "
-        "SELECT team_id, id, $2, now() FROM segments WHERE team_id = $1",
-        contact,
-    )
-    return {"contact": str(contact)}
+async def a_property(here: World, team: Team) -> None:
+    made = await team.post("/contact-properties", {"key": "plan", "type": "string"})
+    assert made.status_code == 201, made.text
 
 
-async def one_beside(team: Team) -> Made:
-    return {"contact": str(await a_contact(team, "ada@quay.example"))}
-
-
-CONTACTS = Many(
-    lambda here, team: a_contact(team, "ada@quay.example"),
-    "contacts",
-    '{"address": "n%@quay.example"}',
-    block=reading.BLOCK,
-)
-SEGMENTS = Many(lambda here, team: a_segment(team), "segments")
+ADDRESSES = "jsonb_build_object('address', 'n' || n || '.example')"
+EVERYBODY = """
+    INSERT INTO segment_members
+    SELECT s.team_id, s.id, c.id, now() FROM segments s JOIN contacts c USING (team_id)
+    ON CONFLICT DO NOTHING
+"""
+MEMBERS = Many(a_contact, "contacts", ADDRESSES, CONTACTS_BLOCK, EVERYBODY)
 
 MANY = {
     "/emails/receiving": Many(a_received_email, "received_emails"),
-    "/domains": Many(lambda here, team: team.domain(), "domains", '{"name": "n%.example"}'),
+    "/domains": Many(
+        lambda here, team: team.domain(), "domains", "jsonb_build_object('name', 'n' || n || '.example')"
+    ),
     "/api-keys": Many(lambda here, team: team.key(), "api_keys"),
     "/webhooks": Many(a_webhook, "webhooks"),
-    "/contacts": CONTACTS,
+    "/contacts": Many(a_contact, "contacts", ADDRESSES, CONTACTS_BLOCK),
+    "/contacts/{contact}/segments": Many(a_contact, "segments", then=EVERYBODY),
+    "/contacts/{contact}/topics": Many(a_contact, "topics"),
     "/contact-properties": Many(
-        lambda here, team: a_property(team), "contact_properties", '{"key": "n%", "number": 9%}'
+        a_property, "contact_properties", "jsonb_build_object('key', 'k' || n, 'number', n + 1)"
     ),
-    "/contacts/{contact}/segments": SEGMENTS._replace(parts=one_in_all_segments),
-    "/contacts/{contact}/topics": Many(lambda here, team: a_topic(team), "topics", parts=one_beside),
-    "/segments": SEGMENTS,
-    "/segments/{segment_id}/contacts": CONTACTS._replace(parts=all_in_a_segment),
-    "/audiences": SEGMENTS,
-    "/audiences/{audience_id}/contacts": CONTACTS._replace(parts=all_in_a_segment),
+    "/segments": Many(a_contact, "segments"),
+    "/segments/{segment_id}/contacts": MEMBERS,
+    "/audiences": Many(a_contact, "segments"),
+    "/audiences/{audience_id}/contacts": MEMBERS,
 }
 
 
@@ -124,14 +115,14 @@ async def test_a_long_list_holds_neither_the_loop_nor_memory(
     path: str, database_url: str, tmp_path: Path
 ) -> None:
     async with world(database_url, tmp_path, started=False) as here:
-        many = MANY[path]
-        team, path = await filled(here, path)
+        team, rows, block = await filled(here, path), MANY[path].rows, MANY[path].block
+        path = await named(team, path)
         pieces, turns = await pieces_of(here, team, path)
         ids = [item["id"] for item in json.loads(b"".join(pieces))["data"]]
-        assert len(ids) >= many.rows
+        assert len(ids) >= rows
         assert ids == sorted(set(ids), reverse=True)
         assert max(map(len, pieces)) <= MOST_IN_PIECE
-        assert len(pieces) > many.rows // many.block
+        assert len(pieces) > rows // block
         assert all(later > earlier for earlier, later in pairwise(turns))
         middle = ids[len(ids) // 2]
         older = (await team.get(f"{path}?after={middle}")).json()
@@ -143,7 +134,7 @@ async def test_a_long_list_holds_neither_the_loop_nor_memory(
 async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None:
     """RFC 9112, 6.3 and 7.1: chunks, and for HTTP/1.0 the end of the connection."""
     async with world(database_url, tmp_path, started=False) as here:
-        team, _ = await filled(here, "/webhooks")
+        team = await filled(here, "/webhooks")
         first = await team.get("/webhooks")
         assert first.headers["transfer-encoding"] == "chunked"
         assert "content-length" not in first.headers
@@ -163,29 +154,37 @@ async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None
 
 async def test_nothing_more_is_read_for_a_client_that_left(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path, started=False) as here:
-        team, _ = await filled(here, "/api-keys")
+        team = await filled(here, "/api-keys")
         pieces, _ = await pieces_of(here, team, "/api-keys", leaves_after=2)
         assert len(pieces) == 2
 
 
-async def filled(here: World, path: str) -> tuple[Team, str]:
-    """A team whose list has at least so many rows, and the path of the list."""
+async def filled(here: World, path: str) -> Team:
+    """A team whose list has at least so many rows."""
     team = await here.team()
     many = MANY[path]
     await many.make(here, team)
+    changes = f"jsonb_build_object('id', gen_random_uuid()) || {many.unique}"
     await here.pool.execute(
         f"""
         INSERT INTO {many.table}
-        SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid())
-                                         || replace($3, '%', n::text)::jsonb)).*
+        SELECT (jsonb_populate_record(t, {changes})).*
           FROM (SELECT m FROM {many.table} AS m WHERE team_id = $1 LIMIT 1) AS one (t),
                generate_series(1, $2::integer) AS n
         """,
         team.id,
         many.rows,
-        many.changes,
     )
-    return team, path.format(**(await many.parts(team))) if many.parts else path
+    if many.then is not None:
+        await here.pool.execute(many.then)
+    return team
+
+
+async def named(team: Team, path: str) -> str:
+    """The path with what was made in it."""
+    contact = await team.world.pool.fetchval("SELECT id FROM contacts WHERE address = 'ann@quay.example'")
+    segment = await team.world.pool.fetchval("SELECT id FROM segments LIMIT 1")
+    return path.format(contact=contact, segment_id=segment, audience_id=segment)
 
 
 async def pieces_of(
