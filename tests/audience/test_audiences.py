@@ -1,4 +1,4 @@
-"""Audiences: segments under their older name (contacts.md section 5), all ten routes."""
+"""Audiences: segments under their older name (audiences.md), all ten routes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def contacts_of(team: Team, audience: str) -> list[str]:
 async def test_audiences_and_segments_are_the_same_rows_with_another_word(
     database_url: str, tmp_path: Path
 ) -> None:
-    """segments.md, test 6, in both directions."""
+    """segments.md section 4, point 5, in both directions."""
     async with a_team(database_url, tmp_path) as team:
         first, second = await made(team), await made(team, "Beta", path="/segments")
         for one in (first, second):
@@ -186,7 +186,7 @@ async def test_the_contact_itself_is_changed(database_url: str, tmp_path: Path) 
 
 
 async def test_removing_a_contact_ends_the_membership_alone(database_url: str, tmp_path: Path) -> None:
-    """contacts.md, test 8: the contact stays. Who never was a member, or a contact, is removed as well."""
+    """The contact stays. Who never was a member, or a contact, is removed as well."""
     async with a_team(database_url, tmp_path) as team:
         audience, other = await made(team), await made(team)
         contact = await added(team, audience)

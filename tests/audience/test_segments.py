@@ -68,7 +68,7 @@ async def listed(team: Team, segment_id: str, query: str = "") -> list[str]:
 async def test_a_segment_is_created_read_listed_and_renamed_in_the_order_of_the_contract(
     database_url: str, tmp_path: Path
 ) -> None:
-    """segments.md, test 1: two segments may have one name."""
+    """segments.md section 4, point 1: two segments may have one name."""
     async with a_team(database_url, tmp_path) as team:
         created = (await team.post("/segments", {"name": "  Beta testers "})).json()
         assert list(created.items())[0::2] == [("object", "segment"), ("name", "Beta testers")]
@@ -92,7 +92,7 @@ async def test_a_segment_is_created_read_listed_and_renamed_in_the_order_of_the_
 async def test_a_hundred_and_fifty_segments_are_listed_without_limit(
     database_url: str, tmp_path: Path
 ) -> None:
-    """segments.md, test 2."""
+    """segments.md section 4, point 2."""
     async with a_team(database_url, tmp_path) as team:
         ids = [await made(team, f"Segment {number}") for number in range(150)][::-1]
         found = (await team.get("/segments")).json()
@@ -115,7 +115,7 @@ async def test_a_bad_name_is_refused(database_url: str, tmp_path: Path, method: 
 
 
 async def test_members_that_older_clients_send_are_not_read(database_url: str, tmp_path: Path) -> None:
-    """segments.md, test 7."""
+    """segments.md section 4, point 6."""
     async with a_team(database_url, tmp_path) as team:
         body = {"name": "Beta", "filter": {"and": []}, "audience_id": str(uuid4())}
         answer = await team.post("/segments", body)
@@ -123,7 +123,7 @@ async def test_members_that_older_clients_send_are_not_read(database_url: str, t
 
 
 async def test_deleting_twice_or_what_never_was_is_a_success(database_url: str, tmp_path: Path) -> None:
-    """segments.md, test 3; another team's segment is as good as none, and stays."""
+    """segments.md section 4, point 3; another team's segment is as good as none, and stays."""
     async with a_team(database_url, tmp_path) as team:
         other = await team.world.team("Quay")
         segment, theirs = await made(team), await made(other)
@@ -154,7 +154,7 @@ async def test_what_is_not_there_is_not_found(database_url: str, tmp_path: Path)
 async def test_a_deleted_segment_hides_its_members_at_once_and_the_contacts_stay(
     database_url: str, tmp_path: Path
 ) -> None:
-    """segments.md, test 4, before the background job has run and after it."""
+    """segments.md section 4, point 4, before the background job has run and after it."""
     async with a_team(database_url, tmp_path) as team:
         segment, kept = await made(team), await made(team)
         contacts = await some_contacts(team, 3)
@@ -208,7 +208,7 @@ CLAIMED = """
 async def test_members_are_listed_by_the_creation_of_their_contacts(
     database_url: str, tmp_path: Path
 ) -> None:
-    """segments.md section 6: unsubscribed ones too, as in the list of contacts with `segment_id`."""
+    """segments.md section 2: unsubscribed ones too, as in the list of contacts with `segment_id`."""
     async with a_team(database_url, tmp_path) as team:
         segment = await made(team)
         first = await a_contact(team, "First@Quay.example")
