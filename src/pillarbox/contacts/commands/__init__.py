@@ -1,1 +1,1 @@
-"""`pillarbox contacts`. Begin in `contacts`: the commands and their options; each has a module of its own."""
+"""`pillarbox contacts`. Begin with `contacts.py`: the commands and their options."""
