@@ -63,6 +63,7 @@ class Cycle(RequestResponseCycle):
         self.default_headers = connection.server_state.default_headers
         self.message_event = Signal()  # type: ignore[assignment]
         self.on_response = connection.on_response_complete
+        self.connection = connection
         self.disconnected = False
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = connection.expect_100_continue
@@ -99,6 +100,10 @@ class Cycle(RequestResponseCycle):
             return None
         body, self.body = self.body, bytearray()
         return body
+
+    def more_time(self) -> None:
+        if self.more_body:
+            self.connection.more_time(self)
 
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
         if self.flow.write_paused or self.disconnected or self.response_started:

@@ -247,6 +247,8 @@ class Api:
         return await self._team_rate.take(caller.team_id, limit) if limit else None
 
     async def _read(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
+        if route.intake is Intake.STREAM:
+            return
         if route.takes_body:
             whole = cycle.whole_body()
             if whole is None:
@@ -350,7 +352,7 @@ def _is_slowed(request: Request) -> bool:
 
 async def parse_body(request: Request, route: Route, journal: Journal) -> bool:
     """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
-    if route.intake is Intake.RAW or not route.takes_body:
+    if route.intake in (Intake.RAW, Intake.STREAM) or not route.takes_body:
         return False
     encoding = request.raw_header(b"content-encoding")
     if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
