@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.topics import routes, topic_events
+from pillarbox.topics.changes import TopicChanges
+from pillarbox.topics.collector import TopicCollector
+from pillarbox.topics.invariants import INVARIANTS
+from pillarbox.webhooks.publish import Publisher
 
-SLICE = Slice(name="topics")
+
+def _changes(kit: Kit) -> TopicChanges:
+    return TopicChanges(kit.need(Ids), kit.need(Publisher))
+
+
+SLICE = Slice(
+    name="topics",
+    provides={TopicChanges: _changes},
+    routes=collect(routes),
+    periodic=lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
+    webhook_shapes=topic_events.SHAPES,
+    invariants=INVARIANTS,
+)
