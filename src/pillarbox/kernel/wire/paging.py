@@ -145,7 +145,7 @@ async def listed(
     return _pieces(read, first, page.before, shape, block)
 
 
-async def whole(read: Read[Row]) -> list[Row]:
+async def every_row(read: Read[Row]) -> list[Row]:
     """All rows of a list, for commands; a request sends them as they are read (`listed`)."""
     block = await _block(read, None, None, BLOCK)
     found = list(block.rows)
