@@ -34,9 +34,7 @@ _LINE_BREAKS = re.compile(r"[\r\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 # Most addresses. Whatever has another form is left to the one parser that there is; a test compares the two.
-_PLAIN_ADDRESS = re.compile(
-    r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,24}"
-)
+_PLAIN_ADDRESS = re.compile(r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,24}")
 _PLAIN_LENGTH: Final = 64
 
 

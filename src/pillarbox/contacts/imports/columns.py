@@ -94,9 +94,7 @@ def columns_of(wanted: ColumnMap, header: Sequence[str]) -> Columns:
         for name, column in wanted.fields.items()
         if wanted.is_given or column in header
     }
-    properties = {
-        key: (_position(header, one.column), one.type) for key, one in wanted.properties.items()
-    }
+    properties = {key: (_position(header, one.column), one.type) for key, one in wanted.properties.items()}
     return Columns(fields, properties)
 
 

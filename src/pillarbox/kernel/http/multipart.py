@@ -21,7 +21,9 @@ MORE_TIME_FOR: Final = 1024 * 1024
 """Octets for which a body has the time that others have for all of theirs."""
 
 _MEDIA = re.compile(r"multipart/form-data[ \t]*;(.*)", re.I | re.S)
-_PARAMETER = re.compile(r';?[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]+))[ \t]*')
+_PARAMETER = re.compile(
+    r';?[ \t]*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]+))[ \t]*'
+)
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
 
 
@@ -65,8 +67,9 @@ class MultipartForm:
     async def next(self) -> Part | None:
         """The next part; None behind the last one, when the whole body has come. What is left of the part before is
         passed over."""
-        async for _ in self.pieces() if self._in_part or not self._parts else ():
-            pass
+        if self._in_part or not self._parts:
+            async for _ in self.pieces():
+                pass
         self._parts += 1
         if self._parts > MOST_PARTS:
             raise NotAForm(f"It has more than {MOST_PARTS} parts.")

@@ -130,6 +130,9 @@ class Messages:
     def whole_body(self) -> None:
         return None
 
+    def more_time(self) -> None:
+        return None
+
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
         return False
 
