@@ -1,7 +1,8 @@
-"""Imports of contacts beside the bare statements, what they cost those who send mail meanwhile, and their memory.
+"""Imports of contacts beside the bare statements, what they cost those who send mail meanwhile, and their
+memory.
 
-The peer is one COPY of the same rows into a temporary table and one statement that puts them into the same tables, with the
-ids made and the cells read before: nothing but the database. Both begin with empty tables.
+The peer is one COPY of the same rows into a temporary table and one statement that puts them into the same
+tables, with the ids made and the cells read before: nothing but the database. Both begin with empty tables.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ STAGE = """
 """
 PUT = """
     WITH written AS (
-        INSERT INTO contacts AS c (team_id, id, address, first_name, last_name, unsubscribed, properties, created_at,
-                                   updated_at)
+        INSERT INTO contacts AS c
+               (team_id, id, address, first_name, last_name, unsubscribed, properties, created_at, updated_at)
         SELECT $1, id, address, first_name, last_name, false, properties, now(), now() FROM peer
         ON CONFLICT (team_id, address) DO UPDATE
            SET first_name = excluded.first_name, last_name = excluded.last_name,
@@ -59,6 +60,8 @@ PUT = """
     SELECT $1, $2, id, now() FROM written
     ON CONFLICT DO NOTHING
 """
+ADD_SEGMENT = "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, 'All', now())"
+OPEN = "SELECT count(*) FROM contact_imports WHERE status IN ('queued', 'in_progress')"
 EMPTY = "TRUNCATE contacts, segment_members, contact_imports, contact_import_errors"
 PEER_TEAM = UUID("0199a3c2-0000-7000-8000-000000000001")
 SEGMENT = UUID("0199a3c2-0000-7000-8000-000000000002")
@@ -69,7 +72,11 @@ def measure(report: Report) -> None:
     with serving(report, report.folder / "data") as server:
         server.trust()
         team = server.sql("SELECT id FROM teams")[0][0]
-        server.sql("INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, 'All', now())", team, SEGMENT)
+        server.sql(
+            "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, 'All', now())",
+            team,
+            SEGMENT,
+        )
         file = report.folder / "people.csv"
         write(file, rows)
         bare = peer(report, server, rows)
@@ -106,7 +113,9 @@ def peer(report: Report, server: Server, rows: int) -> float:
             values = {"1": f"plan {number % 7}", "2": number % 100, "3": bool(number % 2)}
             made = UUID(int=0x0199A3C2 << 96 | 7 << 76 | 2 << 62 | number)
             file.write(
-                f"{made}\t{address(chance, number)}\tFirst{number % 1000}\tLast{number % 5000}\t{json.dumps(values)}\n"
+                f"{made}\t{address(chance, number)}\tFirst{number % 1000}\tLast{number % 5000}\t{
+                    json.dumps(values)
+                }\n"
             )
     took = asyncio.run(_peer(server, path))
     report.result("bare COPY and one upsert", rows / took, "rows/s")
@@ -147,9 +156,23 @@ def measured(report: Report, server: Server, file: Path, rows: int, name: str) -
 def posted(server: Server, file: Path) -> str:
     """The id of an import that is accepted; curl streams the file."""
     done = subprocess.run(
-        [tools.program("curl"), "-sS", "-H", f"Authorization: Bearer {KEY}", "-F", f"file=@{file}",
-         "-F", f"column_map={json.dumps(MAP)}", "-F", f'segments=["{SEGMENT}"]', f"{server.url}/contacts/imports"],
-        capture_output=True, text=True, check=True, timeout=300,
+        [
+            tools.program("curl"),
+            "-sS",
+            "-H",
+            f"Authorization: Bearer {KEY}",
+            "-F",
+            f"file=@{file}",
+            "-F",
+            f"column_map={json.dumps(MAP)}",
+            "-F",
+            f'segments=["{SEGMENT}"]',
+            f"{server.url}/contacts/imports",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     return str(json.loads(done.stdout)["id"])
 
@@ -177,7 +200,9 @@ def memory(report: Report, server: Server) -> None:
         while out.tell() < size:
             number += 1
             name = f"First{number} of the people of the harbor"
-            out.write(f"large.{number}@inbox{number % 2000}.example,{name},Last{number % 5000},plan,{number % 100},no\n")
+            out.write(
+                f"large.{number}@inbox{number % 2000}.example,{name},Last{number % 5000},plan,{number % 100},no\n"
+            )
     time.sleep(2)
     idle = whole_memory(server.process.pid)
     with watched(server.process.pid) as peak:
@@ -239,7 +264,9 @@ def latency(report: Report, server: Server, file: Path) -> None:
             break
     finished(server, import_id)
     for done, name in [(alone, "alone"), *((wave, "during an import") for wave in waves)]:
-        report.result(f"POST /emails {name}, p99", done.p99, "ms", note=f"{done.rate:.0f}/s, p50 {done.p50:.1f} ms")
+        report.result(
+            f"POST /emails {name}, p99", done.p99, "ms", note=f"{done.rate:.0f}/s, p50 {done.p50:.1f} ms"
+        )
         if done.trouble:
             report.fault(f"POST /emails {name}: {done.trouble}")
     middle = sorted(wave.p99 for wave in waves)[len(waves) // 2]
@@ -247,7 +274,9 @@ def latency(report: Report, server: Server, file: Path) -> None:
 
 
 def running(server: Server) -> bool:
-    return bool(server.number("SELECT count(*) FROM contact_imports WHERE status IN ('queued', 'in_progress')"))
+    return bool(
+        server.number("SELECT count(*) FROM contact_imports WHERE status IN ('queued', 'in_progress')")
+    )
 
 
 if __name__ == "__main__":

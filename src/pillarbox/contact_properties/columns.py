@@ -1,4 +1,5 @@
-"""What imports need of properties: numbers to keep the values of a file under (contact-imports.md 1.1, 1.2)."""
+"""What imports need of properties: numbers to keep the values of a file under (contact-imports.md 1.1,
+1.2)."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def refuse_keys(keys: Sequence[str], where: str) -> None:
 
 
 async def numbers_of(db: TeamDb, ids: Ids, wanted: Mapping[str, str]) -> dict[str, int]:
-    """The number of the property of each key, with the type that is wanted; those that the team has not are defined.
-    422 for a property of another type, 403 for one too many."""
+    """The number of the property of each key, with the type that is wanted; those that the team has not are
+    defined. 422 for a property of another type, 403 for one too many."""
     known = {one.key: one for one in await queries.named(db, list(wanted))}
     for key, kind in wanted.items():
         if key in known and known[key].type != kind:

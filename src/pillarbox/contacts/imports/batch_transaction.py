@@ -37,8 +37,8 @@ class PlanChanged(Exception):  # noqa: N818 (a state of affairs)
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """The place in a file behind what is committed, always between two rows, where a decoder has no state; `errors` of
-    its rows are listed. `deaths` counts processes that died since."""
+    """The place in a file behind what is committed, always between two rows, where a decoder has no state;
+    `errors` of its rows are listed. `deaths` counts processes that died since."""
 
     encoding: str
     delimiter: str
@@ -111,8 +111,8 @@ async def apply(
     head: Head,
     now: datetime,
 ) -> Running:
-    """Commit a batch whose lines wait at the reader; the import as it is then. Nothing of it is committed where this
-    raises."""
+    """Commit a batch whose lines wait at the reader; the import as it is then. Nothing of it is committed
+    where this raises."""
     at = EPOCH + timedelta(milliseconds=head.at)
     checkpoint = replace_place(running.checkpoint, head)
     async with transaction(pool) as conn:

@@ -1,8 +1,9 @@
 """Batches of rows, ready for the database: text in, lines for COPY and counts out.
 
-A batch has each address once. What later rows of the same address say is put together with the first in the order of the file,
-which comes to the same as applying them one by one: a new contact has the first row's values and then what later rows give,
-one that exists gets what any of them gives, the last one winning. Under `skip` the first row alone counts.
+A batch has each address once. What later rows of the same address say is put together with the first in the
+order of the file, which comes to the same as applying them one by one: a new contact has the first row's
+values and then what later rows give, one that exists gets what any of them gives, the last one winning.
+Under `skip` the first row alone counts.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pillarbox.contacts.imports import cells
 from pillarbox.contacts.imports.cells import RowFault
 from pillarbox.contacts.imports.dialect import FileFault, Lines, is_blank, records
 
-MOST_ROWS: Final = 10_000
-MOST_CHARACTERS: Final = 2 * 1024 * 1024
+MOST_ROWS: Final = 5_000
+MOST_CHARACTERS: Final = 1024 * 1024
 LONGEST_SHOWN: Final = 320
 
 # In COPY's text format these would end or change a value.
@@ -29,8 +30,8 @@ NULL: Final = "\\N"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the records of one file are read. Properties are numbers of definitions with the column and the type of
-    each; `row` data rows are before `offset`, and `errors_left` more errors are told."""
+    """How the records of one file are read. Properties are numbers of definitions with the column and the
+    type of each; `row` data rows are before `offset`, and `errors_left` more errors are told."""
 
     encoding: str
     delimiter: str
@@ -53,10 +54,10 @@ class RowError:
 
 @dataclass(slots=True)
 class Batch:
-    """`rows` data rows up to the byte `offset` of the file, `failed` of them not applied, of which the first are
-    told in `errors`. `lines` are for COPY, one for each address. `given` of them say something about the
-    subscription. `row` is the number of the last row, `at` the milliseconds since 1970 in the ids, `fault` why the file
-    is not read any further."""
+    """`rows` data rows up to the byte `offset` of the file, `failed` of them not applied, of which the first
+    are told in `errors`. `lines` are for COPY, one for each address. `given` of them say something about the
+    subscription. `row` is the number of the last row, `at` the milliseconds since 1970 in the ids, `fault`
+    why the file is not read any further."""
 
     rows: int = 0
     failed: int = 0

@@ -26,8 +26,8 @@ class PropertyColumn:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """Header texts by field. Where `is_given` is False the columns that are named like the fields are read, those of
-    them that are there."""
+    """Header texts by field. Where `is_given` is False the columns that are named like the fields are read,
+    those of them that are there."""
 
     fields: Mapping[str, str]
     properties: Mapping[str, PropertyColumn] = field(default_factory=dict)
@@ -84,8 +84,8 @@ def _column(value: Any, where: str) -> str:
 
 
 def columns_of(wanted: ColumnMap, header: Sequence[str]) -> Columns:
-    """Where the mapped columns are in a file with this header row. Raises Invalid where one is missing, or there
-    twice."""
+    """Where the mapped columns are in a file with this header row. Raises Invalid where one is missing, or
+    there twice."""
     email = wanted.fields[EMAIL]
     if email not in header:
         raise Invalid(f'CSV missing required "{_shown(email)}" column')

@@ -1,7 +1,7 @@
 """The CSV of imports: encoding, header row, delimiter and records (contact-imports.md 5).
 
-Bytes and text in, values out. Records are read by the csv module; what is ours is where lines end, what may not be in a
-file, and at which byte a record ends.
+Bytes and text in, values out. Records are read by the csv module; what is ours is where lines end, what may
+not be in a file, and at which byte a record ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ HEAD: Final = 256 * 1024
 MOST_COLUMNS: Final = 1000
 PIECE: Final = 256 * 1024
 MOST_TRIES: Final = 16
-"""How often the csv module may find a quote open in a header row where the search for the delimiter found none."""
+"""How often the csv module may find a quote open in a header row where the search for the delimiter found
+none."""
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 NO_DELIMITER: Final = "\0"
@@ -59,7 +60,8 @@ class HeaderFault(ValueError):  # noqa: N818 (a fact about the file)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header row: its trimmed cells, what divides cells in this file, and the byte at which the data begins."""
+    """The header row: its trimmed cells, what divides cells in this file, and the byte at which the data
+    begins."""
 
     cells: tuple[str, ...]
     delimiter: str
@@ -109,8 +111,8 @@ def octets(text: str, encoding: str) -> int:
 class Lines:
     """The lines of a file with their ends (LF, CRLF or CR), for csv.reader.
 
-    `read` gives the next octets, `b""` at the end. Whoever takes records calls `ended_record` behind each of them.
-    Raises FileFault where the file cannot be read on; all lines before that place come first.
+    `read` gives the next octets, `b""` at the end. Whoever takes records calls `ended_record` behind each of
+    them. Raises FileFault where the file cannot be read on; all lines before that place come first.
     """
 
     def __init__(self, read: Callable[[], bytes], encoding: str, offset: int = 0) -> None:
@@ -159,8 +161,8 @@ class Lines:
         return True
 
     def _take(self, piece: bytes) -> None:
-        """Put what ends with a line end into the text, and carry the rest. A CR at the very end is carried, too: it
-        may be half of a CRLF."""
+        """Put what ends with a line end into the text, and carry the rest. A CR at the very end is carried,
+        too: it may be half of a CRLF."""
         new = self._decoded(piece)
         last = len(new) - 1 if new.endswith("\r") else len(new)
         end = max(new.rfind("\n"), new.rfind("\r", 0, last)) + 1
@@ -243,8 +245,8 @@ HEADER_FAULTS: Final = {
 
 
 def _row(line: str, every: Iterator[str]) -> tuple[str, str, list[str]]:
-    """The row that begins with this line: its text, its delimiter and its cells. A quoted cell goes on in the lines
-    that follow."""
+    """The row that begins with this line: its text, its delimiter and its cells. A quoted cell goes on in
+    the lines that follow."""
     text, tries = line, 0
     bare, is_open = _outside_quotes(line, is_open=False)
     while True:
@@ -277,8 +279,8 @@ def _whole_record(text: str, delimiter: str) -> list[str] | None:
 
 
 def delimiter_of(row: str) -> str:
-    """Of the delimiters the one that is outside quotes most often; of equal ones the first. `NO_DELIMITER` where
-    there is none."""
+    """Of the delimiters the one that is outside quotes most often; of equal ones the first. `NO_DELIMITER`
+    where there is none."""
     return _most_frequent(_outside_quotes(row, is_open=False)[0])
 
 
@@ -289,8 +291,8 @@ def _most_frequent(bare: str) -> str:
 
 
 def _outside_quotes(text: str, *, is_open: bool) -> tuple[str, bool]:
-    """The text without what is inside quotes, and whether a quote is open at its end. A quote opens at the start of
-    a cell, whatever divides the cells."""
+    """The text without what is inside quotes, and whether a quote is open at its end. A quote opens at the
+    start of a cell, whatever divides the cells."""
     if '"' not in text:
         return ("" if is_open else text), is_open
     kept: list[str] = []

@@ -1,4 +1,5 @@
-"""The files of imports in the blob store, and what is kept of an import when it has ended (contact-imports.md 4, 8)."""
+"""The files of imports in the blob store, and what is kept of an import when it has ended
+(contact-imports.md 4, 8)."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ REMOVE_DETAIL: Final = """
         SELECT team_id, id
           FROM contact_imports i
          WHERE completed_at < $1 AND checkpoint IS NOT NULL
-           AND NOT EXISTS (SELECT FROM contact_import_errors e WHERE e.team_id = i.team_id AND e.import_id = i.id)
+           AND NOT EXISTS (SELECT FROM contact_import_errors e
+                            WHERE e.team_id = i.team_id AND e.import_id = i.id)
          LIMIT $2
     )
     UPDATE contact_imports i

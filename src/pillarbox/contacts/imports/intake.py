@@ -1,7 +1,9 @@
-"""How a file comes in: stored while it is received, looked at, and then its import is made (contact-imports.md 1).
+"""How a file comes in: stored while it is received, looked at, and then its import is made
+(contact-imports.md 1).
 
-Nothing of a file is held in memory but its beginning. It is durable in the blob store before the row that names it is
-committed; where anything is wrong it is removed again. What a process that died left there is collected as an orphan.
+Nothing of a file is held in memory but its beginning. It is durable in the blob store before the row that
+names it is committed; where anything is wrong it is removed again. What a process that died left there is
+collected as an orphan.
 """
 
 from __future__ import annotations

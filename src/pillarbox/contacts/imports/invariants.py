@@ -33,7 +33,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "import_counts_differ",
         "The import {id} counts {counted} rows, and its place in the file is behind {read}.",
         """
-        SELECT team_id, id, created + updated + skipped + failed AS counted, (checkpoint->>'row')::bigint AS read
+        SELECT team_id, id, created + updated + skipped + failed AS counted, (checkpoint->>'row')::bigint AS
+        read
           FROM contact_imports
          WHERE checkpoint IS NOT NULL
            AND created + updated + skipped + failed <> (checkpoint->>'row')::bigint

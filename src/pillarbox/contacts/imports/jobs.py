@@ -1,7 +1,7 @@
 """The job that does a team's imports, one by one in the order in which they were made (contact-imports.md 8).
 
-The job reads a file through a process of its own and commits batch by batch. Whoever takes over goes on behind the last
-batch that is committed.
+The job reads a file through a process of its own and commits batch by batch. Whoever takes over goes on
+behind the last batch that is committed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class ImportJobs:
         return self._next(job) if is_over else Postponed(self.clock.now(), "others_wait")
 
     def _next(self, job: Job) -> Decided:
-        """The job is over unless the team has another import; one that is made meanwhile waits for the answer."""
+        """The job is over unless the team has another import; one that is made meanwhile waits for the
+        answer."""
 
         async def decide(conn: Connection) -> Finished | Postponed:
             db = TeamDb(conn, job.team_id)

@@ -218,7 +218,8 @@ async def take(db: TeamDb, now: datetime) -> Taken | None:
 
 async def is_waiting(db: TeamDb) -> bool:
     """Whether the team has an import that has not ended."""
-    return await db.value(COUNT_OPEN) > 0
+    found: int = await db.value(COUNT_OPEN)
+    return found > 0
 
 
 async def advance(

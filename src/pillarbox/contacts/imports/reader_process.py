@@ -1,8 +1,9 @@
 """The process that reads the file of one import: CSV on standard input, batches on standard output.
 
-A process of its own, because a worker's event loop would wait for a thread that computes as long as this. It has no
-database, no settings and no secrets, and ends with its worker. On standard input come the plan, as one line of JSON, and the
-octets of the file from the plan's offset on. On standard output go batches: two lengths, a head (JSON) and lines for COPY.
+A process of its own, because a worker's event loop would wait for a thread that computes as long as this. It
+has no database, no settings and no secrets, and ends with its worker. On standard input come the plan, as
+one line of JSON, and the octets of the file from the plan's offset on. On standard output go batches: two
+lengths, a head (JSON) and lines for COPY.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from io import BufferedReader, FileIO
 from typing import Final
 
 import msgspec
@@ -55,7 +57,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     gc.disable()
-    source = sys.stdin.buffer
+    source = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False), PIECE)
     start = msgspec.json.decode(source.readline(), type=Start)
     for batch in batches(lambda: source.read1(PIECE), start.plan, clock(start.now)):
         write(batch)

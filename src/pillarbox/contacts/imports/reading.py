@@ -28,7 +28,8 @@ class ReaderDied(Exception):  # noqa: N818 (a state of affairs)
 
 
 class FileReader:
-    """Batches of one file, in their order. Each has lines for COPY, which are taken before the next batch is."""
+    """Batches of one file, in their order. Each has lines for COPY, which are taken before the next batch
+    is."""
 
     def __init__(self, process: Process) -> None:
         self._out = process.stdout
@@ -57,8 +58,8 @@ class FileReader:
 
 @asynccontextmanager
 async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIterator[FileReader]:
-    """A process that reads the file, whose octets from the plan's offset on are given; it ends with the block.
-    Raises what `file` raises."""
+    """A process that reads the file, whose octets from the plan's offset on are given; it ends with the
+    block. Raises what `file` raises."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", PROGRAM, stdin=PIPE, stdout=PIPE, env=_environment(), limit=BUFFER
     )
@@ -79,8 +80,8 @@ async def reading(plan: Plan, now: int, file: AsyncIterator[bytes]) -> AsyncIter
 
 
 async def _feed(process: Process, plan: Plan, now: int, file: AsyncIterator[bytes]) -> None:
-    """Write the file to the process. Where that cannot be read, the process is ended, so that it does not take what
-    came for all of it."""
+    """Write the file to the process. Where that cannot be read, the process is ended, so that it does not
+    take what came for all of it."""
     assert process.stdin is not None
     try:
         process.stdin.write(msgspec.json.encode(Start(plan, now)) + b"\n")

@@ -53,7 +53,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.Import]:
     query=PAGING,
     summary="List the row errors of an import of contacts",
 )
-async def errors(request: Request, db: TeamDb) -> Reply[ListOf[wire.ImportError]]:
+async def errors(request: Request, db: TeamDb) -> Reply[ListOf[wire.RowError]]:
     page = Page.read(request.query)
     import_id: UUID = request.uuid("import_id")
     if await queries.one(db, import_id) is None:

@@ -1,7 +1,9 @@
-"""Applying the rows of a batch to the database: set-based, inside the caller's transaction (contact-imports.md 6).
+"""Applying the rows of a batch to the database: set-based, inside the caller's transaction
+(contact-imports.md 6).
 
-The rows are copied into a temporary table and merged into the contacts by one statement, in the order of addresses, which
-locks every contact of the batch. The statements here are no queries of a slice: the temporary table exists only while they run.
+The rows are copied into a temporary table and merged into the contacts by one statement, in the order of
+addresses, which locks every contact of the batch. The statements here are no queries of a slice: the
+temporary table exists only while they run.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import asyncpg
+
 from pillarbox.kernel.postgres.database import Connection
 
 CREATE: Final = """
     CREATE TEMPORARY TABLE import_rows (
-        id uuid, address text, email text, first_name text, last_name text, unsubscribed boolean, properties jsonb
+        id uuid, address text, email text, first_name text, last_name text, unsubscribed boolean, properties
+        jsonb
     ) ON COMMIT DROP
 """
 COLUMNS: Final = ("id", "address", "email", "first_name", "last_name", "unsubscribed", "properties")
 
-# Where some rows say something about the subscription and others do not, each kind has a statement: all contacts are
-# locked before, in one order.
+# Where some rows say something about the subscription and others do not, each kind has a statement: all
+# contacts are locked before, in one order.
 LOCK: Final = """
     SELECT count(*) FROM (
         SELECT c.id
@@ -33,11 +38,13 @@ LOCK: Final = """
     ) AS locked
 """
 
-# What came back of the first part was written; a contact that exists and would not change is locked and not written.
+# What came back of the first part was written; a contact that exists and would not change is locked and not
+# written.
 UPSERT: Final = """
     WITH written AS (
         INSERT INTO contacts AS c
-               (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at, updated_at)
+               (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
+                updated_at)
         SELECT $1, r.id, r.address, r.email, r.first_name, r.last_name, coalesce(r.unsubscribed, false),
                r.properties, $2, $2
           FROM import_rows r
@@ -73,7 +80,8 @@ UPSERT: Final = """
 SKIP: Final = """
     WITH written AS (
         INSERT INTO contacts
-               (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at, updated_at)
+               (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
+                updated_at)
         SELECT $1, r.id, r.address, r.email, r.first_name, r.last_name, coalesce(r.unsubscribed, false),
                r.properties, $2, $2
           FROM import_rows r
@@ -94,8 +102,8 @@ SKIP: Final = """
     SELECT count(*) AS written, count(*) AS created FROM written
 """
 
-# Of the contacts that exist and were not written; their rows are locked since `UPSERT`. Who is new in a segment has changed,
-# as everywhere else.
+# Of the contacts that exist and were not written; their rows are locked since `UPSERT`. Who is new in a
+# segment has changed, as everywhere else.
 BELONG: Final = """
     WITH known AS MATERIALIZED (
         SELECT c.id
@@ -159,7 +167,7 @@ async def upsert(conn: Connection, rows: Rows, target: Target, at: datetime) -> 
     kinds = [is_given for is_given, count in ((False, rows.count - rows.given), (True, rows.given)) if count]
     if len(kinds) > 1:
         await conn.execute(LOCK, target.team_id)
-    found = [Written(*await conn.fetchrow(UPSERT, *args, is_given)) for is_given in kinds]
+    found = [_written(await conn.fetchrow(UPSERT, *args, is_given)) for is_given in kinds]
     written = Written(sum([one.contacts for one in found]), sum([one.created for one in found]))
     if written.contacts < rows.count and (target.segments or target.topics):
         await conn.execute(BELONG, *args)
@@ -169,4 +177,9 @@ async def upsert(conn: Connection, rows: Rows, target: Target, at: datetime) -> 
 async def insert(conn: Connection, rows: Rows, target: Target, at: datetime) -> Written:
     """Make the contacts that do not exist; the others are left as they are."""
     args = (target.team_id, at, target.segments, list(target.topics), list(target.topics.values()))
-    return Written(*await conn.fetchrow(SKIP, *args))
+    return _written(await conn.fetchrow(SKIP, *args))
+
+
+def _written(row: asyncpg.Record | None) -> Written:
+    assert row is not None
+    return Written(*row)

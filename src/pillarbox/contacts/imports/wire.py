@@ -70,7 +70,7 @@ class Import(Struct):
     counts: Counts
 
 
-class ImportError(Struct):
+class RowError(Struct):
     """A data row that was not applied, or in which the file ended."""
 
     id: UUID
@@ -91,5 +91,5 @@ def shown(one: Counted) -> Import:
     )
 
 
-def shown_error(one: ListedError) -> ImportError:
-    return ImportError(one.id, one.row_number, one.email, one.reason)
+def shown_error(one: ListedError) -> RowError:
+    return RowError(one.id, one.row_number, one.email, one.reason)

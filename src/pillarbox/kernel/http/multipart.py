@@ -1,7 +1,7 @@
 """Reading a multipart form while it comes (RFC 7578): nothing of it is held but the part of a field.
 
-The parts are read in their order, each to its end before the next. Whatever is wrong with the form itself is 400; a body
-that is larger than the route takes is 413.
+The parts are read in their order, each to its end before the next. Whatever is wrong with the form itself is
+400; a body that is larger than the route takes is 413.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class MultipartForm:
         self._in_part = False
 
     async def next(self) -> Part | None:
-        """The next part; None behind the last one, when the whole body has come. What is left of the part before is
-        passed over."""
+        """The next part; None behind the last one, when the whole body has come. What is left of the part
+        before is passed over."""
         if self._in_part or not self._parts:
             async for _ in self.pieces():
                 pass
@@ -128,7 +128,8 @@ class MultipartForm:
         raise NotAForm("A part has no `Content-Disposition`.")
 
     async def _until(self, end: bytes, most: int, *, or_end: bool = False) -> bytes:
-        """What comes before `end`, which is passed over. With `or_end` the body may end, instead, behind `--`."""
+        """What comes before `end`, which is passed over. With `or_end` the body may end, instead, behind
+        `--`."""
         while (at := self._held.find(end)) < 0:
             if len(self._held) > most:
                 raise NotAForm("A line is too long.")
