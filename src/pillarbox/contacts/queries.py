@@ -14,7 +14,7 @@ from pillarbox.contact_properties.definitions import Values
 from pillarbox.contacts.change import Change
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
-from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.paging import EncodedRows, Page
 
 # Whoever inserts second updates what the first has committed: the constraint decides. The row is locked even
 # where nothing changes, and then nothing comes back.
@@ -126,9 +126,44 @@ MEMBERS = """
     ) AS page
 """
 
+# What a list shows of each contact, as answers encode it.
+ENCODED = """
+    SELECT string_agg(
+               '{"id":"' || id || '","email":' || to_json(email)
+               || ',"first_name":' || coalesce(to_json(first_name)::text, 'null')
+               || ',"last_name":' || coalesce(to_json(last_name)::text, 'null')
+               || ',"created_at":"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00')
+               || '","unsubscribed":' || CASE WHEN unsubscribed THEN 'true}' ELSE 'false}' END,
+               ',' ORDER BY id DESC) AS text,
+           (array_agg(id ORDER BY id))[1] AS last, count(*) < $4 AS is_last
+      FROM (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+              FROM contacts
+             WHERE team_id = $1 AND id < $2 AND id > $3
+             ORDER BY id DESC
+             LIMIT $4) AS page
+"""
+
+ENCODED_MEMBERS = """
+    SELECT string_agg(
+               '{"id":"' || id || '","email":' || to_json(email)
+               || ',"first_name":' || coalesce(to_json(first_name)::text, 'null')
+               || ',"last_name":' || coalesce(to_json(last_name)::text, 'null')
+               || ',"created_at":"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00')
+               || '","unsubscribed":' || CASE WHEN unsubscribed THEN 'true}' ELSE 'false}' END,
+               ',' ORDER BY id DESC) AS text,
+           (array_agg(id ORDER BY id))[1] AS last, count(*) < $4 AS is_last
+      FROM (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                   c.unsubscribed
+              FROM segment_members m
+              JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+             WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2 AND m.contact_id > $3
+             ORDER BY m.contact_id DESC
+             LIMIT $4) AS page
+"""
+
 # Rows are locked in the order of addresses, as by everybody who locks several.
 REMOVE_VALUES = """
-    WITH some AS MATERIALIZED (
+    WITH walked AS MATERIALIZED (
         SELECT id, properties ?| $3::text[] AS is_concerned
           FROM contacts
          WHERE team_id = $1 AND id > $2
@@ -137,7 +172,7 @@ REMOVE_VALUES = """
     ), held AS MATERIALIZED (
         SELECT c.id
           FROM contacts c
-          JOIN some ON some.id = c.id AND some.is_concerned
+          JOIN walked ON walked.id = c.id AND walked.is_concerned
          WHERE c.team_id = $1
          ORDER BY c.address
            FOR NO KEY UPDATE OF c
@@ -147,7 +182,7 @@ REMOVE_VALUES = """
           FROM held
          WHERE c.team_id = $1 AND c.id = held.id
     )
-    SELECT id FROM some ORDER BY id DESC LIMIT 1
+    SELECT id FROM walked ORDER BY id DESC LIMIT 1
 """
 
 FIRST = UUID(int=0)
@@ -272,6 +307,16 @@ async def page(db: TeamDb, page: Page) -> list[ListedContact]:
 async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[ListedContact]:
     """The contacts of a segment, newest contact first."""
     return await db.all(ListedContact, MEMBERS, *page.args, segment_id)
+
+
+async def encoded(db: TeamDb, segment_id: UUID | None, most: int, below: UUID, above: UUID) -> EncodedRows:
+    """The next contacts between two positions: of a segment, or all."""
+    args = (below, above, most)
+    if segment_id is None:
+        found = await db.one(EncodedRows, ENCODED, *args)
+    else:
+        found = await db.one(EncodedRows, ENCODED_MEMBERS, *args, segment_id)
+    return found or EncodedRows(None, None, is_last=True)
 
 
 async def remove_values(db: TeamDb, after: UUID, numbers: list[str], batch: int) -> UUID | None:

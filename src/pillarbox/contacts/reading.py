@@ -11,7 +11,7 @@ from pillarbox.contacts import queries, wire
 from pillarbox.contacts.queries import FoundContact, ListedContact
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
-from pillarbox.kernel.wire.paging import ListOf, Page, listed
+from pillarbox.kernel.wire.paging import ListOf, Page, encoded, envelope
 from pillarbox.kernel.wire.problems import NotFound
 
 BLOCK: Final = 1000
@@ -28,11 +28,13 @@ async def shown(db: TeamDb, contact_id: UUID) -> wire.FullContact:
 
 async def contact_list(
     db: TeamDb, page: Page, segment_id: UUID | None = None
-) -> ListOf[wire.ContactItem] | AsyncIterator[bytes]:
+) -> ListOf[wire.ContactItem] | bytes | AsyncIterator[bytes]:
     """The body of a list of contacts: of all of them, or of the members of a segment."""
+    if page.limit is None:
+        return await encoded(partial(queries.encoded, db, segment_id, BLOCK), page)
     if segment_id is None:
-        return await listed(partial(queries.page, db), page, item, block=BLOCK)
-    return await listed(partial(queries.members, db, segment_id), page, item, block=BLOCK)
+        return envelope(await queries.page(db, page), page, item)
+    return envelope(await queries.members(db, segment_id, page), page, item)
 
 
 def full(contact: FoundContact) -> wire.FullContact:

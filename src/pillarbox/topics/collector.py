@@ -23,6 +23,8 @@ EVERY = timedelta(hours=1)
 SETTLED_AFTER = timedelta(days=1)
 """A request that found the topic still there has ended by then, on whatever host and by whatever clock."""
 BATCH = 1000
+TOPICS = 1000
+"""Topics that are removed together: the choices of the team are gone through once for them."""
 NONE = UUID(int=0)
 
 # Across teams: the next team that has deleted topics, with its oldest open delivery.
@@ -36,7 +38,11 @@ NEXT_TEAM: Final = """
 """
 
 DELETED: Final = """
-    SELECT id, deleted_at FROM topics WHERE team_id = $1 AND deleted_at < $2
+    SELECT id, deleted_at
+      FROM topics
+     WHERE team_id = $1 AND deleted_at < $2
+     ORDER BY deleted_at
+     LIMIT $3
 """
 
 # The choices of a team are gone through in the order of their key, which does not begin with the topic.
@@ -86,8 +92,7 @@ class TopicCollector:
         topics = choices = 0
         before = self._clock.now() - SETTLED_AFTER
         async for team in self._teams(before):
-            over = await self._over(team, before)
-            if over:
+            while over := await self._over(team, before):
                 choices += await self._remove_choices(team.id, over)
                 topics += changed(await self._pool.execute(REMOVE_TOPICS, team.id, over))
         return f"{topics} deleted topics, {choices} choices of them"
@@ -100,8 +105,8 @@ class TopicCollector:
             yield team
 
     async def _over(self, team: _Team, before: datetime) -> Sequence[UUID]:
-        """The deleted topics of a team whose mail has all come to its end."""
-        rows = await self._pool.fetch(DELETED, team.id, before)
+        """Deleted topics of a team whose mail has all come to its end, those that were deleted first."""
+        rows = await self._pool.fetch(DELETED, team.id, before, TOPICS)
         return [
             row["id"]
             for row in rows

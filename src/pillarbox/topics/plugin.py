@@ -8,7 +8,6 @@ from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.topics import routes, topic_events
 from pillarbox.topics.changes import TopicChanges
 from pillarbox.topics.collector import TopicCollector
-from pillarbox.topics.invariants import INVARIANTS
 from pillarbox.webhooks.publish import Publisher
 
 
@@ -22,5 +21,4 @@ SLICE = Slice(
     routes=collect(routes),
     periodic=lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
     webhook_shapes=topic_events.SHAPES,
-    invariants=INVARIANTS,
 )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, TeamDb
-from pillarbox.kernel.wire.paging import whole
+from pillarbox.kernel.wire.paging import every_row
 from pillarbox.topics import queries
 from pillarbox.topics.queries import Subscription
 
@@ -27,9 +27,9 @@ class Wanted(NamedTuple):
 
 
 async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
-    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything is
-    not folded in."""
-    return await whole(partial(queries.subscriptions, db, contact_id))
+    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything
+    is not folded in."""
+    return await every_row(partial(queries.subscriptions, db, contact_id))
 
 
 async def refused(conn: Connection, wanted: Sequence[Wanted]) -> set[Wanted]:
