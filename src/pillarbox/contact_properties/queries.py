@@ -37,6 +37,11 @@ NAMED = """
      WHERE team_id = $1 AND key = ANY ($2::text[]) AND deleted_at IS NULL
 """
 
+LIVING = """
+    SELECT number FROM contact_properties
+     WHERE team_id = $1 AND number = ANY ($2::integer[]) AND deleted_at IS NULL
+"""
+
 INSERT = """
     INSERT INTO contact_properties (team_id, id, number, key, type, fallback_value, created_at)
     SELECT $1, $2, coalesce(max(number), 0) + 1, $3, $4, $5::text::jsonb, $6
@@ -172,3 +177,8 @@ async def remove(db: TeamDb, property_ids: Sequence[UUID]) -> None:
 
 async def queue_removal(db: TeamDb, job_id: UUID, kind: str, property_id: UUID, now: datetime) -> None:
     await db.run(QUEUE_REMOVAL, job_id, kind, property_id, now)
+
+
+async def living(db: TeamDb, numbers: Sequence[int]) -> list[int]:
+    """Those of these numbers whose definitions are not deleted."""
+    return list(await db.values(LIVING, numbers))

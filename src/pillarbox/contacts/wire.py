@@ -179,10 +179,10 @@ def belonging_of(new: NewContact) -> Belonging:
     counts."""
     if new.audience_id is not None and (new.segments is not None or new.topics is not None):
         raise Contradiction("Use either `audience_id` or `segments` and `topics`, not both.")
-    named = [_segment_of(item) for item in new.segments or ()]
+    named = [segment_of(item) for item in new.segments or ()]
     if new.audience_id is not None:
         named = [new.audience_id]
-    return Belonging(list(dict.fromkeys(named)), _choices(new.topics or []))
+    return Belonging(list(dict.fromkeys(named)), choices(new.topics or []))
 
 
 def change_of(changed: ChangedContact) -> Change:
@@ -219,10 +219,10 @@ def choices_of(body: Any) -> dict[UUID, Subscription]:
         raise Invalid("The request body must be an array or an object.")
     if not 1 <= len(body) <= MOST_LISTED:
         raise InvalidField("topics", f"Use 1 to {MOST_LISTED} items.")
-    return _choices(body)
+    return choices(body)
 
 
-def _choices(items: list[Any]) -> dict[UUID, Subscription]:
+def choices(items: list[Any]) -> dict[UUID, Subscription]:
     read = [_choice_of(item) for item in items]
     return {one.id: one.subscription for one in read}
 
@@ -233,7 +233,7 @@ def _choice_of(item: Any) -> TopicChoice:
     return parse(TopicChoice, item)
 
 
-def _segment_of(item: Any) -> UUID:
+def segment_of(item: Any) -> UUID:
     if isinstance(item, dict):
         return parse(SegmentRef, item).id
     if not isinstance(item, str):
