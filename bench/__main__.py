@@ -17,6 +17,7 @@ ORDER = (
     "reading",
     "find",
     "suppressions",
+    "contacts",
     "parse",
     "inbound",
     "submission",
