@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from pillarbox.contacts.event_data import SHAPES
+from pillarbox.contacts.store import Contacts
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Slice
+from pillarbox.webhooks.publish import Publisher
 
-SLICE = Slice(name="contacts")
+SLICE = Slice(
+    name="contacts",
+    provides={Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher))},
+    webhook_shapes=SHAPES,
+)

@@ -1,0 +1,159 @@
+"""SQL of contacts: the rows of one team. What is merged is merged here, never outside of the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from msgspec import UNSET
+
+from pillarbox.contact_properties.definitions import Values
+from pillarbox.contacts.change import Change
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.email_address import EmailAddress
+
+# Whoever inserts second updates what the first has committed: the constraint decides. The row is locked even
+# where nothing changes, and then nothing comes back.
+UPSERT = """
+    INSERT INTO contacts AS c
+           (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
+            updated_at)
+    VALUES ($1, $2, $3, $4, $6, $8, coalesce($9, false), $10::text::jsonb, $12, $12)
+    ON CONFLICT ON CONSTRAINT contacts_team_address_key DO UPDATE
+       SET first_name = CASE WHEN $5 THEN $6 ELSE c.first_name END,
+           last_name = CASE WHEN $7 THEN $8 ELSE c.last_name END,
+           unsubscribed = coalesce($9, c.unsubscribed),
+           properties = (c.properties || $10::text::jsonb) - $11::text[],
+           updated_at = $12
+     WHERE (c.first_name, c.last_name, c.unsubscribed, c.properties) IS DISTINCT FROM (
+               CASE WHEN $5 THEN $6 ELSE c.first_name END,
+               CASE WHEN $7 THEN $8 ELSE c.last_name END,
+               coalesce($9, c.unsubscribed),
+               (c.properties || $10::text::jsonb) - $11::text[])
+    RETURNING c.id
+"""
+
+CHANGE = """
+    UPDATE contacts
+       SET first_name = CASE WHEN $3 THEN $4 ELSE first_name END,
+           last_name = CASE WHEN $5 THEN $6 ELSE last_name END,
+           unsubscribed = coalesce($7, unsubscribed),
+           properties = (properties || $8::text::jsonb) - $9::text[],
+           updated_at = $10
+     WHERE team_id = $1 AND id = $2
+       AND (first_name, last_name, unsubscribed, properties) IS DISTINCT FROM (
+               CASE WHEN $3 THEN $4 ELSE first_name END,
+               CASE WHEN $5 THEN $6 ELSE last_name END,
+               coalesce($7, unsubscribed),
+               (properties || $8::text::jsonb) - $9::text[])
+    RETURNING id
+"""
+
+TOUCH = """
+    UPDATE contacts SET updated_at = $3 WHERE team_id = $1 AND id = $2
+"""
+
+LOCK = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at, updated_at
+      FROM contacts
+     WHERE team_id = $1 AND id = $2
+       FOR NO KEY UPDATE
+"""
+
+LOCK_ALONE = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at, updated_at
+      FROM contacts
+     WHERE team_id = $1 AND id = $2
+       FOR UPDATE
+"""
+
+DELETE = """
+    DELETE FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+ID_OF = """
+    SELECT id FROM contacts WHERE team_id = $1 AND address = $2
+"""
+
+ID = """
+    SELECT id FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A contact without its properties; `email` as it is shown."""
+
+    id: UUID
+    email: str
+    first_name: str | None
+    last_name: str | None
+    unsubscribed: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+class Stored(NamedTuple):
+    """Which contact has the address now, and whether it is new, or another than it was."""
+
+    id: UUID
+    is_new: bool
+    has_changed: bool
+
+
+def _members(change: Change) -> tuple[Any, ...]:
+    first, last = change.first_name, change.last_name
+    return (
+        first is not UNSET,
+        None if first is UNSET else first,
+        last is not UNSET,
+        None if last is UNSET else last,
+        None if change.unsubscribed is UNSET else change.unsubscribed,
+    )
+
+
+async def upsert(
+    db: TeamDb, new_id: UUID, address: EmailAddress, change: Change, values: Values, now: datetime
+) -> Stored:
+    """Make the contact of an address, or change the one that has it; its row is locked."""
+    args = (*_members(change), values.given, values.cleared, now)
+    found = await db.value(UPSERT, new_id, address.address, address.given, *args)
+    if found is None:
+        return Stored(await db.value(ID_OF, address.address), is_new=False, has_changed=False)
+    return Stored(found, is_new=found == new_id, has_changed=True)
+
+
+async def change(db: TeamDb, contact_id: UUID, change: Change, values: Values, now: datetime) -> bool:
+    """Change what is given; False where that makes no difference."""
+    args = (*_members(change), values.given, values.cleared, now)
+    return await db.value(CHANGE, contact_id, *args) is not None
+
+
+async def touch(db: TeamDb, contact_id: UUID, now: datetime) -> None:
+    """Date a change that is not in the row."""
+    await db.run(TOUCH, contact_id, now)
+
+
+async def lock(db: TeamDb, contact_id: UUID) -> Contact | None:
+    return await db.one(Contact, LOCK, contact_id)
+
+
+async def lock_alone(db: TeamDb, contact_id: UUID) -> Contact | None:
+    """For deleting it: whoever adds a member waits as well."""
+    return await db.one(Contact, LOCK_ALONE, contact_id)
+
+
+async def delete(db: TeamDb, contact_id: UUID) -> None:
+    await db.run(DELETE, contact_id)
+
+
+async def id_of(db: TeamDb, address: str) -> UUID | None:
+    """Whose address that is, as it is compared."""
+    found: UUID | None = await db.value(ID_OF, address)
+    return found
+
+
+async def exists(db: TeamDb, contact_id: UUID) -> bool:
+    return await db.value(ID, contact_id) is not None

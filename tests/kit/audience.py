@@ -1,0 +1,67 @@
+"""Parts of a team's audience, made by their rows: quicker than by the API, and before their slices are looked
+at."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+from kit.webhook_events import subscribe
+from kit.world import Team, world
+from pillarbox.contacts.event_data import SHAPES
+from pillarbox.kernel.ids import Ids
+
+
+@asynccontextmanager
+async def told_team(database_url: str, folder: Path) -> AsyncIterator[Team]:
+    """A team that has a webhook for all events of contacts."""
+    async with world(database_url, folder, started=False) as pillarbox:
+        team = await pillarbox.team()
+        await subscribe(team, list(SHAPES))
+        yield team
+
+
+async def a_segment(team: Team, name: str = "Beta testers") -> UUID:
+    stamp = team.world.app.need(Ids).stamp()
+    await team.world.pool.execute(
+        "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, $3, $4)",
+        team.id,
+        stamp.id,
+        name,
+        stamp.at,
+    )
+    return UUID(str(stamp.id))
+
+
+async def a_topic(team: Team, default: str = "opt_in", name: str = "Release notes") -> UUID:
+    stamp = team.world.app.need(Ids).stamp()
+    await team.world.pool.execute(
+        """
+        INSERT INTO topics (team_id, id, name, default_subscription, visibility, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, 'public', $5, $5)
+        """,
+        team.id,
+        stamp.id,
+        name,
+        default,
+        stamp.at,
+    )
+    return UUID(str(stamp.id))
+
+
+async def a_property(team: Team, key: str = "plan", kind: str = "string") -> UUID:
+    stamp = team.world.app.need(Ids).stamp()
+    await team.world.pool.execute(
+        """
+        INSERT INTO contact_properties (team_id, id, number, key, type, created_at)
+        SELECT $1, $2, coalesce(max(number), 0) + 1, $3, $4, $5 FROM contact_properties WHERE team_id = $1
+        """,
+        team.id,
+        stamp.id,
+        key,
+        kind,
+        stamp.at,
+    )
+    return UUID(str(stamp.id))
