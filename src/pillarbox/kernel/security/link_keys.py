@@ -1,8 +1,9 @@
 """The keys of links in sent mail, which must work for years (docs/decisions/0064).
 
-They lie in the database, sealed by the key ring, so that replacing a key of the ring makes no link invalid. The
-first process that needs a key makes it; all processes of the installation have the same ones. Every key reads;
-the newest makes links, once all processes had time to learn it.
+They lie in the database, sealed by the key ring, so that replacing a key of the ring makes no link invalid.
+The process that first needs a key makes it; all processes of the installation have the same ones. Every key
+reads. The links of a mail are made with the key that was the newest when the mail was accepted, so that each
+attempt makes the same ones; a key counts as new once all processes had time to learn it.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ LINK_KEYS: Final = SealedColumn(
     "links that were made with it answer that they are unknown, and new mail gets links of another key.",
     """
     SELECT '00000000-0000-0000-0000-000000000000'::uuid AS team_id,
-           lpad(to_hex(id), 32, '0')::uuid AS id, sealed, id::text AS owner
+           lpad(to_hex(id::integer), 32, '0')::uuid AS id, sealed, id::text AS owner
       FROM link_keys
      ORDER BY id
     """,
     """
     UPDATE link_keys SET sealed = $4
-     WHERE $1::uuid IS NOT NULL AND lpad(to_hex(id), 32, '0')::uuid = $2 AND sealed = $3
+     WHERE $1::uuid IS NOT NULL AND lpad(to_hex(id::integer), 32, '0')::uuid = $2 AND sealed = $3
     """,
 )
 
@@ -91,7 +92,7 @@ class LinkKeys:
         return LinkKey(number, self._keys[number])
 
     async def reader(self, number: int) -> AESSIV | None:
-        """The key of that number. Where this process does not know it, the database is asked, once a second."""
+        """The key of that number. Where it is not known here the database is asked, once a second."""
         if number not in self._keys and self._looked_before(LOOK_AGAIN):
             await self._look()
         return self._keys.get(number)
