@@ -3,7 +3,7 @@ at."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
@@ -35,18 +35,21 @@ async def a_segment(team: Team, name: str = "Beta testers") -> UUID:
     return UUID(str(stamp.id))
 
 
-async def a_topic(team: Team, default: str = "opt_in", name: str = "Release notes") -> UUID:
+async def a_topic(
+    team: Team, default: str = "opt_in", name: str = "Release notes", visibility: str = "public"
+) -> UUID:
     stamp = team.world.app.need(Ids).stamp()
     await team.world.pool.execute(
         """
         INSERT INTO topics (team_id, id, name, default_subscription, visibility, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, 'public', $5, $5)
+        VALUES ($1, $2, $3, $4, $6, $5, $5)
         """,
         team.id,
         stamp.id,
         name,
         default,
         stamp.at,
+        visibility,
     )
     return UUID(str(stamp.id))
 
@@ -65,3 +68,46 @@ async def a_property(team: Team, key: str = "plan", kind: str = "string") -> UUI
         stamp.at,
     )
     return UUID(str(stamp.id))
+
+
+async def a_contact(
+    team: Team, address: str, topics: Mapping[UUID, str] | None = None, *, unsubscribed: bool = False
+) -> UUID:
+    """A contact with what it chose of topics."""
+    stamp = team.world.app.need(Ids).stamp()
+    await team.world.pool.execute(
+        """
+        INSERT INTO contacts (team_id, id, address, unsubscribed, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $5)
+        """,
+        team.id,
+        stamp.id,
+        address,
+        unsubscribed,
+        stamp.at,
+    )
+    for topic_id, subscription in (topics or {}).items():
+        await choose(team, UUID(str(stamp.id)), topic_id, subscription)
+    return UUID(str(stamp.id))
+
+
+async def choose(team: Team, contact_id: UUID, topic_id: UUID, subscription: str) -> None:
+    """What a contact chooses of a topic from now on."""
+    await team.world.pool.execute(
+        """
+        INSERT INTO topic_choices (team_id, contact_id, topic_id, subscription, chosen_at)
+        VALUES ($1, $2, $3, $4, now())
+        ON CONFLICT (team_id, contact_id, topic_id) DO UPDATE SET subscription = excluded.subscription
+        """,
+        team.id,
+        contact_id,
+        topic_id,
+        subscription,
+    )
+
+
+async def mark_deleted(team: Team, topic_id: UUID) -> None:
+    """What deleting a topic does to its row."""
+    await team.world.pool.execute(
+        "UPDATE topics SET deleted_at = now() WHERE team_id = $1 AND id = $2", team.id, topic_id
+    )

@@ -1,8 +1,9 @@
 """Tokens of links by which a recipient of a mail is known (topics.md 4; LST-04, docs/decisions/0064).
 
-A token is base64url of the number of its key and a value that is encrypted and authenticated with it (AES-SIV,
-RFC 5297). Nothing in it can be read, changed or made without the key, and no table is asked about it. The same
-link is always the same text, so that a mail that is composed again has the same bytes. Tokens do not expire.
+A token is base64url of the number of its key and a value that is encrypted and authenticated with it
+(AES-SIV, RFC 5297). Nothing in it can be read, changed or made without the key, and no table is asked about
+it. The same link is always the same text, so that a mail that is composed again has the same bytes. Tokens do
+not expire.
 
     version 1 | number of the key 2 | SIV 16 | encrypted: team 16, email 16, position 2, topic 16, address
 """

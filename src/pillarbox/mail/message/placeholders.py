@@ -1,8 +1,8 @@
 """Placeholders in the bodies of mail: `{{{NAME}}}`, or `{{{NAME|what stands there without a value}}}`.
 
-Exactly three braces, blanks around the name allowed; a fallback ends at the first `}}}` and has no line break.
-One pass: a value is never searched again. What names no value that is given stays as it is. The work is linear
-in the text.
+Exactly three braces, blanks around the name allowed; a fallback ends at the first `}}}` and has no line end.
+One pass: a value is never searched again. What names no value that is given stays as it is. The work is
+linear in the text.
 """
 
 from __future__ import annotations
