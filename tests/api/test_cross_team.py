@@ -20,6 +20,7 @@ from kit.builders import (
     Made,
     a_received_email,
     an_email,
+    body_of,
     label,
     made_for,
 )
@@ -33,6 +34,7 @@ from pillarbox.kernel.wire.paging import well_formed
 
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},
+    ("POST", "/contacts"): {"audience_id": {"email": "ann@quay.example"}},
 }
 """Body fields that hold the id of a resource, each with the rest of a valid body. Where the resource
 itself is not built yet (`topic_id`, `template`), there is no foreign id that could be given."""
@@ -159,7 +161,7 @@ async def two_teams(pillarbox: World) -> tuple[Team, Team]:
 
 
 async def ask(team: Team, method: str, entry: Route, ids: Made) -> httpx.Response:
-    body = BODIES.get((entry.method, entry.path), {})
+    body = body_of(method, entry.path, ids)
     return await team.call(method, entry.path.format(**ids), body if entry.takes_body else None)
 
 

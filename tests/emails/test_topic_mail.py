@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import dkim
 import pytest
 
-from kit.audience import a_contact, a_topic, choose, mark_deleted
+from kit.audience import a_contact, a_topic, chooses
 from kit.manual_world import clock_of, parsed, relayed_world
 from kit.smtp_sink import Message, Sink
 from kit.world import Team, mail
@@ -159,11 +159,13 @@ async def test_who_gets_mail_of_a_topic(database_url: str, tmp_path: Path) -> No
             topic = await a_topic(team, default)
             for name, contact in early.items():
                 if name != "none":
-                    await choose(team, contact, topic, "opt_out" if name == "out" else "opt_in")
+                    await chooses(team, contact, topic, "opt_out" if name == "out" else "opt_in")
             late = {"in": {topic: "opt_in"}, "out": {topic: "opt_out"}, "none": {}, "gone": {topic: "opt_in"}}
             for name, choices in late.items():
                 address = f"late-{name}-{default}@quay.example".replace("_", "-")
-                await a_contact(team, address, choices, unsubscribed=name == "gone")
+                made = await a_contact(team, address, unsubscribed=name == "gone")
+                for chosen, subscription in choices.items():
+                    await chooses(team, made, chosen, subscription)
             addresses = {
                 **{f"early-{name}@quay.example": name for name in early},
                 **{f"late-{name}-{default}@quay.example".replace("_", "-"): name for name in late},
@@ -212,7 +214,7 @@ async def test_scheduled_mail_honours_what_is_chosen_meanwhile(database_url: str
         email = await team.send(
             topic_id=str(topic), to=["ada@quay.example", "bob@quay.example"], scheduled_at="in 1 hour"
         )
-        await choose(team, contact, topic, "opt_out")
+        await chooses(team, contact, topic, "opt_out")
         clock_of(team.world).advance(timedelta(hours=1, seconds=1))
         await team.world.turn()
         assert await outcomes(team, email) == {
@@ -228,11 +230,11 @@ async def test_a_topic_that_is_deleted_meanwhile_still_keeps_mail_from_who_left(
     """topics.md 5.8; a row that is gone altogether keeps it from everybody."""
     async with harbor(database_url, tmp_path) as (team, _):
         topic, other = await a_topic(team), await a_topic(team)
-        await a_contact(team, "ada@quay.example", {topic: "opt_out"})
+        await chooses(team, await a_contact(team, "ada@quay.example"), topic, "opt_out")
         to = ["ada@quay.example", "bob@quay.example"]
         email = await team.send(topic_id=str(topic), to=to, scheduled_at="in 1 hour")
         lost = await team.send(topic_id=str(other), to=to, scheduled_at="in 1 hour")
-        await mark_deleted(team, topic)
+        await team.call("DELETE", f"/topics/{topic}")
         await team.world.pool.execute("DELETE FROM topics WHERE id = $1", other)
         assert (await team.email(email))["topic_id"] is None
         clock_of(team.world).advance(timedelta(hours=1, seconds=1))
@@ -252,7 +254,7 @@ async def test_who_leaves_between_two_attempts_gets_nothing(database_url: str, t
         sink.script("RCPT", "451 4.2.0 later")
         email = await sent(team, topic)
         assert (await team.email(email))["last_event"] == "delivery_delayed"
-        await choose(team, contact, topic, "opt_out")
+        await chooses(team, contact, topic, "opt_out")
         clock_of(team.world).advance(timedelta(minutes=5))
         await team.world.turn()
         assert (await outcomes(team, email))["ada@quay.example"] == ("failed", "topic_opt_out")
@@ -263,7 +265,7 @@ async def test_unknown_topics_are_refused_alike(database_url: str, tmp_path: Pat
     async with harbor(database_url, tmp_path) as (team, _):
         quay = await team.world.team("Quay")
         gone = await a_topic(team)
-        await mark_deleted(team, gone)
+        await team.call("DELETE", f"/topics/{gone}")
         for topic in (uuid4(), gone, await a_topic(quay)):
             answer = await team.post("/emails", mail(topic_id=str(topic)))
             assert (answer.status_code, answer.json()["message"]) == (404, "Topic not found")

@@ -3,8 +3,9 @@ at."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -12,6 +13,28 @@ from kit.webhook_events import subscribe
 from kit.world import Team, world
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.wire.email_address import email_address
+
+INSERT_CONTACT = """
+    INSERT INTO contacts (team_id, id, address, email, unsubscribed, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $6)
+"""
+
+CHOOSE = """
+    INSERT INTO topic_choices (team_id, contact_id, topic_id, subscription, chosen_at)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (team_id, contact_id, topic_id) DO UPDATE SET subscription = excluded.subscription
+"""
+
+JOIN = """
+    INSERT INTO segment_members (team_id, segment_id, contact_id, added_at)
+    SELECT $1, $2, k.contact_id, $4 FROM unnest($3::uuid[]) AS k (contact_id)
+"""
+
+MANY_CONTACTS = """
+    INSERT INTO contacts (team_id, id, address, unsubscribed, created_at, updated_at)
+    SELECT $1, k.id, 'c' || k.id || '@orchard.example', false, $3, $3 FROM unnest($2::uuid[]) AS k (id)
+"""
 
 
 @asynccontextmanager
@@ -70,44 +93,28 @@ async def a_property(team: Team, key: str = "plan", kind: str = "string") -> UUI
     return UUID(str(stamp.id))
 
 
-async def a_contact(
-    team: Team, address: str, topics: Mapping[UUID, str] | None = None, *, unsubscribed: bool = False
-) -> UUID:
-    """A contact with what it chose of topics."""
+async def a_contact(team: Team, address: str, *, unsubscribed: bool = False) -> UUID:
+    """A new contact, as a row."""
     stamp = team.world.app.need(Ids).stamp()
+    form = email_address(address)
     await team.world.pool.execute(
-        """
-        INSERT INTO contacts (team_id, id, address, unsubscribed, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $5)
-        """,
-        team.id,
-        stamp.id,
-        address,
-        unsubscribed,
-        stamp.at,
+        INSERT_CONTACT, team.id, stamp.id, form.address, form.given, unsubscribed, stamp.at
     )
-    for topic_id, subscription in (topics or {}).items():
-        await choose(team, UUID(str(stamp.id)), topic_id, subscription)
-    return UUID(str(stamp.id))
+    return UUID(int=stamp.id.int)
 
 
-async def choose(team: Team, contact_id: UUID, topic_id: UUID, subscription: str) -> None:
-    """What a contact chooses of a topic from now on."""
-    await team.world.pool.execute(
-        """
-        INSERT INTO topic_choices (team_id, contact_id, topic_id, subscription, chosen_at)
-        VALUES ($1, $2, $3, $4, now())
-        ON CONFLICT (team_id, contact_id, topic_id) DO UPDATE SET subscription = excluded.subscription
-        """,
-        team.id,
-        contact_id,
-        topic_id,
-        subscription,
-    )
+async def some_contacts(team: Team, count: int) -> list[UUID]:
+    """So many contacts at once, the oldest first."""
+    made = [UUID(int=one.int) for one in team.world.app.need(Ids).several(count)]
+    await team.world.pool.execute(MANY_CONTACTS, team.id, made, datetime.now(UTC))
+    return made
 
 
-async def mark_deleted(team: Team, topic_id: UUID) -> None:
-    """What deleting a topic does to its row."""
-    await team.world.pool.execute(
-        "UPDATE topics SET deleted_at = now() WHERE team_id = $1 AND id = $2", team.id, topic_id
-    )
+async def chooses(team: Team, contact_id: UUID, topic_id: UUID, subscription: str) -> None:
+    """What a contact chose of a topic, as a row."""
+    await team.world.pool.execute(CHOOSE, team.id, contact_id, topic_id, subscription, team.world.clock.now())
+
+
+async def joins(team: Team, segment_id: UUID, members: Sequence[UUID]) -> None:
+    """Members of a segment, as rows."""
+    await team.world.pool.execute(JOIN, team.id, segment_id, members, team.world.clock.now())

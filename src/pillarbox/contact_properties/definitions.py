@@ -22,6 +22,9 @@ from pillarbox.kernel.wire.problems import InvalidField
 LONGEST: Final = 2000
 """Characters of a text."""
 
+MOST: Final = 1000
+"""Properties of a team."""
+
 GREATEST: Final = 2**53 - 1
 SHOWN: Final = 50
 
@@ -78,4 +81,4 @@ def wrong(value: object, kind: str) -> str | None:
     return None
 
 
-__all__ = ["GREATEST", "LONGEST", "NO_VALUES", "Definition", "Values", "refuse", "values_of", "wrong"]
+__all__ = ["GREATEST", "LONGEST", "MOST", "NO_VALUES", "Definition", "Values", "refuse", "values_of", "wrong"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Raw
@@ -58,11 +59,11 @@ HIDE = """
 """
 
 HIDDEN = """
-    SELECT number FROM contact_properties WHERE team_id = $1 AND id = $2 AND deleted_at IS NOT NULL
+    SELECT id, number FROM contact_properties WHERE team_id = $1 AND deleted_at IS NOT NULL
 """
 
 REMOVE = """
-    DELETE FROM contact_properties WHERE team_id = $1 AND id = $2 AND deleted_at IS NOT NULL
+    DELETE FROM contact_properties WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NOT NULL
 """
 
 # The lock is taken by a statement of its own: one that waited would still see what was there before.
@@ -101,6 +102,13 @@ class Definition:
     def fallback(self) -> Raw:
         """The fallback as answers show it."""
         return Raw((self.fallback_value or "null").encode())
+
+
+class Hidden(NamedTuple):
+    """A definition that was deleted, and the number under which values may still be kept."""
+
+    id: UUID
+    number: int
 
 
 async def page(db: TeamDb, page: Page) -> list[Definition]:
@@ -142,8 +150,9 @@ async def insert(
     await db.run(INSERT, property_id, key, kind, fallback, at)
 
 
-async def change(db: TeamDb, property_id: UUID, fallback: str | None) -> None:
-    await db.run(CHANGE, property_id, fallback)
+async def change(db: TeamDb, property_id: UUID, fallback: str | None) -> bool:
+    """Change the fallback; False where the team has no such property."""
+    return await db.run(CHANGE, property_id, fallback) == 1
 
 
 async def hide(db: TeamDb, property_id: UUID, now: datetime) -> bool:
@@ -151,14 +160,14 @@ async def hide(db: TeamDb, property_id: UUID, now: datetime) -> bool:
     return await db.run(HIDE, property_id, now) == 1
 
 
-async def hidden_number(db: TeamDb, property_id: UUID) -> int | None:
-    """The number of a definition that was deleted and is still there."""
-    found: int | None = await db.value(HIDDEN, property_id)
-    return found
+async def hidden(db: TeamDb) -> list[Hidden]:
+    """The definitions that were deleted and are still there."""
+    return await db.all(Hidden, HIDDEN)
 
 
-async def remove(db: TeamDb, property_id: UUID) -> None:
-    await db.run(REMOVE, property_id)
+async def remove(db: TeamDb, property_ids: Sequence[UUID]) -> None:
+    """Let go of deleted definitions, and of their numbers."""
+    await db.run(REMOVE, property_ids)
 
 
 async def queue_removal(db: TeamDb, job_id: UUID, kind: str, property_id: UUID, now: datetime) -> None:

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET
 
 from pillarbox.contact_properties.definitions import Values
 from pillarbox.contacts.change import Change
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.wire.paging import Page
 
 # Whoever inserts second updates what the first has committed: the constraint decides. The row is locked even
 # where nothing changes, and then nothing comes back.
@@ -80,6 +82,100 @@ ID_OF = """
 ID = """
     SELECT id FROM contacts WHERE team_id = $1 AND id = $2
 """
+
+ADDRESS = """
+    SELECT address FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+# Values of a property that was deleted are still there for a while (docs/decisions/0056).
+FOUND = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at,
+           (SELECT json_object_agg(p.key, json_build_array(v.value, p.type))::text
+              FROM jsonb_each(c.properties) AS v
+              JOIN contact_properties p
+                ON p.team_id = $1 AND p.number = v.key::integer AND p.deleted_at IS NULL) AS properties
+      FROM contacts c
+     WHERE team_id = $1 AND id = $2
+"""
+
+PAGE = """
+    SELECT id, email, first_name, last_name, created_at, unsubscribed FROM (
+        (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+           FROM contacts WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+           FROM contacts WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+    ) AS page
+"""
+
+MEMBERS = """
+    SELECT id, email, first_name, last_name, created_at, unsubscribed FROM (
+        (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                c.unsubscribed
+           FROM segment_members m
+           JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+          WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2
+          ORDER BY m.contact_id DESC LIMIT $4)
+        UNION ALL
+        (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                c.unsubscribed
+           FROM segment_members m
+           JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+          WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id > $3
+          ORDER BY m.contact_id LIMIT $4)
+    ) AS page
+"""
+
+# Rows are locked in the order of addresses, as by everybody who locks several.
+REMOVE_VALUES = """
+    WITH some AS MATERIALIZED (
+        SELECT id, properties ?| $3::text[] AS is_concerned
+          FROM contacts
+         WHERE team_id = $1 AND id > $2
+         ORDER BY id
+         LIMIT $4
+    ), held AS MATERIALIZED (
+        SELECT c.id
+          FROM contacts c
+          JOIN some ON some.id = c.id AND some.is_concerned
+         WHERE c.team_id = $1
+         ORDER BY c.address
+           FOR NO KEY UPDATE OF c
+    ), changed AS (
+        UPDATE contacts c
+           SET properties = c.properties - $3::text[]
+          FROM held
+         WHERE c.team_id = $1 AND c.id = held.id
+    )
+    SELECT id FROM some ORDER BY id DESC LIMIT 1
+"""
+
+FIRST = UUID(int=0)
+"""Before all contacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedContact:
+    """What a list shows of a contact."""
+
+    id: UUID
+    email: str
+    first_name: str | None
+    last_name: str | None
+    created_at: datetime
+    unsubscribed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundContact(ListedContact):
+    """The same with its properties: value and type by key, as JSON; None where it has none."""
+
+    properties: str | None
+
+    def values(self) -> dict[str, tuple[Any, Any]]:
+        """Value and type of each property, by its key."""
+        found: dict[str, tuple[Any, Any]] = msgspec.json.decode(self.properties or "{}")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +253,28 @@ async def id_of(db: TeamDb, address: str) -> UUID | None:
 
 async def exists(db: TeamDb, contact_id: UUID) -> bool:
     return await db.value(ID, contact_id) is not None
+
+
+async def found(db: TeamDb, contact_id: UUID) -> FoundContact | None:
+    return await db.one(FoundContact, FOUND, contact_id)
+
+
+async def address_of(db: TeamDb, contact_id: UUID) -> str | None:
+    """The address of a contact, as it is compared."""
+    address: str | None = await db.value(ADDRESS, contact_id)
+    return address
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedContact]:
+    return await db.all(ListedContact, PAGE, *page.args)
+
+
+async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[ListedContact]:
+    """The contacts of a segment, newest contact first."""
+    return await db.all(ListedContact, MEMBERS, *page.args, segment_id)
+
+
+async def remove_values(db: TeamDb, after: UUID, numbers: list[str], batch: int) -> UUID | None:
+    """Take values from the next contacts; returns the last of them, None where there are no more."""
+    last: UUID | None = await db.value(REMOVE_VALUES, after, numbers, batch)
+    return last

@@ -18,8 +18,9 @@ import asyncpg
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.domains.senders import SenderDomain, Senders
-from pillarbox.emails import prometheus, queries, topic_queries
+from pillarbox.emails import prometheus, queries
 from pillarbox.emails.commits import Acceptance, Commits
+from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
 from pillarbox.kernel.http.idempotency import Idempotency
@@ -112,6 +113,7 @@ class Accept:
         ids: Ids,
         writer: Commits,
         senders: Senders,
+        topics: TopicRules,
         blobs: BlobStore,
         admits: Callable[[], None],
         rules: Rules,
@@ -123,6 +125,7 @@ class Accept:
         self._ids = ids
         self._writer = writer
         self._senders = senders
+        self._topics = topics
         self._blobs = blobs
         self._admits = admits
         self._rules = rules
@@ -153,7 +156,7 @@ class Accept:
 
     async def topics(self, caller: Caller, topic_ids: Collection[UUID]) -> set[UUID]:
         """Those of these topics that the team has, for `check`."""
-        return await topic_queries.live(TeamDb(self._pool, caller.team_id), topic_ids) if topic_ids else set()
+        return await self._topics.live(TeamDb(self._pool, caller.team_id), topic_ids) if topic_ids else set()
 
     async def check(
         self, caller: Caller, outgoing: Outgoing, topics: Collection[UUID] | None = None

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from pillarbox.delivery.items import LoadedEmail, PersonalCopy, Target
+from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.link_tokens import Link, token
 from pillarbox.mail.message.placeholders import links
+
+MailOfTopic = tuple[UUID, UUID, str]
+"""Mail of a topic to an address, as addresses are compared: team, topic, address."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """Which topics a team has, and which mail of them must not go out; a higher slice provides it."""
+
+    live: Callable[[TeamDb, Collection[UUID]], Awaitable[set[UUID]]]
+    refused: Callable[[Connection, Sequence[MailOfTopic]], Awaitable[AbstractSet[MailOfTopic]]]
+
 
 FIELD = "List-Unsubscribe"
 POST_FIELD = "List-Unsubscribe-Post"

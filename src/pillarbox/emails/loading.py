@@ -15,12 +15,11 @@ import msgspec
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, Target
 from pillarbox.domains.senders import SenderDomain, Senders
-from pillarbox.emails import topic_queries
-from pillarbox.emails.copies import TopicCopies
+from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
-from pillarbox.timeline.record import Belongs
+from pillarbox.timeline.record import MetricDimensions
 
 # The older ones first, as long as those before them have less than $3 octets together.
 EMAILS = """
@@ -66,8 +65,11 @@ Loaded = dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]
 class EmailLoader:
     """Loads emails for the engine."""
 
-    def __init__(self, senders: Senders, copies: TopicCopies, *, domain_required: bool) -> None:
+    def __init__(
+        self, senders: Senders, topics: TopicRules, copies: TopicCopies, *, domain_required: bool
+    ) -> None:
         self._senders = senders
+        self._topics = topics
         self._copies = copies
         self._domain_required = domain_required
 
@@ -97,17 +99,23 @@ class EmailLoader:
         self, conn: Connection, team_id: UUID, rows: Sequence[Any], loaded: Loaded
     ) -> None:
         """Say of each recipient of mail of a topic whether it wants it, and give it its own copy."""
-        ids = [row["id"] for row in rows]
-        opted_out = await topic_queries.opted_out(conn, team_id, ids)
+        wanted: list[tuple[LoadedEmail, dict[int, list[Target]], Any]] = []
         for row in rows:
             found = loaded[row["id"]]
-            if found is None:
-                continue
-            email, groups = found
+            if found is not None:
+                wanted.append((*found, row))
+        mails = {
+            (team_id, row["topic_id"], target.address)
+            for _, groups, row in wanted
+            for targets in groups.values()
+            for target in targets
+        }
+        refused = await self._topics.refused(conn, list(mails))
+        for email, groups, row in wanted:
             for grp, targets in groups.items():
                 groups[grp] = [
                     target._replace(refusal=TOPIC_OPT_OUT)
-                    if (row["id"], target.position) in opted_out
+                    if (team_id, row["topic_id"], target.address) in refused
                     else target._replace(
                         copy=await self._copies.of(email, target, row["topic_id"], row["created_at"])
                     )
@@ -171,7 +179,7 @@ def _loaded_email(
         return_path_of(domain, row["domain_name"]),
         bool(domain and domain.tls == "enforced"),
         signing_of(domain),
-        Belongs(row["domain_id"], row["domain_name"], row["broadcast_id"]),
+        MetricDimensions(row["domain_id"], row["domain_name"], row["broadcast_id"]),
     )
 
 

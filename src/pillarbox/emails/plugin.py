@@ -15,10 +15,10 @@ from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
-from pillarbox.emails.copies import TopicCopies
+from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
-from pillarbox.emails.jobs import Orphans, email_periodic
+from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
@@ -35,7 +35,7 @@ from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
@@ -62,6 +62,7 @@ def _accept(kit: Kit) -> Accept:
         ids=kit.need(Ids),
         writer=_commits(kit),
         senders=kit.need(Senders),
+        topics=kit.need(TopicRules),
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(
@@ -76,14 +77,14 @@ def _accept(kit: Kit) -> Accept:
 
 
 def _commits(kit: Kit) -> Commits:
-    journal: Journal = kit.need(Journal)  # type: ignore[type-abstract]
+    request_log: RequestLogWriter = kit.need(RequestLogWriter)  # type: ignore[type-abstract]
     return Commits(
         pool=kit.engine_pool,
         clock=kit.clock,
         ids=kit.need(Ids),
         timeline=kit.need(Timeline),
         quotas=kit.need(Quotas),
-        journal=journal,
+        request_log=request_log,
         owner=kit.runtime.process_id,
         shards=kit.settings.database_shards,
     )
@@ -92,7 +93,8 @@ def _commits(kit: Kit) -> Commits:
 def _loader(kit: Kit) -> EmailLoader:
     required = verified_domain_required(kit.settings)
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
-    return EmailLoader(Senders(kit.engine_pool, kit.clock), copies, domain_required=required)
+    senders = Senders(kit.engine_pool, kit.clock)
+    return EmailLoader(senders, kit.need(TopicRules), copies, domain_required=required)
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -113,7 +115,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
         emails=settings[EMAIL_RETENTION_DAYS],
         bodies=settings[BODY_RETENTION_DAYS],
     )
-    orphans = Orphans(
+    orphans = OrphanBlobs(
         kit.pool,
         kit.clock,
         blobs,

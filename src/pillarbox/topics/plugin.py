@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from collections.abc import Sequence, Set
 
-SLICE = Slice(name="topics")
+from pillarbox.emails.copies import MailOfTopic, TopicRules
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.topics import lookup, routes, subscriptions, topic_events
+from pillarbox.topics.changes import TopicChanges
+from pillarbox.topics.collector import TopicCollector
+from pillarbox.topics.invariants import INVARIANTS
+from pillarbox.topics.subscriptions import Wanted
+from pillarbox.webhooks.publish import Publisher
+
+
+def _changes(kit: Kit) -> TopicChanges:
+    return TopicChanges(kit.need(Ids), kit.need(Publisher))
+
+
+async def _refused(conn: Connection, mails: Sequence[MailOfTopic]) -> Set[MailOfTopic]:
+    return await subscriptions.refused(conn, [Wanted(*mail) for mail in mails])
+
+
+SLICE = Slice(
+    name="topics",
+    provides={
+        TopicChanges: _changes,
+        TopicRules: lambda _: TopicRules(lookup.live, _refused),
+    },
+    routes=collect(routes),
+    periodic=lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
+    webhook_shapes=topic_events.SHAPES,
+    invariants=INVARIANTS,
+)

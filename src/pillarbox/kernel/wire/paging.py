@@ -131,23 +131,26 @@ Read = Callable[[Page], Awaitable[Sequence[Row]]]
 """Reads the rows of a page, by the pattern above."""
 
 
-async def listed(read: Read[Row], page: Page, shape: Callable[[Row], S]) -> ListOf[S] | AsyncIterator[bytes]:
+async def listed(
+    read: Read[Row], page: Page, shape: Callable[[Row], S], *, block: int = BLOCK
+) -> ListOf[S] | AsyncIterator[bytes]:
     """The body of the answer: the list envelope, or the same in pieces where it is wanted whole and has more
-    than a block. `read` must not be inside a transaction: nobody knows how slowly the pieces are taken."""
+    than a block. `read` must not be inside a transaction: nobody knows how slowly the pieces are taken. A
+    list that may be very long and has short rows is read in larger blocks."""
     if page.limit is not None:
         return envelope(await read(page), page, shape)
-    block = await _block(read, page.after, page.before)
-    if block.is_last:
-        return ListOf(has_more=False, data=[shape(row) for row in block.rows])
-    return _pieces(read, block, page.before, shape)
+    first = await _block(read, page.after, page.before, block)
+    if first.is_last:
+        return ListOf(has_more=False, data=[shape(row) for row in first.rows])
+    return _pieces(read, first, page.before, shape, block)
 
 
-async def whole(read: Read[Row]) -> list[Row]:
+async def every_row(read: Read[Row]) -> list[Row]:
     """All rows of a list, for commands; a request sends them as they are read (`listed`)."""
-    block = await _block(read, None, None)
+    block = await _block(read, None, None, BLOCK)
     found = list(block.rows)
     while not block.is_last:
-        block = await _block(read, found[-1].id, None)
+        block = await _block(read, found[-1].id, None, BLOCK)
         found += block.rows
     return found
 
@@ -158,15 +161,15 @@ class _Block(Generic[Row]):
     is_last: bool
 
 
-async def _block(read: Read[Row], after: UUID | None, end: UUID | None) -> _Block[Row]:
+async def _block(read: Read[Row], after: UUID | None, end: UUID | None, most: int) -> _Block[Row]:
     """The next rows from the newest on, as far as `end`, which is not among them."""
-    rows = await read(Page(BLOCK, after=after))
-    kept = [row for row in rows[:BLOCK] if end is None or row.id > end]
-    return _Block(kept, len(rows) <= BLOCK or len(kept) < BLOCK)
+    rows = await read(Page(most, after=after))
+    kept = [row for row in rows[:most] if end is None or row.id > end]
+    return _Block(kept, len(rows) <= most or len(kept) < most)
 
 
 async def _pieces(
-    read: Read[Row], block: _Block[Row], end: UUID | None, shape: Callable[[Row], Any]
+    read: Read[Row], block: _Block[Row], end: UUID | None, shape: Callable[[Row], Any], most: int
 ) -> AsyncIterator[bytes]:
     before = b'{"object":"list","has_more":false,"data":['
     while block.rows:
@@ -174,7 +177,7 @@ async def _pieces(
         if block.is_last:
             break
         before = b","
-        block = await _block(read, block.rows[-1].id, end)
+        block = await _block(read, block.rows[-1].id, end, most)
     yield b"]}"
 
 
