@@ -1,4 +1,4 @@
-"""What must hold between segments, contacts and members: there are no foreign keys."""
+"""What must hold between segments and their members: there are no foreign keys (docs/decisions/0056)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,5 @@ INVARIANTS: tuple[Invariant, ...] = (
          LIMIT $1
         """,
         (JOB_REMOVE,),
-    ),
-    Invariant(
-        "member_without_contact",
-        "The contact {contact_id} is not there, but belongs to the segment {segment_id}.",
-        """
-        SELECT m.team_id, m.segment_id, m.contact_id
-          FROM segment_members m
-         WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.team_id = m.team_id AND c.id = m.contact_id)
-         LIMIT $1
-        """,
     ),
 )

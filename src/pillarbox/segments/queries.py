@@ -53,6 +53,14 @@ async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
     )
 
 
+async def hold(db: TeamDb, segment_id: UUID) -> bool:
+    """Whether it is there; then it is not deleted before the transaction ends."""
+    found = await db.value(
+        "SELECT true FROM segments WHERE team_id = $1 AND id = $2 FOR KEY SHARE", segment_id
+    )
+    return found is True
+
+
 async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
     return bool(
         await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
@@ -76,47 +84,10 @@ async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> No
     )
 
 
-async def is_member(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
+async def is_member(db: TeamDb, segment_id: UUID, contact_id: UUID) -> bool:
     found = await db.value(
-        "SELECT true FROM segment_members WHERE team_id = $1 AND segment_id = $3 AND contact_id = $2",
-        contact_id,
+        "SELECT true FROM segment_members WHERE team_id = $1 AND segment_id = $2 AND contact_id = $3",
         segment_id,
+        contact_id,
     )
     return found is True
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A contact that belongs to a segment, as lists show it."""
-
-    id: UUID
-    address: str
-    email: str | None
-    first_name: str | None
-    last_name: str | None
-    created_at: datetime
-    unsubscribed: bool
-
-
-# The cursor is a position among contacts, so one that has left the segment still marks its place.
-async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[Member]:
-    return await db.all(
-        Member,
-        """
-        SELECT id, address, email, first_name, last_name, created_at, unsubscribed FROM (
-            (SELECT c.id, c.address, c.email, c.first_name, c.last_name, c.created_at, c.unsubscribed
-               FROM segment_members m
-               JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
-              WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2
-              ORDER BY m.contact_id DESC LIMIT $4)
-            UNION ALL
-            (SELECT c.id, c.address, c.email, c.first_name, c.last_name, c.created_at, c.unsubscribed
-               FROM segment_members m
-               JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
-              WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id > $3
-              ORDER BY m.contact_id LIMIT $4)
-        ) AS page
-        """,
-        *page.args,
-        segment_id,
-    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from pillarbox.contacts.reading import contact_list
+from pillarbox.contacts.wire import ContactItem
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.ids import Ids
@@ -59,7 +61,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.SegmentDeleted]:
     query=PAGING,
     summary="List the contacts of a segment",
 )
-async def contacts(request: Request, db: TeamDb) -> Reply[ListOf[wire.MemberItem]]:
+async def contacts(request: Request, db: TeamDb) -> Reply[ListOf[ContactItem]]:
     page = Page.read(request.query, default=None)
     segment = await changes.found(db, request.uuid("segment_id"))
-    return Reply(await listed(partial(queries.members, db, segment.id), page, wire.member))
+    return Reply(await contact_list(db, page, segment.id))

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
-from pillarbox.segments.queries import Member, Segment
+from pillarbox.segments.queries import Segment
 
 Name = Annotated[str, Meta(max_length=255, extra={"trimmed": True})]
 
@@ -49,31 +49,9 @@ class SegmentDeleted(Struct):
     deleted: Literal[True]
 
 
-class MemberItem(Struct):
-    """A contact, as in the list of all contacts."""
-
-    id: UUID
-    email: str
-    first_name: str | None
-    last_name: str | None
-    created_at: DatabaseTime
-    unsubscribed: bool
-
-
 def item(segment: Segment) -> SegmentItem:
     return SegmentItem(segment.id, segment.name, database_style(segment.created_at))
 
 
 def full(segment: Segment) -> FullSegment:
     return FullSegment("segment", segment.id, segment.name, database_style(segment.created_at))
-
-
-def member(found: Member) -> MemberItem:
-    return MemberItem(
-        found.id,
-        found.email or found.address,
-        found.first_name,
-        found.last_name,
-        database_style(found.created_at),
-        found.unsubscribed,
-    )

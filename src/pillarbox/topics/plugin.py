@@ -34,5 +34,4 @@ SLICE = Slice(
     routes=collect(routes),
     periodic=lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
     webhook_shapes=topic_events.SHAPES,
-    invariants=INVARIANTS,
 )

@@ -1,0 +1,1 @@
+"""Segments under their older name (contacts.md section 5): the same rows, the same ids."""
