@@ -12,7 +12,6 @@ from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.topics import lookup, routes, subscriptions, topic_events
 from pillarbox.topics.changes import TopicChanges
 from pillarbox.topics.collector import TopicCollector
-from pillarbox.topics.invariants import INVARIANTS
 from pillarbox.topics.subscriptions import Wanted
 from pillarbox.webhooks.publish import Publisher
 
