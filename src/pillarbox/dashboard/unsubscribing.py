@@ -44,7 +44,7 @@ class UnsubscribePages:
 
     def outcome(self, done: Outcome) -> Reply[Html]:
         lines = _said(done)
-        return _page(f"{lines[0][0]} · {TITLE}" if not lines[0][1] else TITLE, done.now, lines, _undo(done))
+        return _page(f"{''.join(lines[0])} · {TITLE}", done.now, lines, _undo(done))
 
     def unknown(self) -> Reply[Html]:
         return _message(
