@@ -5,6 +5,7 @@ They need no script, and name no product: people do not know who sends the mail 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pillarbox.dashboard import pages
@@ -40,11 +41,15 @@ class UnsubscribePages:
     """Draws the pages."""
 
     def preferences(self, shown: Preferences) -> Reply[Html]:
-        return _page(TITLE, shown)
+        return _page(TITLE, shown, _leave_or_return(shown))
 
     def outcome(self, done: Outcome) -> Reply[Html]:
         lines = _said(done)
-        return _page(f"{''.join(lines[0])} · {TITLE}", done.now, lines, _undo(done))
+        title = f"{''.join(lines[0])} · {TITLE}"
+        # What takes it back stands right below what was done.
+        is_said = done.left_all or _is_about_topic(done)
+        button = None if is_said else _leave_or_return(done.now)
+        return _page(title, done.now, button, lines, _undo(done))
 
     def unknown(self) -> Reply[Html]:
         return _message(
@@ -105,7 +110,11 @@ def _undo(done: Outcome) -> list[Button]:
 
 
 def _page(
-    title: str, shown: Preferences, lines: list[Line] | None = None, undo: list[Button] | None = None
+    title: str,
+    shown: Preferences,
+    button: Button | None,
+    lines: Sequence[Line] = (),
+    undo: Sequence[Button] = (),
 ) -> Reply[Html]:
     return pages.page(
         "unsubscribe.html",
@@ -114,11 +123,16 @@ def _page(
         heading=TITLE,
         address=masked(shown.address),
         shown=shown,
-        lines=lines or [],
-        undo=undo or [],
+        lines=lines,
+        undo=undo,
         is_shown=bool(shown.topic or shown.topics),
-        button=_leave_or_return(shown),
+        button=button,
     )
+
+
+def _is_about_topic(done: Outcome) -> bool:
+    topic = done.now.topic
+    return topic is not None and any(topic.id == changed.id for changed in (*done.left, *done.joined))
 
 
 def _leave_or_return(shown: Preferences) -> Button | None:
