@@ -301,7 +301,7 @@ async def test_too_many_placeholders_are_refused(database_url: str, tmp_path: Pa
 
 
 async def test_a_retry_sends_the_same_bytes(database_url: str, tmp_path: Path) -> None:
-    """MSG-03: what is composed again is the same message."""
+    """What is composed again is the same message, link and signature included."""
     async with harbor(database_url, tmp_path) as (team, sink):
         sink.script("DOT", "451 4.3.0 later")
         await sent(team, await a_topic(team), text="{{{UNSUBSCRIBE_URL}}}", html=None)

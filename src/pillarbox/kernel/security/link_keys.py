@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import Connection, Source, transaction
+from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.security.sealed_values import SealedColumn
 from pillarbox.kernel.security.secrets import KeyRing, KeyRingError
 
@@ -155,8 +155,3 @@ class LinkKeys:
 def context(number: int) -> bytes:
     """What a sealed key is bound to."""
     return LINK_KEYS.context(UUID(int=number))
-
-
-async def numbers(source: Source) -> list[tuple[int, datetime]]:
-    """The keys that there are, with the time since when."""
-    return [(row["id"], row["created_at"]) for row in await source.fetch(READ)]
