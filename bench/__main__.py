@@ -23,6 +23,7 @@ ORDER = (
     "domains",
     "metrics",
     "logs",
+    "unsubscribe",
     "memory",
     "profile",
 )

@@ -133,6 +133,13 @@ async def test_a_process_learns_of_the_first_key_with_the_first_link(database_ur
         assert await link_tokens.read(text, reads) == ADA
 
 
+async def test_readers_that_come_at_once_all_know_the_key(database_url: str) -> None:
+    async with opened(database_url) as pool:
+        text, reads = await made(process(pool)), process(pool)
+        found = await asyncio.gather(*(link_tokens.read(text, reads) for _ in range(5)))
+        assert found == [ADA] * 5
+
+
 async def test_forgeries_are_refused_without_the_database(database_url: str) -> None:
     async with opened(database_url) as pool:
         keys = process(pool)

@@ -8,6 +8,7 @@ attempt makes the same ones; a key counts as new once all processes had time to 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -78,6 +79,7 @@ class LinkKeys:
         self._keys: Mapping[int, AESSIV] = {}
         self._since: Sequence[tuple[datetime, int]] = ()
         self._looked_at = NEVER
+        self._reading = asyncio.Lock()
 
     async def maker(self, accepted_at: datetime) -> LinkKey:
         """The key that makes the links of mail that was accepted then; it is made where there is none."""
@@ -93,8 +95,10 @@ class LinkKeys:
 
     async def reader(self, number: int) -> AESSIV | None:
         """The key of that number. Where it is not known here the database is asked, once a second."""
-        if number not in self._keys and self._looked_before(LOOK_AGAIN):
-            await self._look()
+        if number not in self._keys:
+            async with self._reading:
+                if number not in self._keys and self._looked_before(LOOK_AGAIN):
+                    await self._look()
         return self._keys.get(number)
 
     def _looked_before(self, seconds: float) -> bool:
