@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
 
 import asyncpg
 
@@ -24,6 +26,8 @@ MOST_SHOWN = 1000
 """Topics on a page."""
 
 TRIES = 3
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +77,36 @@ class Unsubscribing:
         _, found = await self._read(TeamDb(self._pool, link.team_id), link, Submission(Action.CONFIRM))
         return found
 
+    async def click(self, link: Link) -> None:
+        """What one click does: the mail's topic is left, or everything where it has none."""
+        await self._again(lambda: self._click(link))
+
     async def submit(self, link: Link, submitted: Submission) -> Outcome:
-        """Change what is wanted, in one transaction. It is done anew where a topic is deleted meanwhile."""
+        """Change what is wanted, in one transaction."""
+        return await self._again(lambda: self._submit(link, submitted))
+
+    async def _again(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do it anew where a topic or the contact is deleted meanwhile."""
         for _ in range(TRIES - 1):
             try:
-                return await self._submit(link, submitted)
+                return await work()
             except NotFound:
                 continue
-        return await self._submit(link, submitted)
+        return await work()
+
+    async def _click(self, link: Link) -> None:
+        async with transaction(self._pool) as conn:
+            db = TeamDb(conn, link.team_id)
+            contact_id, topic_id = await queries.click(db, link.address, link.topic_id)
+            topics: dict[UUID, Subscription] = {} if topic_id is None else {topic_id: "opt_out"}
+            if contact_id is None:
+                change = NOTHING if topics else Change(unsubscribed=True)
+                await self._upsert(db, link, change, topics)
+            elif topics:
+                await self._contacts.choose_topics(db, contact_id, topics)
+            else:
+                await self._contacts.set_unsubscribed(db, contact_id, unsubscribed=True)
+            await self._count(db, link)
 
     async def _submit(self, link: Link, submitted: Submission) -> Outcome:
         async with transaction(self._pool) as conn:
@@ -94,9 +120,7 @@ class Unsubscribing:
             joined = [
                 topic for topic, word in effect.topics.items() if word == "opt_in" and not topic.is_subscribed
             ]
-            now = before
-            if submitted.action is not Action.ONE_CLICK:
-                _, now = await self._read(db, link, Submission(submitted.action))
+            _, now = await self._read(db, link, Submission(submitted.action))
         return Outcome(
             submitted.action,
             now,
@@ -113,8 +137,7 @@ class Unsubscribing:
         who = await queries.recipient(db, link.address, link.email_id)
         own = [link.topic_id] if link.topic_id is not None else []
         asked = submitted.topics[:MOST_SHOWN] if submitted.action is Action.RESUBSCRIBE else ()
-        most = 1 if submitted.action is Action.ONE_CLICK else MOST_SHOWN
-        rows = await queries.topics(db, who.contact_id, most, [*own, *asked])
+        rows = await queries.topics(db, who.contact_id, MOST_SHOWN, [*own, *asked])
         topic = next((row for row in rows if row.id == link.topic_id), None)
         shown = [row for row in rows if row.is_public or row.is_subscribed]
         shown.sort(key=lambda row: (row.name.lower(), row.id))
@@ -126,18 +149,26 @@ class Unsubscribing:
         gone = effect.unsubscribed
         if topics or gone or (gone is False and before.is_unsubscribed):
             change = NOTHING if gone is None else Change(unsubscribed=gone)
-            address = EmailAddress(link.address, None)
-            await self._contacts.upsert(db, address, change, Belonging(topics=topics))
+            await self._upsert(db, link, change, topics)
         if effect.is_opt_out:
-            entry = Entry(link.team_id, link.email_id, link.position, Kind.UNSUBSCRIBED, self._clock.now())
-            await self._timeline.record(db.connection, [entry])
+            await self._count(db, link)
+
+    async def _upsert(
+        self, db: TeamDb, link: Link, change: Change, topics: Mapping[UUID, Subscription]
+    ) -> None:
+        await self._contacts.upsert(db, EmailAddress(link.address, None), change, Belonging(topics=topics))
+
+    async def _count(self, db: TeamDb, link: Link) -> None:
+        """Unsubscribing counts once for a recipient of an email."""
+        entry = Entry(link.team_id, link.email_id, link.position, Kind.UNSUBSCRIBED, self._clock.now())
+        await self._timeline.record(db.connection, [entry])
 
 
 def _effect(before: Preferences, known: Mapping[object, Topic], submitted: Submission) -> _Effect:
     match submitted.action:
-        case Action.ONE_CLICK | Action.CONFIRM if before.topic is not None:
+        case Action.CONFIRM if before.topic is not None:
             return _Effect({before.topic: "opt_out"}, is_opt_out=True)
-        case Action.ONE_CLICK | Action.CONFIRM | Action.ALL:
+        case Action.CONFIRM | Action.ALL:
             return _Effect(unsubscribed=True, is_opt_out=True)
         case Action.RESUBSCRIBE:
             wanted = {known[one]: "opt_in" for one in submitted.topics if one in known}

@@ -29,6 +29,22 @@ TOPICS = """
 """
 
 
+# What one click needs to know, at once.
+CLICK = """
+    SELECT c.id AS contact_id, t.id AS topic_id
+      FROM (SELECT $1::uuid AS team_id) AS k
+      LEFT JOIN contacts c ON c.team_id = k.team_id AND c.address = $2
+      LEFT JOIN topics t ON t.team_id = k.team_id AND t.id = $3 AND t.deleted_at IS NULL
+"""
+
+
+class Click(NamedTuple):
+    """The contact that an address is, and the topic that a mail was about, where there are such."""
+
+    contact_id: UUID | None
+    topic_id: UUID | None
+
+
 class Recipient(NamedTuple):
     """Who has the link, as far as it is known."""
 
@@ -45,6 +61,10 @@ class Topic(NamedTuple):
     description: str | None
     is_public: bool
     is_subscribed: bool
+
+
+async def click(db: TeamDb, address: str, topic_id: UUID | None) -> Click:
+    return await db.one(Click, CLICK, address, topic_id) or Click(None, None)
 
 
 async def recipient(db: TeamDb, address: str, email_id: UUID) -> Recipient:

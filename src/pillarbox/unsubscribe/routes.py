@@ -75,8 +75,11 @@ async def submit(request: Request) -> Reply[Html]:
     submitted = submission(bytes(request.raw), request.header("content-type") or "")
     if submitted is None:
         return screens.not_understood()
-    done = await request.use(Unsubscribing).submit(link, submitted)
-    return Reply.html("") if submitted.action is Action.ONE_CLICK else screens.outcome(done)
+    unsubscribing = request.use(Unsubscribing)
+    if submitted.action is Action.ONE_CLICK:
+        await unsubscribing.click(link)
+        return Reply.html("")
+    return screens.outcome(await unsubscribing.submit(link, submitted))
 
 
 def _pause(request: Request) -> int:
