@@ -25,6 +25,7 @@ ORDER = (
     "domains",
     "metrics",
     "logs",
+    "unsubscribe",
     "memory",
     "profile",
 )
