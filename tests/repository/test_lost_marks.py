@@ -1,5 +1,5 @@
-"""What a database knows of its key ring and its blob store is lost or damaged: a start does not go on as if the
-installation were a new one, and a start that is refused changes nothing."""
+"""What a database knows of its key ring and its blob store is lost or damaged: a start does not go on as if
+the installation were a new one, and a start that is refused changes nothing."""
 
 from __future__ import annotations
 

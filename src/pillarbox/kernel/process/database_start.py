@@ -37,9 +37,6 @@ WRONG_ACCESS = (
     asyncpg.InsufficientPrivilegeError,
 )
 
-REFUSALS = (asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError, TimeoutError)
-"""What a database that was reached may answer while it is prepared."""
-
 logger = log.get("supervisor")
 
 
@@ -59,7 +56,7 @@ async def prepare(
         settings = settings.replacing(secret_key=await established(conn, settings))
         async with conn.transaction():
             return settings, await first_team(conn, settings)
-    except REFUSALS as error:
+    except TROUBLE as error:
         logger.debug("database.refused", trouble=repr(error))
         raise StartError(f"The database cannot be used: {reason_of(error)}.{remedy(error)}") from None
     finally:

@@ -131,9 +131,17 @@ async def established(conn: Connection, settings: Settings) -> str:
         text = await asyncio.to_thread(key_ring_text, settings)
         refuse_other_ring(settings, text, keys)
         if text is None:
-            text = await asyncio.to_thread(create_key_ring_file, settings.data / KEY_RING_FILE)
+            text = await asyncio.to_thread(_made, settings)
         await register(conn, KeyRing.parse(text), keys)
     return text
+
+
+def _made(settings: Settings) -> str:
+    path = settings.data / KEY_RING_FILE
+    try:
+        return create_key_ring_file(path)
+    except OSError as error:
+        raise KeyRingRefused(f"The key ring file {path} cannot be written: {error.strerror}.") from None
 
 
 async def register(conn: Connection, ring: KeyRing, keys: Sequence[KnownKey]) -> None:
