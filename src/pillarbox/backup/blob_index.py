@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from pillarbox.backup.backup_manifest import MOST_LISTED
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.target import Hashed
+from pillarbox.backup.target import SCRATCH, Hashed, sentences
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
 
 AT_ONCE = 8
@@ -107,7 +107,8 @@ async def copy(
             if entry is None:
                 done.miss(blob.key)
                 continue
-            index.write(entry.line)
+            with sentences(SCRATCH):
+                index.write(entry.line)
             done.blobs += 1
             done.octets += entry.size
             done.copied += is_new
