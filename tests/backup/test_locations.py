@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from pillarbox.backup.blob_index import together
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.location import location_of, refuse_shared_place
 from pillarbox.backup.make import name_of
@@ -99,6 +101,25 @@ def test_a_target_and_the_installation_do_not_lie_in_each_other(
 def test_a_target_beside_the_installation_is_accepted(target: str, blobs: str, tmp_path: Path) -> None:
     place = location_of(target if "://" in target else str(tmp_path / target))
     refuse_shared_place(place, tmp_path / "d", blobs.format(here=tmp_path))
+
+
+async def test_where_one_blob_fails_nobody_works_on_after_the_failure() -> None:
+    ended = []
+
+    async def other() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(1)
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise BackupError("full")
+
+    with pytest.raises(BackupError, match="full"):
+        await together([other(), failing(), other()])
+    assert ended == [1, 1]
 
 
 NOW = datetime(2026, 11, 22, 15, 10, tzinfo=UTC)

@@ -128,6 +128,20 @@ def test_without_room_for_temporary_files_the_target_is_not_blamed(
         )
 
 
+def test_a_restore_onto_a_full_disk_is_one_sentence(
+    harbor: Installation, blank: Installation, tmp_path: Path
+) -> None:
+    harbor.run("backup", str(tmp_path / "target"))
+    with small_disk(tmp_path / "disk", 1) as disk:
+        disk.fill(leaving=32 * 1024)
+        store = ("--blob-url", f"file:{disk.folder}/blobs")
+        refused = blank.run("restore", str(tmp_path / "target"), *store)
+    assert refused.exit_code == 1
+    assert refused.stderr == (
+        "pillarbox: The blob store or the target cannot be used: No space left on device.\n"
+    )
+
+
 def test_a_folder_where_a_start_was_refused_is_empty(harbor: Installation, blank: Installation) -> None:
     target = blank.folder.parent / "target"
     harbor.run("backup", str(target))

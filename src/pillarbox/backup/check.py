@@ -70,7 +70,7 @@ async def _of_blobs(index: Path, target: Target, manifest: Manifest) -> list[str
     blobs = octets = wrong = 0
     listed = blob_index.entries(index)
     while batch := list(islice(listed, blob_index.AT_ONCE)):
-        troubles = await asyncio.gather(*(blob_index.trouble(target.blobs, entry) for entry in batch))
+        troubles = await blob_index.together(blob_index.trouble(target.blobs, entry) for entry in batch)
         for entry, trouble in zip(batch, troubles, strict=True):
             blobs, octets = blobs + 1, octets + entry.size
             wrong += trouble is not None

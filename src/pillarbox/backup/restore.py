@@ -8,7 +8,6 @@ database is made under another name and renamed at the very end.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterable
 from hashlib import sha256
@@ -188,7 +187,7 @@ async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scra
     copied = blobs = 0
     with sentences("The blob store or the target"):
         while batch := list(islice(listed, blob_index.AT_ONCE)):
-            copied += sum(await asyncio.gather(*(_bring(target, entry, store) for entry in batch)))
+            copied += sum(await blob_index.together(_bring(target, entry, store) for entry in batch))
             blobs += len(batch)
     return copied, blobs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import shutil
@@ -168,7 +169,10 @@ def sentences(what: str) -> Iterator[None]:
     except BlobMissing as missing:
         raise BackupError(f"{what} has no file {missing}.") from None
     except BlobFailed as failure:
-        raise BackupError(f"{what} cannot be used: {failure.reason}.") from None
+        # A disk gives the name of its error, a store says in words what it is.
+        number = getattr(errno, failure.reason, None)
+        reason = failure.reason if number is None else os.strerror(number)
+        raise BackupError(f"{what} cannot be used: {reason}.") from None
     except OSError as failure:
         raise BackupError(f"{what} cannot be used: {failure.strerror or failure}.") from None
 
