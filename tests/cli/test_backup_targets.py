@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import Installation
 from kit.backups import backups, passphrase
 from kit.disk import small_disk
+from pillarbox.kernel.postgres.migrations import migrations_in
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,15 @@ def test_a_wrong_passphrase_is_no_damage(harbor: Installation, tmp_path: Path) -
         refused = harbor.run("backup", str(target), "--check")
     assert "PROBLEM: The file keys.json" in refused.output
     assert "NOT whole" in refused.output
+
+
+def test_a_drill_refuses_what_a_restore_would_refuse(harbor: Installation, tmp_path: Path) -> None:
+    newest = len(migrations_in())
+    harbor.sql("INSERT INTO schema_migrations VALUES ($1, 'later', 'x', now(), $2)", newest + 1, newest)
+    assert harbor.run("backup", str(tmp_path / "target")).exit_code == 0
+    drilled = harbor.run("backup", "drill", str(tmp_path / "target"))
+    assert drilled.exit_code == 1
+    assert f"this release knows only version {newest}" in drilled.stderr
 
 
 def test_a_passphrase_that_is_no_text_is_one_sentence(harbor: Installation, tmp_path: Path) -> None:

@@ -167,8 +167,8 @@ async def _same(source: BlobStore, target: BlobStore, key: str) -> IndexEntry | 
 
 
 async def together(works: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
-    """The results of all of them. Where one fails the others have ended, too, when this raises: who closes the
-    store then closes it under nobody."""
+    """The results of all of them. Where one fails the others have ended, too, when this raises: then nobody
+    uses the store any more."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)

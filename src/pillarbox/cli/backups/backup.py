@@ -16,6 +16,7 @@ from pillarbox.backup.drill import drill
 from pillarbox.backup.location import refuse_shared_place
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
+from pillarbox.backup.restore import refuse_newer_program
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import (
     BackupName,
@@ -194,6 +195,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
     clock = SystemClock()
     try:
         manifest = await target.manifest(backup)
+        refuse_newer_program(manifest)
         phrase = passphrase("", twice=False) if keys_here() else None
         await checking.refuse_wrong_passphrase(target, manifest, phrase)
         found = await drill(
