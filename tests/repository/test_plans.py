@@ -48,7 +48,7 @@ async def test_no_plan_of_an_empty_database_reads_whole_tables(database_url: str
     try:
         for name in MODULES:
             for constant, sql in vars(import_module(f"pillarbox.{name}")).items():
-                if isinstance(sql, str) and re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", sql):
+                if isinstance(sql, str) and re.match(r"[\s(]*(SELECT|WITH|INSERT|UPDATE|DELETE)\b", sql):
                     where = f"{name}.{constant}"
                     if found := whole(await plan(conn, where.replace(".", "_"), sql)):
                         wrong[where] = found
