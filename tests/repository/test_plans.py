@@ -32,7 +32,6 @@ WHOLE = {
     "logs.queries.TEAMS": "each team in turn",
     "emails.search.queries.BLOCKS": "each team in turn, where the operator asks for all of them",
     "emails.search.queries.READY": "each team in turn",
-    "emails.search.queries.TAILS": "each team in turn, as above",
     "emails.search.queries.WITH_EVENT": "each team in turn, as above",
     "emails.search.queries.WITH_WORK": "each team in turn, as above",
 }
