@@ -29,7 +29,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.timeline.batch import Batch
-from pillarbox.timeline.queries import Belongs, appends
+from pillarbox.timeline.queries import MetricDimensions, appends
 from pillarbox.timeline.rules import Detail, Entry, Fate, Kind, step
 
 CONNECTIONS = 50
@@ -207,7 +207,7 @@ async def _histories(server: Server) -> tuple[float, float]:
 async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: UUID) -> float:
     """One turn: processor time per outcome, ours and that of the connection's own process together."""
     backend = conn.get_server_pid()
-    belongs = Belongs(ids.new(), DOMAIN, None)._asdict()
+    dimensions = MetricDimensions(ids.new(), DOMAIN, None)._asdict()
     began, theirs = time.process_time(), running_seconds(backend)
     for _ in range(BATCHES):
         batch = kind(ids)
@@ -219,7 +219,7 @@ async def _history(conn: asyncpg.Connection, kind: type[Batch], ids: Ids, team: 
             second = step(first.fate, done) if first else None
             if first is None or second is None:
                 raise RuntimeError("a queued recipient can be delivered to")
-            batch.adopt(belongs, [(sent, first), (done, second)])
+            batch.adopt(dimensions, [(sent, first), (done, second)])
         await combined(conn, appends(batch.rows(), batch.increments()), Statement("SELECT 1", ()))
     spent = time.process_time() - began + running_seconds(backend) - theirs
     return spent / (BATCHES * SETTLED)

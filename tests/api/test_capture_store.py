@@ -156,7 +156,7 @@ async def test_a_mail_of_another_process_wakes_who_waits(
         here = Arrivals(world.http_server.pool, SystemClock())
 
         def heard() -> None:
-            here.heard()
+            here.wake_waiting()
             listening.set()
 
         ear = Listener(database_url, CHANNEL, heard)

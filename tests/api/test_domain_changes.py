@@ -466,7 +466,7 @@ async def test_a_team_may_have_a_limit_of_its_own(database_url: str, tmp_path: P
 
 
 async def receiver(pillarbox: World, name: str, *, require_dns: bool = True) -> UUID | None:
-    return (await directory.standings(pillarbox.pool, [name], require_dns=require_dns))[name].team_id
+    return (await directory.receivers_of(pillarbox.pool, [name], require_dns=require_dns))[name].team_id
 
 
 async def test_which_team_receives_for_a_name(database_url: str, tmp_path: Path) -> None:

@@ -58,11 +58,11 @@ async def test_a_dangling_mx_is_nobodys_invitation(database_url: str, tmp_path: 
             await team.post(f"/domains/{domain['id']}/verify")
         await later(pillarbox, timedelta(seconds=1))
         assert [await status(thief, theirs), await status(owner, ours)] == ["pending", "pending"]
-        assert (await directory.standings(pillarbox.pool, [NAME]))[NAME].team_id is None
+        assert (await directory.receivers_of(pillarbox.pool, [NAME]))[NAME].team_id is None
         publish(zone, ours)
         await later(pillarbox, timedelta(minutes=2))
         assert [await status(thief, theirs), await status(owner, ours)] == ["pending", "verified"]
-        assert (await directory.standings(pillarbox.pool, [NAME]))[NAME].team_id == owner.id
+        assert (await directory.receivers_of(pillarbox.pool, [NAME]))[NAME].team_id == owner.id
         for _ in range(74):
             await later(pillarbox, timedelta(hours=1))
         assert [await status(thief, theirs), await status(owner, ours)] == ["failed", "verified"]

@@ -130,7 +130,7 @@ async def test_what_a_rebuild_takes_away_is_not_used(database_url: str, tmp_path
         await rollups.fold(pillarbox.pool, now)
         await pillarbox.pool.execute("UPDATE rollups SET received = received + 7")
         assert error(await team.post("/emails", mail()))[1] == "daily_quota_exceeded"
-        found = rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, now, mend=True)
+        found = rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, now, correct=True)
         assert [(lack.metric, lack.written, lack.counted) async for lack in found] == [("received", 10, 3)]
         assert (await team.get("/usage")).json()["emails"]["daily"]["used"] == 3
         assert used(await team.post("/emails", to(7))) == ("10", None)

@@ -17,7 +17,7 @@ from kit.world import World, world
 from pillarbox.backup import check, restore
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.make import Wishes, make, session
+from pillarbox.backup.make import BackupOptions, make, session
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import BucketFiles, Target
 from pillarbox.emails.integrity import blob_references
@@ -48,9 +48,11 @@ class BusyStore(BlobStore):
             yield chunk
 
 
-async def backed_up(url: str, blobs: BlobStore, target: Target, **wishes: Any) -> Manifest:
+async def backed_up(url: str, blobs: BlobStore, target: Target, **options: Any) -> Manifest:
     """A backup without its key ring."""
-    made = await make(url, blobs, target, Programs(None), Wishes(RING, None, **wishes), SystemClock(), "0000")
+    made = await make(
+        url, blobs, target, Programs(None), BackupOptions(RING, None, **options), SystemClock(), "0000"
+    )
     return made.manifest
 
 
@@ -129,7 +131,13 @@ async def test_a_bucket_holds_backups_too(database_url: str, blank: str, tmp_pat
         assert await check.problems(target, first, Programs(None), None) == []
         await pillarbox.pool.execute("DELETE FROM attachments")
         made, gone, _ = await make(
-            database_url, blobs, target, Programs(None), Wishes(RING, None, keep=1), SystemClock(), "0001"
+            database_url,
+            blobs,
+            target,
+            Programs(None),
+            BackupOptions(RING, None, keep=1),
+            SystemClock(),
+            "0001",
         )
         assert gone == [first.name]
         assert made.blobs.copied == 0
@@ -157,7 +165,7 @@ async def test_a_dump_that_fails_makes_no_backup_in_a_bucket(database_url: str, 
     )
     blobs = BlobStore.open(f"file:{tmp_path / 'blobs'}")
     with pytest.raises(BackupError):
-        await make(database_url, blobs, target, failing, Wishes(RING, None), SystemClock(), "0000")
+        await make(database_url, blobs, target, failing, BackupOptions(RING, None), SystemClock(), "0000")
     assert await target.backups() == []
     assert [path for path in (tmp_path / "store").rglob("*") if path.is_file()] == []
 

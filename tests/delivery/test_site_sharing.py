@@ -59,7 +59,7 @@ class Process:
         return started
 
     async def exchange(self) -> None:
-        await self.site_sharing.exchange(self.scheduler)
+        await self.site_sharing.exchange_complaints(self.scheduler)
 
 
 @pytest.mark.parametrize(("sharers", "start", "most"), [(1, 4, 10), (2, 2, 5), (3, 1, 3), (50, 1, 1)])
@@ -90,7 +90,7 @@ async def test_the_living_are_counted_by_their_heartbeats(database_url: str, tmp
         clock = clock_of(pillarbox)
         here = Process(pillarbox, HERE)
         app = pillarbox.app
-        await app.need(Claims).enroll("api,delivery,jobs")
+        await app.need(Claims).write_heartbeat("api,delivery,jobs")
         for number, (roles, age) in enumerate(
             [("delivery", timedelta(0)), ("api,jobs", timedelta(0)), ("delivery", LIVES)]
         ):

@@ -183,7 +183,7 @@ async def test_a_placeholder_is_not_trusted_before_its_claim_is_over(
         await at.adds(team=quay)
         await trusted(at, team=quay)
         claim = (await at.team.post("/domains/claim", {"name": "harbor.example"})).json()
-        await directory.disown(TeamDb(at.world.pool, quay.id), "harbor.example")
+        await directory.release_ownership(TeamDb(at.world.pool, quay.id), "harbor.example")
         with pytest.raises(ClaimFirst):
             await trusted(at)
         assert await owner_of(at) is None

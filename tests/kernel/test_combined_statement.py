@@ -14,10 +14,10 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import (
     Expected,
+    RowCountMismatch,
     Statement,
-    Unmet,
     combined,
-    outright,
+    execute_all,
     rows_json,
 )
 
@@ -94,7 +94,7 @@ COUNT_AND_TELL = "UPDATE totals SET number = number + $2 WHERE name = $1 RETURNI
 async def test_outright_all_of_it(database_url: str) -> None:
     async with tables(database_url) as conn:
         row = {"id": UUID(int=1), "name": "once"}
-        await outright(
+        await execute_all(
             conn,
             [
                 Expected(COUNT_AND_TELL, ("all", 1), 1),
@@ -114,8 +114,8 @@ async def test_outright_nothing_where_a_number_is_another(
 ) -> None:
     async with tables(database_url) as conn:
         row = {"id": UUID(int=1), "name": "never"}
-        with pytest.raises(Unmet):
-            await outright(
+        with pytest.raises(RowCountMismatch):
+            await execute_all(
                 conn,
                 [
                     Expected(PUT, (rows_json([row]),)),

@@ -20,7 +20,7 @@ from kit.client import http_server
 from kit.manual_world import clock_of, manual_world, relayed_world
 from kit.world import Team, World
 from pillarbox.delivery import prometheus as delivery_figures
-from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.lease_expiry import CONFIRM_SECONDS
 from pillarbox.delivery.queries import Share
 from pillarbox.delivery.queue import pausing
@@ -237,7 +237,7 @@ async def test_every_item_of_the_queue_is_in_one_state(database_url: str, tmp_pa
         team = await filled(pillarbox, 70)
         now = pillarbox.clock.now()
         changes = {
-            "d1.example": ("due_at = $3", HELD),
+            "d1.example": ("due_at = $3", UNTIL_FETCHED),
             "d2.example": ("due_at = $3", QUARANTINED),
             "d3.example": ("due_at = $3::timestamptz + interval '1 hour'", now),
             "d4.example": ("owner = gen_random_uuid(), leased_until = $3", now),

@@ -96,9 +96,9 @@ def test_the_slowest_goes_if_it_will_not_be_complete_in_time() -> None:
     pool = Pool(10_000, 9)
     fast, slow, stalled = [upload(pool, size=2000) for _ in range(3)]
     for second in range(1, 11):
-        fast.came(100, float(second))
-        slow.came(10, float(second))
-    stalled.came(1000, 1.0)
+        fast.add_received(100, float(second))
+        slow.add_received(10, float(second))
+    stalled.add_received(1000, 1.0)
     assert pool.slowest(10.0) is stalled
     stalled.end()
     assert pool.slowest(10.0) is slow
@@ -113,11 +113,11 @@ def test_for_who_has_waited_long_the_lowest_rate_goes_although_it_is_in_time() -
     fast, trickling, ending = [upload(pool, size=2000) for _ in range(3)]
     for one, size in ((fast, 100), (trickling, 1800), (ending, 1990)):
         one.grow(2000)
-        one.came(size, 1.0)
+        one.add_received(size, 1.0)
     for second in range(2, 11):
-        fast.came(100, float(second))
-        trickling.came(5, float(second))
-        ending.came(1, float(second))
+        fast.add_received(100, float(second))
+        trickling.add_received(5, float(second))
+        ending.add_received(1, float(second))
     assert pool.slowest(10.0) is None
     assert pool.least_rate(10.0, within=5) is trickling, "the rest of the other is one byte"
     trickling.refusal = "too slow"
@@ -133,7 +133,7 @@ def test_what_is_counted_ahead_has_not_come() -> None:
     last = upload(pool, size=65_536)
     last.grow(65_536)
     for second in range(1, 11):
-        last.came(1, float(second))
+        last.add_received(1, float(second))
     assert pool.slowest(10.0) is last
 
 
@@ -150,12 +150,12 @@ async def test_an_upload_that_waits_for_space_is_not_counted_as_slow() -> None:
     pool = Pool(100_000, 9)
     stalled, other = upload(pool, size=10_000), waiting(upload(pool, size=90_000))
     assert pool.slowest(9.0) is stalled
-    stalled.came(10_000, 9.0)
+    stalled.add_received(10_000, 9.0)
     assert pool.slowest(9.0) is None
     other.goes_on(9.0)
     assert other.waited(20.0) == 7.0
     assert pool.slowest(9.9) is None
-    stalled.came(10_000, 9.9)
+    stalled.add_received(10_000, 9.9)
     assert pool.slowest(10.1) is other
 
 

@@ -33,6 +33,7 @@ from pillarbox.kernel.http.pipeline import Api, HttpSettings
 from pillarbox.kernel.http.protocol import Protocol, server_config
 from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.authentication import Credentials
@@ -40,7 +41,6 @@ from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.kernel.storage.blobs import BlobStore, Folder
 from pillarbox.kernel.storage.disk_space import DiskSpace
@@ -61,7 +61,7 @@ class HttpServer:
     """A running API."""
 
     port: int
-    services: Services
+    services: Parts
     pool: asyncpg.Pool
     table: RouteTable
 
@@ -89,14 +89,14 @@ class HttpServer:
             writer.close()
 
 
-def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation) -> Services:
+def parts(pool: asyncpg.Pool, clock: Clock, windows_fd: int, here: Installation) -> Parts:
     """The parts that the HTTP server needs."""
     last_used = LastUsed(pool, clock)
     credentials = KeyCredentials(pool, clock, last_used)
     ring = KeyRing.parse(KeyRing.generate_text())
     ids = Ids(clock)
     windows = Windows(windows_fd, clock)
-    services = Services(ids, windows, last_used, credentials, here, ring)
+    services = Parts(ids, windows, last_used, credentials, here, ring)
     services.add(TeamRate(windows, windows_fd, pool, clock))
     services.add(DomainContext(here, ring, ids, Publisher(ids)))
     services.add(ClaimRules())

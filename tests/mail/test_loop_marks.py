@@ -25,8 +25,8 @@ def test_a_mark_is_found_in_a_received_field_and_in_its_own() -> None:
             f"{FIELD}: {found.of(HERE[1])}",
         ):
             headers = parse(mail("Received: from c by d", field)).headers
-            assert marks.met(["other@harbor.example", HERE[1].upper()], headers)
-            assert not marks.met(["other@harbor.example"], headers)
+            assert marks.is_loop(["other@harbor.example", HERE[1].upper()], headers)
+            assert not marks.is_loop(["other@harbor.example"], headers)
 
 
 def test_whatever_stands_in_a_header_is_no_mark_of_ours() -> None:
@@ -39,7 +39,7 @@ def test_whatever_stands_in_a_header_is_no_mark_of_ours() -> None:
         f"Subject: (mark {own})",
         f"{FIELD}: {own}x",
     ):
-        assert not marks.met(HERE, parse(mail(field)).headers)
+        assert not marks.is_loop(HERE, parse(mail(field)).headers)
     assert carried(parse(mail()).headers) == {}
 
 
@@ -48,5 +48,5 @@ def test_a_header_full_of_marks_is_read_in_linear_time() -> None:
     began = time.process_time()
     for text in (f"(mark {'a' * 24}" * 1500, "(mark" + " " * 60_000, f"(mark{(' ' + 'a' * 24) * 2400}"):
         headers = parse(mail(f"Received: {text}")).headers
-        assert not LoopMarks([b"key"]).met(HERE, headers)
+        assert not LoopMarks([b"key"]).is_loop(HERE, headers)
     assert time.process_time() - began < 1

@@ -20,7 +20,7 @@ from kit.oracle import Asked
 from kit.world import Team, World
 from pillarbox.kernel.ids import Ids
 from pillarbox.metrics.memory import ENTRY, ID, CachedPiece, PieceCache
-from pillarbox.metrics.wire import Piece
+from pillarbox.metrics.wire import PeriodRows
 from pillarbox.timeline import rebuilding, rollups
 from pillarbox.timeline.record import Timeline
 
@@ -122,7 +122,7 @@ async def test_mending_and_removing_show(database_url: str, tmp_path: Path) -> N
         await check(team, found)
         await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 3 WHERE level = 3")
         assert (await answer(team, ASKED[0]))["totals"] != oracle.totals(found, ASKED[0])
-        mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, mend=True)
+        mended = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, correct=True)
         assert [lack async for lack in mended]
         await check(team, found)
         await rollups.forget(pillarbox.pool, team.id, FIRST + timedelta(days=2))
@@ -201,14 +201,14 @@ async def test_every_change_of_a_rollup_is_a_new_version_of_its_day(
 
 def test_the_cache_is_bounded_and_the_oldest_goes_first() -> None:
     memory = PieceCache(most=3 * (ENTRY + ID + 10))
-    kept = [CachedPiece((None,), Piece(1, bytes(10), (n,))) for n in range(5)]
+    kept = [CachedPiece((None,), PeriodRows(1, bytes(10), (n,))) for n in range(5)]
     for n in (0, 1, 2, 1):
         memory.put((n,), kept[n])
     assert memory.find((0,)) == kept[0]
     memory.put((3,), kept[3])
     assert [n for n in range(5) if memory.find((n,)) is not None] == [0, 1, 3]
     for large in (
-        CachedPiece((None,), Piece(1, bytes(4 * ENTRY), (4,))),
+        CachedPiece((None,), PeriodRows(1, bytes(4 * ENTRY), (4,))),
         CachedPiece((None,), kept[4].piece, ids=4 * ENTRY // ID),
         CachedPiece((None,) * (4 * ENTRY // ID), kept[4].piece),
     ):

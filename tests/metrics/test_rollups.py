@@ -127,21 +127,22 @@ async def test_rollups_beyond_retention_go_and_those_of_broadcasts_stay(
 
 
 async def rebuilt(
-    pillarbox: World, team: Team, *, mend: bool, since: datetime | None = None
+    pillarbox: World, team: Team, *, correct: bool, since: datetime | None = None
 ) -> list[Difference]:
     ids = Ids(pillarbox.clock)
     return [
-        lack async for lack in rebuilding.rebuild(pillarbox.pool, ids, team.id, NOW, mend=mend, since=since)
+        lack
+        async for lack in rebuilding.rebuild(pillarbox.pool, ids, team.id, NOW, correct=correct, since=since)
     ]
 
 
 async def test_a_history_that_fits_has_no_differences(database_url: str, tmp_path: Path) -> None:
     async with counted_team(database_url, tmp_path) as (pillarbox, team):
         await history(pillarbox, team, 1)
-        assert await rebuilt(pillarbox, team, mend=False) == []
+        assert await rebuilt(pillarbox, team, correct=False) == []
         await rollups.fold(pillarbox.pool, NOW)
         await history(pillarbox, team, 2)
-        assert await rebuilt(pillarbox, team, mend=False) == []
+        assert await rebuilt(pillarbox, team, correct=False) == []
 
 
 async def test_what_differs_is_named_and_set_right_at_every_level(database_url: str, tmp_path: Path) -> None:
@@ -154,12 +155,12 @@ async def test_what_differs_is_named_and_set_right_at_every_level(database_url: 
             "UPDATE rollups SET delivered = delivered + 7 WHERE domain_name = 'harbor.example'"
         )
         await pool.execute("DELETE FROM rollups WHERE domain_name = 'quay.example'")
-        seen = await rebuilt(pillarbox, team, mend=False)
+        seen = await rebuilt(pillarbox, team, correct=False)
         assert {lack.domain_name for lack in seen} == {"harbor.example", "quay.example"}
-        assert seen == await rebuilt(pillarbox, team, mend=True)
-        assert await rebuilt(pillarbox, team, mend=True) == []
+        assert seen == await rebuilt(pillarbox, team, correct=True)
+        assert await rebuilt(pillarbox, team, correct=True) == []
         await rollups.fold(pillarbox.pool, NOW)
-        assert await rebuilt(pillarbox, team, mend=False) == []
+        assert await rebuilt(pillarbox, team, correct=False) == []
         whole = Asked(START.replace(minute=0, second=0, microsecond=0), NOW)
         answer = await team.http.get("/emails/metrics", params=whole.params())
         expected = oracle.totals(found, whole)
@@ -194,12 +195,12 @@ async def test_levels_that_differ_among_themselves_are_named_and_made_even(
         await pillarbox.pool.execute(damage)
         if where != "level = 0":
             assert "rollup_levels_differ" in await gaps(pillarbox)
-        seen = await rebuilt(pillarbox, team, mend=False)
+        seen = await rebuilt(pillarbox, team, correct=False)
         assert seen
-        assert seen == await rebuilt(pillarbox, team, mend=True)
-        assert await rebuilt(pillarbox, team, mend=False) == []
+        assert seen == await rebuilt(pillarbox, team, correct=True)
+        assert await rebuilt(pillarbox, team, correct=False) == []
         await rollups.fold(pillarbox.pool, NOW)
-        assert await rebuilt(pillarbox, team, mend=False) == []
+        assert await rebuilt(pillarbox, team, correct=False) == []
         assert await pillarbox.pool.fetch(EVERY_LEVEL) == was
         assert await gaps(pillarbox) == set()
 
@@ -228,7 +229,7 @@ async def test_a_level_that_is_right_is_not_named(database_url: str, tmp_path: P
         await history(pillarbox, team, 1)
         await rollups.fold(pillarbox.pool, NOW)
         await pillarbox.pool.execute("UPDATE rollups SET sent = sent + 1 WHERE level = 1")
-        seen = await rebuilt(pillarbox, team, mend=True)
+        seen = await rebuilt(pillarbox, team, correct=True)
         assert {lack.level for lack in seen} == {levels.QUARTER}
         assert {lack.written - lack.counted for lack in seen} == {1}
 
@@ -241,7 +242,7 @@ async def test_retention_that_begins_beside_a_rebuild_takes_no_counts_along(
         await history(pillarbox, team, 1)
         await pillarbox.pool.execute("UPDATE metric_increments SET sent = sent + 1")
         await rollups.fold(pillarbox.pool, NOW)
-        running = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, mend=True)
+        running = rebuilding.rebuild(pillarbox.pool, Ids(pillarbox.clock), team.id, NOW, correct=True)
         first = await anext(running)
         days = {first.start.date()}
         async with pillarbox.pool.acquire() as conn, conn.transaction():
@@ -262,4 +263,4 @@ async def test_what_retention_let_go_is_no_gap(database_url: str, tmp_path: Path
             oldest = rollups.oldest_day(NOW + timedelta(days=1), days)
             assert await rollups.forget(pillarbox.pool, team.id, oldest) > 0
             assert await gaps(pillarbox) == set()
-            assert await rebuilt(pillarbox, team, mend=False, since=oldest) == []
+            assert await rebuilt(pillarbox, team, correct=False, since=oldest) == []

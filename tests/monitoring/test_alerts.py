@@ -48,12 +48,15 @@ def stepping(at: int) -> str:
     return f"0x{at} 1x300"
 
 
-def one_in(name: str, well: float, wrong: float, **case: Any) -> Case:
-    return Case({name: constant(well)}, {name: constant(wrong)}, **case)
+def values(of: float | str) -> str:
+    """The values of a series that stays at a number, or those that are given."""
+    return of if isinstance(of, str) else constant(of)
 
 
-def counted(name: str, well: str, wrong: str, **case: Any) -> Case:
-    return Case({name: well}, {name: wrong}, **case)
+def changed(series: Mapping[str, tuple[float | str, float | str]], **case: Any) -> Case:
+    """Series with their values while all is well, and when it is not."""
+    well = {name: values(pair[0]) for name, pair in series.items()}
+    return Case(well, {name: values(pair[1]) for name, pair in series.items()}, **case)
 
 
 HERE = {"instance": "a:9100"}
@@ -73,7 +76,7 @@ FILES = f'{{{AT}, process="worker", index="1"}}'
 DAY = 86400
 
 CASES = {
-    "PillarboxDown": one_in(f"up{{{AT}}}", 1, 0, after=3, labels=HERE, early=1),
+    "PillarboxDown": changed({f"up{{{AT}}}": (1, 0)}, after=3, labels=HERE, early=1),
     "PillarboxNoWorkers": Case(
         {BUILD: constant(1), STARTED: constant(1e9)},
         {BUILD: constant(1)},
@@ -81,93 +84,78 @@ CASES = {
         labels=HERE | {"version": "1", "python": "3", "postgresql": "18"},
         early=1,
     ),
-    "PillarboxWorkersRestart": counted(
-        f'pillarbox_worker_restarts_total{{{AT}, reason="killed"}}',
-        stepping(5),
-        growing(0.5),
+    "PillarboxWorkersRestart": changed(
+        {f'pillarbox_worker_restarts_total{{{AT}, reason="killed"}}': (stepping(5), growing(0.5))},
         after=20,
         labels=HERE | {"reason": "killed"},
         early=2,
     ),
-    "PillarboxDatabaseRestarts": counted(
-        f"pillarbox_database_restarts_total{{{AT}}}",
-        constant(3),
-        stepping(15),
-        after=20,
-        labels=HERE,
-        early=10,
+    "PillarboxDatabaseRestarts": changed(
+        {f"pillarbox_database_restarts_total{{{AT}}}": (3, stepping(15))}, after=20, labels=HERE, early=10
     ),
-    "PillarboxDatabaseAway": counted(
-        f'pillarbox_database_connect_failures_total{{{AT}, reason="other"}}',
-        stepping(15),
-        growing(5),
+    "PillarboxDatabaseAway": changed(
+        {f'pillarbox_database_connect_failures_total{{{AT}, reason="other"}}': (stepping(15), growing(5))},
         after=20,
         labels=HERE,
         early=3,
     ),
-    "PillarboxTooManyConnections": counted(
-        f'pillarbox_database_connect_failures_total{{{AT}, reason="too_many"}}',
-        constant(7),
-        growing(1),
+    "PillarboxTooManyConnections": changed(
+        {f'pillarbox_database_connect_failures_total{{{AT}, reason="too_many"}}': (7, growing(1))},
         after=20,
         labels=HERE,
         early=3,
     ),
-    "PillarboxPoolExhausted": one_in(
-        f'pillarbox_pool_connections{{{AT}, pool="requests", state="waiting"}}',
-        0,
-        12,
+    "PillarboxPoolExhausted": changed(
+        {f'pillarbox_pool_connections{{{AT}, pool="requests", state="waiting"}}': (0, 12)},
         after=15,
         labels=HERE | {"pool": "requests"},
         early=5,
     ),
-    "PillarboxMailNotLeaving": Case(
-        # A smarthost that refuses us is another alert, and mail of ours waits for it.
-        {"pillarbox_queue_lag_seconds": constant(600), "pillarbox_delivery_smarthost_held": constant(1)},
-        {"pillarbox_queue_lag_seconds": constant(90), "pillarbox_delivery_smarthost_held": constant(0)},
+    "PillarboxMailNotLeaving": changed(
+        {
+            # A smarthost that refuses us is another alert, and mail of ours waits for it.
+            "pillarbox_queue_lag_seconds": (600, 90),
+            "pillarbox_delivery_smarthost_held": (1, 0),
+        },
         after=8,
         early=4,
     ),
-    "PillarboxSmarthostHeld": one_in("pillarbox_delivery_smarthost_held", 0, 1, after=8, early=4),
-    "PillarboxDestinationWaits": Case(
-        {WAITED: constant(7 * 3600), WAITING: constant(3)},
-        {WAITED: constant(7 * 3600), WAITING: constant(30)},
+    "PillarboxSmarthostHeld": changed({"pillarbox_delivery_smarthost_held": (0, 1)}, after=8, early=4),
+    "PillarboxDestinationWaits": changed(
+        {
+            WAITED: (7 * 3600, 7 * 3600),
+            WAITING: (3, 30),
+        },
         after=20,
         labels={"destination": "quay.example"},
         early=10,
     ),
-    "PillarboxBounces": Case(
-        {BOUNCED: growing(1), DELIVERED: growing(99)},
-        {BOUNCED: growing(20), DELIVERED: growing(80)},
+    "PillarboxBounces": changed(
+        {
+            BOUNCED: (growing(1), growing(20)),
+            DELIVERED: (growing(99), growing(80)),
+        },
         after=2 * HOUR,
         early=5,
     ),
-    "PillarboxMailPutAside": counted(
-        "pillarbox_delivery_quarantined_total", constant(1), stepping(20), after=25, early=15
+    "PillarboxMailPutAside": changed(
+        {"pillarbox_delivery_quarantined_total": (1, stepping(20))}, after=25, early=15
     ),
-    "PillarboxUncertain": counted(
-        "pillarbox_delivery_uncertain_total", constant(4), stepping(20), after=25, early=15
+    "PillarboxUncertain": changed(
+        {"pillarbox_delivery_uncertain_total": (4, stepping(20))}, after=25, early=15
     ),
-    "PillarboxRefusesRequests": Case(
+    "PillarboxRefusesRequests": changed(
         {
-            f'{REQUESTS}{{{SENT}, status="2xx"}}': growing(99),
-            f'{REQUESTS}{{{SENT}, status="5xx"}}': growing(1),
-        },
-        {
-            f'{REQUESTS}{{{SENT}, status="2xx"}}': growing(80),
-            f'{REQUESTS}{{{SENT}, status="5xx"}}': growing(20),
+            f'{REQUESTS}{{{SENT}, status="2xx"}}': (growing(99), growing(80)),
+            f'{REQUESTS}{{{SENT}, status="5xx"}}': (growing(1), growing(20)),
         },
         after=12,
         early=4,
     ),
-    "PillarboxRefusesSmtp": Case(
+    "PillarboxRefusesSmtp": changed(
         {
-            f'{SMTP}{{way="inbound", code="250"}}': growing(95),
-            f'{SMTP}{{way="inbound", code="451"}}': growing(5),
-        },
-        {
-            f'{SMTP}{{way="inbound", code="250"}}': growing(5),
-            f'{SMTP}{{way="inbound", code="451"}}': growing(5),
+            f'{SMTP}{{way="inbound", code="250"}}': (growing(95), growing(5)),
+            f'{SMTP}{{way="inbound", code="451"}}': (growing(5), growing(5)),
         },
         after=25,
         labels={"way": "inbound"},
@@ -186,63 +174,56 @@ CASES = {
         after=25,
         early=8,
     ),
-    "PillarboxDiskShort": one_in(f"pillarbox_disk_short{{{AT}}}", 0, 1, after=3, labels=HERE, early=0),
-    "PillarboxBlobsFail": counted(
-        f'pillarbox_blob_errors_total{{{AT}, operation="put", reason="failed"}}',
-        stepping(15),
-        growing(1),
+    "PillarboxDiskShort": changed({f"pillarbox_disk_short{{{AT}}}": (0, 1)}, after=3, labels=HERE, early=0),
+    "PillarboxBlobsFail": changed(
+        {
+            f'pillarbox_blob_errors_total{{{AT}, operation="put", reason="failed"}}': (
+                stepping(15),
+                growing(1),
+            )
+        },
         after=20,
         labels=HERE,
         early=3,
     ),
-    "PillarboxBlobsUnwritable": one_in(
-        f"pillarbox_blob_unwritable_processes{{{AT}}}", 0, 1, after=4, labels=HERE, early=1
+    "PillarboxBlobsUnwritable": changed(
+        {f"pillarbox_blob_unwritable_processes{{{AT}}}": (0, 1)}, after=4, labels=HERE, early=1
     ),
-    "PillarboxWebhooksLate": one_in(
-        'pillarbox_webhook_queue_oldest_seconds{state="due"}', 3, 400, after=8, early=4
+    "PillarboxWebhooksLate": changed(
+        {'pillarbox_webhook_queue_oldest_seconds{state="due"}': (3, 400)}, after=8, early=4
     ),
-    "PillarboxCertificateExpires": one_in(
-        CERTIFICATE, 30 * DAY, 13 * DAY, after=70, labels=HERE | {"listener": "smtp"}, early=50
+    "PillarboxCertificateExpires": changed(
+        {CERTIFICATE: (30 * DAY, 13 * DAY)}, after=70, labels=HERE | {"listener": "smtp"}, early=50
     ),
-    "PillarboxCertificateEndsToday": one_in(
-        CERTIFICATE, 3 * DAY, -5, after=15, labels=HERE | {"listener": "smtp"}, early=5
+    "PillarboxCertificateEndsToday": changed(
+        {CERTIFICATE: (3 * DAY, -5)}, after=15, labels=HERE | {"listener": "smtp"}, early=5
     ),
-    "PillarboxLoopStalls": Case(
+    "PillarboxLoopStalls": changed(
         {
-            f'pillarbox_loop_lag_seconds_bucket{LOOP[:-1]}, le="1.0"}}': growing(1200),
-            f"pillarbox_loop_lag_seconds_count{LOOP}": growing(1200),
-        },
-        {
-            f'pillarbox_loop_lag_seconds_bucket{LOOP[:-1]}, le="1.0"}}': growing(1200),
-            f"pillarbox_loop_lag_seconds_count{LOOP}": growing(1202),
+            f'pillarbox_loop_lag_seconds_bucket{LOOP[:-1]}, le="1.0"}}': (growing(1200), growing(1200)),
+            f"pillarbox_loop_lag_seconds_count{LOOP}": (growing(1200), growing(1202)),
         },
         after=15,
         labels=HERE | {"process": "worker"},
         early=4,
     ),
-    "PillarboxFilesShort": Case(
+    "PillarboxFilesShort": changed(
         {
-            f"pillarbox_process_open_files{FILES}": constant(700),
-            f"pillarbox_process_max_files{FILES}": constant(1e3),
-        },
-        {
-            f"pillarbox_process_open_files{FILES}": constant(900),
-            f"pillarbox_process_max_files{FILES}": constant(1e3),
+            f"pillarbox_process_open_files{FILES}": (700, 900),
+            f"pillarbox_process_max_files{FILES}": (1e3, 1e3),
         },
         after=15,
         labels=HERE | {"process": "worker", "index": "1"},
         early=5,
     ),
-    "PillarboxClockJumped": counted(
-        f'pillarbox_clock_jumps_total{{{AT}, direction="back"}}',
-        constant(2),
-        stepping(20),
+    "PillarboxClockJumped": changed(
+        {f'pillarbox_clock_jumps_total{{{AT}, direction="back"}}': (2, stepping(20))},
         after=25,
         labels=HERE,
         early=15,
     ),
-    "PillarboxLogsDropped": counted(
-        f"pillarbox_logs_dropped_total{{{AT}}}", constant(0), growing(2), after=25, labels=HERE, early=0
+    "PillarboxLogsDropped": changed(
+        {f"pillarbox_logs_dropped_total{{{AT}}}": (0, growing(2))}, after=25, labels=HERE, early=0
     ),
     "PillarboxVersionsDiffer": Case(
         {BUILD: constant(1), BUILD.replace("a:", "b:"): constant(1)},

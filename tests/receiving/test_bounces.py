@@ -26,7 +26,7 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReturnPath, Taken
-from pillarbox.receiving.reports.vouching import is_from_authorised_host
+from pillarbox.receiving.reports.spf_check import is_from_authorised_host
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"

@@ -32,11 +32,11 @@ Ask = Callable[[World, Team, str], Awaitable[Any]]
 LOOKUPS: dict[str, Ask] = {
     "owner": lambda here, own, name: directory.owner(here.pool, name),
     "owned_elsewhere": lambda here, own, name: directory.owned_elsewhere(own.db, name),
-    "standings": lambda here, own, name: directory.standings(here.pool, [name]),
+    "receivers_of": lambda here, own, name: directory.receivers_of(here.pool, [name]),
 }
 """The questions of `directory.domains`, as the team that has proved the name asks them."""
 
-CHANGES = {"add", "remove", "own", "disown", "hold_name"}
+CHANGES = {"add", "remove", "take_ownership", "release_ownership", "hold_name"}
 """Its functions that are no questions."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pillarbox.kernel.postgres.migration_rules import MEANINGS, SMALL, concerns, tables_of
+from pillarbox.kernel.postgres.migration_rules import MEANINGS, SMALL, hazards, tables_of
 from pillarbox.kernel.postgres.migrations import COMPATIBLE, Migration, migrations_in, statements_of
 
 FIRST_KEPT = 17
@@ -16,7 +16,7 @@ def kept() -> list[Migration]:
 
 
 def kinds(sql: str) -> list[str]:
-    return [concern.kind for concern in concerns(Migration(99, "test", sql))]
+    return [hazard.kind for hazard in hazards(Migration(99, "test", sql))]
 
 
 def test_a_migration_says_with_which_release_it_goes() -> None:
@@ -28,10 +28,10 @@ def test_a_migration_says_with_which_release_it_goes() -> None:
 def test_a_migration_adds_and_stops_nobody_or_says_why() -> None:
     """Additive, no rewrite, no scan of a large table, indexes CONCURRENTLY; or `-- accepted KIND: reason`."""
     unexplained = [
-        f"{migration.version:04}: {concern.kind} of {concern.table}: {concern.statement}"
+        f"{migration.version:04}: {hazard.kind} of {hazard.table}: {hazard.statement}"
         for migration in kept()
-        for concern in concerns(migration)
-        if concern.reason is None
+        for hazard in hazards(migration)
+        if hazard.reason is None
     ]
     assert unexplained == []
 
@@ -83,8 +83,8 @@ def test_a_reason_stands_beside_what_it_excuses() -> None:
     sql = (
         "-- accepted lock: the table has a row per team\nCREATE INDEX a ON emails (subject);\nDROP TABLE logs"
     )
-    found = concerns(Migration(99, "test", sql))
-    assert [(concern.kind, concern.reason) for concern in found] == [
+    found = hazards(Migration(99, "test", sql))
+    assert [(hazard.kind, hazard.reason) for hazard in found] == [
         ("lock", "the table has a row per team"),
         ("removal", None),
     ]

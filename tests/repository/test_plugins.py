@@ -27,7 +27,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.request import Html
 from pillarbox.kernel.manifests import Manifest, settings_in
-from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.sealed_values import counted
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.page import settings_page
@@ -202,7 +202,7 @@ def test_what_answers_with_a_page_is_a_page() -> None:
 
 def test_one_slice_is_built_alone() -> None:
     kit = kit_of(logs.SLICE)
-    assert kit.need(Journal) is kit.need(RequestLog)
+    assert kit.need(RequestLogWriter) is kit.need(RequestLog)
     assert kit_of(teams.SLICE).find(Allowances) is not None
     assert kit.find(Allowances) is None
 

@@ -24,7 +24,7 @@ SOURCE = ROOT / "src" / "pillarbox"
 
 BANNED_NAMES = {
     "service",
-    "services_",
+    "services",
     "manager",
     "helper",
     "helpers",
@@ -63,6 +63,9 @@ CROSS_TEAM: dict[str, str] = {
 
 GLOBAL_SLICES = {"directory", "teams", "oauth"}
 """Slices whose small tables say which team a key, a name or a token means."""
+
+MOST_WITHOUT_A_START = 5
+"""A package of more modules says in its `__init__` which of them to read first."""
 
 RANDOM_IN = {"kernel/slices.py"}
 """Handed out from there, for jitter; what must not be guessed comes from `secrets`."""
@@ -132,6 +135,19 @@ def test_every_statement_of_a_slice_names_the_team() -> None:
 
 def test_the_list_of_cross_team_statements_is_not_longer_than_needed() -> None:
     assert CROSS_TEAM.keys() <= {statement.where for statement in statements()}
+
+
+def test_a_package_of_many_modules_says_where_to_begin() -> None:
+    """Its docstring says "Begin with", and names a module of it that is there."""
+    lost = []
+    for folder in sorted({path.parent for path in modules()} - {SOURCE}):
+        if len(list(folder.glob("*.py"))) <= MOST_WITHOUT_A_START + 1:
+            continue
+        text = ast.get_docstring(tree_of(folder / "__init__.py")) or ""
+        named = re.findall(r"`([\w/]+\.py)`", text.partition("Begin with")[2])
+        if not named or any(not (folder / name).is_file() for name in named):
+            lost.append(str(folder.relative_to(SOURCE)))
+    assert lost == []
 
 
 def test_no_statement_is_put_together_from_pieces() -> None:

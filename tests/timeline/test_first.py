@@ -12,7 +12,7 @@ import pytest
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.postgres.database import TeamDb, transaction
-from pillarbox.timeline.record import Crossed, Timeline
+from pillarbox.timeline.record import FirstEventConflict, Timeline
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 BOUNCED = Detail(code=550, bounce=Bounce("Permanent", "NoEmail"))
@@ -109,7 +109,7 @@ async def test_a_recipient_that_is_further_than_its_email_rolls_everything_back(
         email = UUID(await team.send())
         await pillarbox.pool.execute("UPDATE recipients SET state = 'bounced' WHERE email_id = $1", email)
         before = await rows(pillarbox, team, email)
-        with pytest.raises(Crossed):
+        with pytest.raises(FirstEventConflict):
             await record_story(pillarbox, team, email, "delivered", first=True)
         assert await rows(pillarbox, team, email) == before
 

@@ -251,13 +251,13 @@ async def test_what_is_claimed_anew_before_its_first_attempt_ended_stays_held(
         monkeypatch.setattr(engine._claims, "give_back", and_claim)
         was.release.set()
         await was.at.wait_for(4)
-        while engine.running > 2 or engine.held > 2:
+        while engine.running > 2 or engine.items_in_memory > 2:
             await asyncio.sleep(0)
-        assert engine.held == 2
+        assert engine.items_in_memory == 2
         assert await engine._claims.renew(list(engine._held.values())) == 0
         gate.set()
         await engine.idle()
-        assert (engine.held, engine._bytes) == (0, 0)
+        assert (engine.items_in_memory, engine._bytes) == (0, 0)
         assert Counter(Counter(a.event for a in was.at.arrivals).values()) == {1: 4}
 
 

@@ -247,7 +247,7 @@ async def test_first_attempts_start_in_the_order_of_the_events(database_url: str
             clock.advance(0.001)
         on_the_wire = dispatcher(pillarbox)
         await turn(pillarbox)
-        assert on_the_wire.held == 0
+        assert on_the_wire.items_in_memory == 0
         expected = [found["id"] for found in await on.events()]
         assert sorted(arrival.event for arrival in at.arrivals) == expected
 

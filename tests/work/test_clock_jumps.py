@@ -18,7 +18,7 @@ from pillarbox.delivery.queue.claims import LEASE, Claims
 from pillarbox.doctor import clocks
 from pillarbox.doctor.checks import Level
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.plugin import mends_of
+from pillarbox.kernel.plugin import clock_corrections_of
 from pillarbox.kernel.process.clock_watch import JUMPS, ClockWatch
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.work import periodic
@@ -37,7 +37,7 @@ async def watched(database_url: str, folder: Path) -> AsyncIterator[tuple[World,
     """A Pillarbox whose clock stands still, and the watch that notices when it is set."""
     async with manual_world(database_url, folder, **WEBHOOKS) as pillarbox:
         app = pillarbox.app
-        yield pillarbox, ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), mends_of(app.kit))
+        yield pillarbox, ClockWatch(app.kit.pool, app.kit.clock, app.need(Ids), clock_corrections_of(app.kit))
 
 
 async def there_and_back(pillarbox: World, watch: ClockWatch, by: timedelta = HOUR) -> None:

@@ -104,7 +104,7 @@ async def test_a_process_that_ends_in_order_leaves_the_register(database_url: st
     async with world(database_url, tmp_path, clock=ManualClock(), started=False, **SETTINGS) as pillarbox:
         claims, owner = pillarbox.app.need(Claims), pillarbox.app.kit.runtime.process_id
         team, _ = await prepared(pillarbox)
-        await claims.enroll("delivery")
+        await claims.write_heartbeat("delivery")
         await held_by(team, owner, seconds=30)
         await claims.leave()
         assert await pillarbox.pool.fetchval("SELECT count(*) FROM processes WHERE id = $1", owner) == 1

@@ -19,7 +19,7 @@ from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
 from kit.world import Team, World, mail
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
-from pillarbox.emails.jobs import Orphans
+from pillarbox.emails.jobs import OrphanBlobs
 from pillarbox.emails.retention import BATCH, EmailRetention
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.plugin import PeriodicJobs
@@ -195,9 +195,9 @@ async def test_processes_that_went_silent_long_ago_are_forgotten(database_url: s
         assert await pillarbox.pool.fetchval("SELECT id FROM processes") == UUID(int=8)
 
 
-def orphans(pillarbox: World, *, days: int = 1, is_ours: bool = True) -> Orphans:
+def orphans(pillarbox: World, *, days: int = 1, is_ours: bool = True) -> OrphanBlobs:
     app = pillarbox.app
-    return Orphans(app.kit.pool, app.kit.clock, app.need(BlobStore), days=days, is_ours=is_ours)
+    return OrphanBlobs(app.kit.pool, app.kit.clock, app.need(BlobStore), days=days, is_ours=is_ours)
 
 
 async def test_blobs_that_nothing_names_are_collected_after_a_day(database_url: str, tmp_path: Path) -> None:

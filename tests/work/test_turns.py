@@ -18,7 +18,7 @@ from kit.world import mail, world
 from pillarbox.emails import accept
 from pillarbox.emails.fetching import JOB_LIMIT as FETCHING
 from pillarbox.kernel.postgres.database import open_pool
-from pillarbox.kernel.work.fair_turns import Candidate, Held, Turns, chosen, overdue
+from pillarbox.kernel.work.fair_turns import Candidate, TakenSlot, Turns, chosen, overdue
 from pillarbox.kernel.work.jobs import Finished, Job, JobLimit, Jobs
 
 SLOTS = 16
@@ -31,8 +31,8 @@ def due(team: int, site: str = "", count: int = 1) -> list[Candidate]:
     return [Candidate(TEAMS[team], uuid4(), site) for _ in range(count)]
 
 
-def held(team: int, site: str = "", count: int = 1, seconds: float = 0.0, tries: int = 0) -> list[Held]:
-    return [Held(TEAMS[team], site, uuid4(), seconds, tries) for _ in range(count)]
+def held(team: int, site: str = "", count: int = 1, seconds: float = 0.0, tries: int = 0) -> list[TakenSlot]:
+    return [TakenSlot(TEAMS[team], site, uuid4(), seconds, tries) for _ in range(count)]
 
 
 def test_one_team_and_one_host_have_half_of_the_slots() -> None:

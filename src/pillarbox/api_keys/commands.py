@@ -9,7 +9,7 @@ from uuid import UUID
 
 import typer
 
-from pillarbox.api_keys import keys, overview
+from pillarbox.api_keys import keys, queries
 from pillarbox.api_keys.queries import ListedKey
 from pillarbox.domains.commands.choosing import one_domain
 from pillarbox.kernel.clock import SystemClock
@@ -177,7 +177,7 @@ async def remove(connected: Connected, key: str) -> int:
 async def owned(connected: Connected, key: str) -> tuple[TeamDb, UUID]:
     """The key's id and the view of its team."""
     key_id = as_id(key, "a key")
-    team_id = await overview.owner_of(connected.pool, key_id)
+    team_id = await queries.owner_of(connected.pool, key_id)
     if team_id is None:
         raise Refused(f"There is no key {key_id}.")
     return TeamDb(connected.pool, team_id), key_id

@@ -14,7 +14,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Permission
 from pillarbox.kernel.security.secrets import hash_api_key, new_api_key
-from pillarbox.kernel.wire.paging import Page, whole
+from pillarbox.kernel.wire.paging import Page, every_row
 from pillarbox.kernel.wire.problems import NotFound
 
 SHOWN = 11
@@ -68,9 +68,9 @@ async def resume(db: TeamDb, key_id: UUID) -> bool:
     return await queries.change_status(db, key_id, "suspended", "active")
 
 
-async def lapse(db: TeamDb, domain_id: UUID) -> None:
+async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     """Keys that were made for this domain alone are inactive from the commit on, and for good."""
-    await queries.lapse(db, domain_id)
+    await queries.deactivate(db, domain_id)
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedKey]:
@@ -80,7 +80,7 @@ async def page(db: TeamDb, page: Page) -> list[ListedKey]:
 
 async def listed(db: TeamDb) -> list[ListedKey]:
     """The team's keys, newest first."""
-    return await whole(partial(queries.page, db))
+    return await every_row(partial(queries.page, db))
 
 
 def display(token: str) -> str:

@@ -9,8 +9,13 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
+
+# Across teams: the operator names a key by its id alone. One look into the index for each team.
+OWNER = """
+    SELECT t.id FROM teams t WHERE EXISTS (SELECT FROM api_keys k WHERE k.team_id = t.id AND k.id = $1)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +140,15 @@ async def change_status(db: TeamDb, key_id: UUID, before: str, after: str) -> bo
     )
 
 
-async def lapse(db: TeamDb, domain_id: UUID) -> None:
+async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     await db.run("UPDATE api_keys SET status = 'inactive' WHERE team_id = $1 AND domain_id = $2", domain_id)
 
 
 async def delete(db: TeamDb, key_id: UUID) -> bool:
     return bool(await db.run("DELETE FROM api_keys WHERE team_id = $1 AND id = $2", key_id))
+
+
+async def owner_of(source: Source, key_id: UUID) -> UUID | None:
+    """The team whose key this is."""
+    found: UUID | None = await source.fetchval(OWNER, key_id)
+    return found

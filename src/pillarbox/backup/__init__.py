@@ -13,5 +13,5 @@ A backup without a manifest is none. In a folder it has a name that begins with 
 
 `make` makes one, `check` reads all of one, `restore` brings one into an empty place, `drill` tries that
 beside the running server. What was open when a backup was made may have been done since: a restore puts
-it aside (`restored`), and the operator decides.
+it aside (`restored`), and the operator decides. Begin with `make.py` and `restore.py`.
 """

@@ -62,7 +62,7 @@ FORGET = """
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class BackupOptions:
     """How a backup is to be made. Without a passphrase the key ring is left out; `keep` is the number of
     backups that stay, None for all."""
 
@@ -81,7 +81,13 @@ class Made(NamedTuple):
 
 
 async def make(
-    url: str, blobs: BlobStore, target: Target, programs: Programs, wishes: Wishes, clock: Clock, suffix: str
+    url: str,
+    blobs: BlobStore,
+    target: Target,
+    programs: Programs,
+    options: BackupOptions,
+    clock: Clock,
+    suffix: str,
 ) -> Made:
     """Make a backup of the database and its blobs.
 
@@ -93,14 +99,14 @@ async def make(
         name = f"{started:%Y%m%dT%H%M%S.%fZ}-{suffix}"
         await target.remove_unfinished()
         try:
-            manifest = await _write(conn, url, blobs, target, programs, wishes, clock, started, name)
+            manifest = await _write(conn, url, blobs, target, programs, options, clock, started, name)
             await target.publish(name, encoded(manifest))
         except BaseException:
             await _abandon(target, name)
             raise
         await _note(conn, target, manifest)
         try:
-            gone = await keep_newest(target, wishes.keep) if wishes.keep is not None else []
+            gone = await keep_newest(target, options.keep) if options.keep is not None else []
         except BackupError as problem:
             return Made(manifest, [], str(problem))
     return Made(manifest, gone, None)
@@ -137,7 +143,7 @@ async def _write(
     blobs: BlobStore,
     target: Target,
     programs: Programs,
-    wishes: Wishes,
+    options: BackupOptions,
     clock: Clock,
     started: datetime,
     name: str,
@@ -152,12 +158,12 @@ async def _write(
             with sentences("The folder for temporary files"):
                 await snapshot.list_blobs(conn, cast(BufferedRandom, listed))
             files[DUMP] = await target.write(name, DUMP, programs.dump(url, seen.id))
-        copied = await _copy(blobs, target, listed, index, reread=wishes.reread)
+        copied = await _copy(blobs, target, listed, index, reread=options.reread)
         if copied.missing:
             await _refuse_lost_session(conn)
         files[INDEX] = await target.write(name, INDEX, pieces(Path(index.name)))
-    if wishes.ring is not None and wishes.passphrase is not None:
-        files[KEYS] = await target.write(name, KEYS, secrets.sealed(wishes.ring, wishes.passphrase, name))
+    if options.ring is not None and options.passphrase is not None:
+        files[KEYS] = await target.write(name, KEYS, secrets.sealed(options.ring, options.passphrase, name))
     return Manifest(
         format=FORMAT,
         name=name,
@@ -172,7 +178,7 @@ async def _write(
         tables=tables,
         open_work=work,
         blobs=BlobCounts(copied.blobs, copied.octets, copied.copied, copied.missing, copied.missing_keys),
-        key_ring=KeyRingInfo(_key_ids(wishes.ring), included=KEYS in files),
+        key_ring=KeyRingInfo(_key_ids(options.ring), included=KEYS in files),
     )
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.queue.dropping import ends
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.postgres.database import Connection, Source, transaction
@@ -191,7 +191,7 @@ class Origin(NamedTuple):
     restored_at: datetime
 
 
-class Heap(NamedTuple):
+class RestoredWork(NamedTuple):
     """Work of one kind that is put aside: how much, how old, and how much of it is due only later."""
 
     kind: str
@@ -210,7 +210,7 @@ class Choice(NamedTuple):
 
 async def put_aside(conn: Connection, backup: str, snapshot_at: datetime, now: datetime) -> None:
     """Put aside all that is open; in the transaction that makes the restored database usable."""
-    await conn.execute(HOLD_DELIVERIES, HELD, QUARANTINED, REASON)
+    await conn.execute(HOLD_DELIVERIES, UNTIL_FETCHED, QUARANTINED, REASON)
     await conn.execute(HOLD_WEBHOOK_DELIVERIES, QUARANTINED)
     await conn.execute(HOLD_JOBS, QUARANTINED, JOBS)
     await conn.execute(FREE_JOBS)
@@ -224,9 +224,11 @@ async def origin(source: Source) -> Origin | None:
     return None if row is None else Origin(**row)
 
 
-async def summary(source: Source, now: datetime) -> list[Heap]:
+async def summary(source: Source, now: datetime) -> list[RestoredWork]:
     """What is put aside, by kind."""
-    return [Heap(**row) for row in await source.fetch(SUMMARY, now, HELD, QUARANTINED, JOB_FETCH)]
+    return [
+        RestoredWork(**row) for row in await source.fetch(SUMMARY, now, UNTIL_FETCHED, QUARANTINED, JOB_FETCH)
+    ]
 
 
 async def release(
@@ -236,7 +238,7 @@ async def release(
     moved = 0
     if choice.mail:
         while n := changed(
-            await pool.execute(RELEASE_DELIVERIES, HELD, QUARANTINED, now(), due_after, BATCH)
+            await pool.execute(RELEASE_DELIVERIES, UNTIL_FETCHED, QUARANTINED, now(), due_after, BATCH)
         ):
             moved += n
         if due_after is None:
@@ -254,7 +256,7 @@ async def drop(pool: asyncpg.Pool, choice: Choice, timeline: Timeline, now: Call
     dropped = 0
     while choice.mail:
         async with transaction(pool) as conn:
-            gone = await conn.fetch(TAKE, HELD, QUARANTINED, DROPPED_AT_ONCE)
+            gone = await conn.fetch(TAKE, UNTIL_FETCHED, QUARANTINED, DROPPED_AT_ONCE)
             if not gone:
                 await conn.execute(DROP_JOBS)
                 break
@@ -268,5 +270,5 @@ async def drop(pool: asyncpg.Pool, choice: Choice, timeline: Timeline, now: Call
 
 async def _unmark(pool: asyncpg.Pool) -> None:
     """The database is one like any other when nothing is put aside any more."""
-    if not await pool.fetchval(IS_OPEN, HELD, QUARANTINED):
+    if not await pool.fetchval(IS_OPEN, UNTIL_FETCHED, QUARANTINED):
         await pool.execute(UNMARK)

@@ -6,4 +6,6 @@ shows `delivered` can be read here. The oldest mails go when `capture_limit` is 
 
 The pages and their JSON belong to the operator of the machine, not to a team: they answer to loopback
 alone, under names that are known, to whoever has the token of this start (`access.py`).
+
+Begin with `store.py` (a mail is kept) and `routes.py` (the pages that show it).
 """

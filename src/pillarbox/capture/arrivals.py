@@ -72,10 +72,10 @@ class Arrivals:
 
     def announce(self) -> None:
         """Notify every process that a mail was committed."""
-        self.heard()
+        self.wake_waiting()
         self._notifier.notify()
 
-    def heard(self) -> None:
+    def wake_waiting(self) -> None:
         """Wake the requests that wait in this process; called for every notification on `CHANNEL`."""
         arrival, self._arrival = self._arrival, asyncio.Event()
         arrival.set()
@@ -83,7 +83,7 @@ class Arrivals:
     def close(self) -> None:
         """End all waiting."""
         self._closed = True
-        self.heard()
+        self.wake_waiting()
 
     async def find(self, filters: Filters, page: Page, lowest: UUID = ANY) -> list[CapturedRow]:
         """The mails of a page, and one more where there are more."""

@@ -48,7 +48,7 @@ async def list_captured(request: Request) -> Reply[ListOf[wire.Captured]]:
     page = Page.read(request.query)
     filters = filters_of(request.query)
     rows = await request.use(Capture).arrivals.wait(filters, page, seconds_of(request.query))
-    shown, more = fitting(rows, page)
+    shown, more = rows_that_fit(rows, page)
     reader, origin = request.use(Reader), access.origin(request)
     data = [await _item(reader, row, origin, request) for row in shown]
     return Reply(cast(ListOf[wire.Captured], ListOf(has_more=more, data=data)))
@@ -107,7 +107,7 @@ def seconds_of(query: Query) -> int:
     return seconds
 
 
-def fitting(rows: Sequence[CapturedRow], page: Page) -> tuple[list[CapturedRow], bool]:
+def rows_that_fit(rows: Sequence[CapturedRow], page: Page) -> tuple[list[CapturedRow], bool]:
     """The mails of the page that fit one answer, newest first, and whether there are more."""
     limit = page.limit or len(rows)
     kept: list[CapturedRow] = []

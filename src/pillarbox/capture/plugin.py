@@ -48,7 +48,7 @@ def _access(kit: Kit) -> CaptureAccess | None:
 
 
 def _listeners(kit: Kit) -> Mapping[str, Callable[[], None]]:
-    return {CHANNEL: kit.need(Capture).arrivals.heard} if _is_on(kit.settings) else {}
+    return {CHANNEL: kit.need(Capture).arrivals.wake_waiting} if _is_on(kit.settings) else {}
 
 
 def _background(kit: Kit) -> Sequence[Background]:

@@ -11,4 +11,6 @@ What must always hold: an item is sent by the process that holds its lease; the 
 right before the final dot; a final outcome is a fact and is taken even after the lease has passed; a
 retry decision counts only with the current `attempt`; a connection offers its next final dot only when
 its previous outcome is committed.
+
+Begin with `engine.py` (which items are worked on) and `attempts.py` (one attempt).
 """

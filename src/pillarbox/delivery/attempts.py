@@ -12,7 +12,7 @@ from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Pauses
-from pillarbox.delivery.queue.quarantine import Suspects
+from pillarbox.delivery.queue.quarantine import UncertainAttempts
 from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
 from pillarbox.delivery.settle import Settler
@@ -62,7 +62,7 @@ class Attempts:
         self._settler = settler
         self._transport = transport
         self._pauses = pauses
-        self._suspects = Suspects(claims.begin)
+        self._uncertain_attempts = UncertainAttempts(claims.begin)
         self._window = window
         self._chance = chance
 
@@ -73,10 +73,10 @@ class Attempts:
             prometheus.LEASES_LOST.add()
             return Signal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
-            await quietly(self._claims.give_back([item]))
+            await log_database_errors(self._claims.give_back([item]))
             return Signal.SILENT
         if item.uncertain:
-            async with self._suspects.turn(item) as is_ours:
+            async with self._uncertain_attempts.turn(item) as is_ours:
                 return await self._check_and_send(item) if is_ours else Signal.SILENT
         return await self._check_and_send(item)
 
@@ -151,7 +151,7 @@ class Attempts:
         return self._clock.boottime() < item.deadline
 
 
-async def quietly(work: Awaitable[None]) -> None:
+async def log_database_errors(work: Awaitable[None]) -> None:
     """Free items if the database answers; where it does not, their leases run out."""
     try:
         await work

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from pillarbox.delivery.attempts import Attempts, Transport, quietly
+from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
@@ -112,7 +112,7 @@ class Engine:
         self._wake.set()
 
     @property
-    def held(self) -> int:
+    def items_in_memory(self) -> int:
         """How many items are in memory."""
         return len(self._held)
 
@@ -125,10 +125,10 @@ class Engine:
 
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
-        await self._claims.enroll(self._roles)
+        await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
-        await quietly(self._site_sharing.begin())
-        await quietly(self._claims.release_held())
+        await log_database_errors(self._site_sharing.begin())
+        await log_database_errors(self._claims.release_held())
         self._loops = [
             asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),
             asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
@@ -146,7 +146,7 @@ class Engine:
         waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
-        await quietly(self._claims.give_back(waiting))
+        await log_database_errors(self._claims.give_back(waiting))
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=grace)
         renewing.cancel()
@@ -210,7 +210,7 @@ class Engine:
         due = {(pair.team_id, pair.destination) for pair in pairs}
         part = max(1, MOST_ITEMS // max(1, len(due | self._scheduler.busy())))
         if self._free_slots() < len(due) and any(self._scheduler.waiting_in(pair) < part for pair in due):
-            surplus = self._scheduler.shed(part)
+            surplus = self._scheduler.remove_surplus(part)
             for item in surplus:
                 self._drop(item)
             await self._claims.give_back(surplus)
@@ -239,10 +239,10 @@ class Engine:
 
     async def share_complaints(self) -> None:
         """Share complaints of sites with the other processes, in both directions. Tests call it."""
-        await self._site_sharing.exchange(self._scheduler)
+        await self._site_sharing.exchange_complaints(self._scheduler)
 
     async def _heartbeat(self) -> None:
-        await self._claims.enroll(self._roles)
+        await self._claims.write_heartbeat(self._roles)
         await self._site_sharing.divide(self._scheduler)
         behind = await self._claims.renew(list(self._held.values()))
         if behind:
@@ -331,7 +331,7 @@ class Engine:
         for item in waiting:
             self._drop(item)
         log.warning("delivery.site_parked", site=last.site, items=len(waiting))
-        await quietly(self._claims.park([*waiting, last], until))
+        await log_database_errors(self._claims.park([*waiting, last], until))
 
     async def _hold_back(self, item: Item, fault: RelayFault, *, is_first: bool) -> None:
         """The relay refuses us: this item and all that waits in memory are free again, without an attempt."""
@@ -339,7 +339,7 @@ class Engine:
         until = self._clock.now() + timedelta(seconds=seconds)
         if is_first:
             log.warning("delivery.relay_held", fault=fault.name, code=fault.code, seconds=round(seconds))
-        await quietly(self._claims.hold(item, until, fault.found))
+        await log_database_errors(self._claims.hold(item, until, fault.found))
         await self._free_held()
 
     async def _free_held(self) -> None:
@@ -347,4 +347,4 @@ class Engine:
         waiting = self._scheduler.evict_held(self._clock.boottime())
         for item in waiting:
             self._drop(item)
-        await quietly(self._claims.give_back(waiting))
+        await log_database_errors(self._claims.give_back(waiting))

@@ -14,9 +14,9 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.content import Content
-from pillarbox.timeline.record import Belongs
+from pillarbox.timeline.record import MetricDimensions
 
-HELD = datetime(9999, 1, 1, tzinfo=UTC)
+UNTIL_FETCHED = datetime(9999, 1, 1, tzinfo=UTC)
 """`due_at` of work that waits for a file to be fetched; nothing claims it."""
 
 QUARANTINED = datetime(9998, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ class LoadedEmail:
     """One email with all that composing it takes; shared by its items.
 
     `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
-    domain or its topic said so at hand-over. `belongs`: what its metrics are counted under.
+    domain or its topic said so at hand-over. `dimensions`: what its metrics are counted under.
     """
 
     team_id: UUID
@@ -88,7 +88,7 @@ class LoadedEmail:
     return_path: str
     tls_required: bool
     signing: Signing | None
-    belongs: Belongs | None = None
+    dimensions: MetricDimensions | None = None
     refusal: str | None = None
     wire: asyncio.Future[Wire] | None = None
     weight: int = field(init=False)

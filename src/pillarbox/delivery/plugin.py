@@ -207,7 +207,7 @@ def _periodic(kit: Kit) -> Sequence[Periodic]:
 
 def _metrics(kit: Kit) -> Iterable[Loop]:
     engine = kit.find(Engine)
-    prometheus.HELD.read = lambda: {(): engine.held if engine else 0}
+    prometheus.ITEMS_IN_MEMORY.read = lambda: {(): engine.items_in_memory if engine else 0}
     prometheus.SMARTHOST_HELD.read = lambda: {(): engine is not None and engine.is_refused}
     if kit.runtime.index:
         return []
@@ -239,5 +239,5 @@ SLICE = Slice(
     background=_background,
     loops=lambda kit: [kit.need(QueueLimit).run()],
     metrics=_metrics,
-    mends=lambda kit: [partial(misdated_items, kit.pool)],
+    clock_corrections=lambda kit: [partial(misdated_items, kit.pool)],
 )

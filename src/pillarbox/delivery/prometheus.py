@@ -32,7 +32,7 @@ MTA_STS = Counter(
     "What came of MTA-STS policies: `policy` (fetched, not fetched), and sessions by the policy's mode.",
     ("mode", "result"),
 )
-HELD = Gauge("pillarbox_delivery_items_in_memory", "Work items in the memory of the processes.")
+ITEMS_IN_MEMORY = Gauge("pillarbox_delivery_items_in_memory", "Work items in the memory of the processes.")
 QUEUE = Gauge(
     "pillarbox_queue_items",
     "Work items in the database: due, waiting, leased, held, paused, quarantined. Estimated beyond 50,000.",

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import HELD, Claimed, Key
+from pillarbox.delivery.items import UNTIL_FETCHED, Claimed, Key
 from pillarbox.delivery.lease_expiry import Lease
 from pillarbox.kernel.postgres.combined_statement import Expected, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
@@ -237,7 +237,7 @@ RESCHEDULE = """
      WHERE team_id = $1 AND email_id = $2
 """
 
-RELEASE_HELD = """
+RELEASE_FETCHED = """
     UPDATE deliveries SET due_at = $3
      WHERE team_id = $1 AND email_id = $2 AND due_at = $4
 """
@@ -399,9 +399,9 @@ async def lock_email(db: TeamDb, email_id: UUID) -> list[tuple[int, bool]]:
 
 async def reschedule(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
     """Move the work of an email that is still scheduled; items that wait for a file keep waiting."""
-    await db.run(RESCHEDULE, email_id, due_at, HELD)
+    await db.run(RESCHEDULE, email_id, due_at, UNTIL_FETCHED)
 
 
-async def release_held(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
+async def release_fetched(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
     """The files that the email waited for are here."""
-    await db.run(RELEASE_HELD, email_id, due_at, HELD)
+    await db.run(RELEASE_FETCHED, email_id, due_at, UNTIL_FETCHED)

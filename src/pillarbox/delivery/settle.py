@@ -20,14 +20,14 @@ from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.combined_statement import Unmet, outright
+from pillarbox.kernel.postgres.combined_statement import RowCountMismatch, execute_all
 from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.team_queues import TeamQueues
 from pillarbox.suppressions import changes
 from pillarbox.suppressions.changes import Cause
-from pillarbox.timeline.record import Crossed, Timeline
+from pillarbox.timeline.record import FirstEventConflict, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 from pillarbox.webhooks.publish import Publisher
 
@@ -162,17 +162,17 @@ class Settler:
     async def _outright(self, batch: Sequence[Settlement]) -> bool:
         """Write the batch in one statement, if it is nothing but ends of items that nobody else has, with the
         first events of their emails; False where it is not, and nothing is written."""
-        belongs = {}
+        dimensions = {}
         for settlement in batch:
             item = settlement.item
-            if not item.is_first or not _is_plain_end(settlement) or item.email.belongs is None:
+            if not item.is_first or not _is_plain_end(settlement) or item.email.dimensions is None:
                 return False
-            belongs[item.team_id, item.email_id] = item.email.belongs
+            dimensions[item.team_id, item.email_id] = item.email.dimensions
         if self._known_domains is not None:
             arrived = {_pair(s.item) for s in batch if _has_arrived(s)}
             if not self._known_domains.has_written(arrived):
                 return False
-        settled = self._timeline.settled([entry for s in batch for entry in s.entries], belongs)
+        settled = self._timeline.settled([entry for s in batch for entry in s.entries], dimensions)
         if settled is None:
             return False
         await faults.point("timeline.events")
@@ -180,8 +180,8 @@ class Settler:
         await faults.point("delivery.in_settle")
         done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
         try:
-            await outright(self._pool, [done, *settled.writes])
-        except Unmet:
+            await execute_all(self._pool, [done, *settled.writes])
+        except RowCountMismatch:
             return False
         if settled.announces:
             self._timeline.committed()
@@ -191,7 +191,7 @@ class Settler:
         first = {s.item.email_id for s in batch if s.item.is_first}
         try:
             await self._commit(batch, first)
-        except Crossed:
+        except FirstEventConflict:
             await self._commit(batch, ())
 
     async def _commit(self, batch: Sequence[Settlement], first: Collection[UUID]) -> None:

@@ -214,7 +214,7 @@ class SiteScheduler:
         """Teams and destinations that have items waiting."""
         return {pair for queue in self._sites.values() for pair in queue.waiting}
 
-    def shed(self, most: int) -> list[Item]:
+    def remove_surplus(self, most: int) -> list[Item]:
         """Remove and return, of each team and destination, the last of its items beyond `most`."""
         queues = [items for site in self._sites.values() for items in site.waiting.values()]
         left = [items.pop() for items in queues for _ in range(len(items) - most)]

@@ -20,7 +20,7 @@ class Owner(NamedTuple):
     since: datetime | None
 
 
-class Standing(NamedTuple):
+class NameReceivers(NamedTuple):
     """What a name means for mail that comes in: the team that receives for it, if one does, and the teams of
     whose domains it is the host of return paths."""
 
@@ -56,7 +56,7 @@ async def owner(source: Source, name: str) -> Owner | None:
     return None if row is None else Owner(**row)
 
 
-async def own(db: TeamDb, name: str, at: datetime) -> bool:
+async def take_ownership(db: TeamDb, name: str, at: datetime) -> bool:
     """Make the team the owner of a name that it holds; False when another team is."""
     try:
         async with db.transaction() as inner:
@@ -75,7 +75,7 @@ async def own(db: TeamDb, name: str, at: datetime) -> bool:
     return True
 
 
-async def disown(db: TeamDb, name: str) -> None:
+async def release_ownership(db: TeamDb, name: str) -> None:
     """Nobody owns the name any more, if the team did: its proof is gone."""
     await db.run(
         """
@@ -86,7 +86,9 @@ async def disown(db: TeamDb, name: str) -> None:
     )
 
 
-async def standings(source: Source, names: Sequence[str], *, require_dns: bool = True) -> dict[str, Standing]:
+async def receivers_of(
+    source: Source, names: Sequence[str], *, require_dns: bool = True
+) -> dict[str, NameReceivers]:
     """What these names (lower-case A-labels) mean; all of them are in the answer.
 
     The receiver's domain has the capability, and DNS has shown it unless `require_dns` is false. Of a name
@@ -128,7 +130,7 @@ async def standings(source: Source, names: Sequence[str], *, require_dns: bool =
         names,
         require_dns,
     )
-    return {row["name"]: Standing(row["team_id"], frozenset(row["senders"])) for row in rows}
+    return {row["name"]: NameReceivers(row["team_id"], frozenset(row["senders"])) for row in rows}
 
 
 async def hold_name(db: TeamDb, name: str) -> None:

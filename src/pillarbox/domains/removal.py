@@ -7,7 +7,7 @@ from uuid import UUID
 from pillarbox.api_keys import keys
 from pillarbox.directory import domains as directory
 from pillarbox.domains import queries
-from pillarbox.domains.claims.ending import cancel, end_rivals
+from pillarbox.domains.claims.ending import cancel, end_other_claims
 from pillarbox.domains.claims.policy import Failure, Status
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.domain_events import DELETED, publish
@@ -31,14 +31,14 @@ async def delete(db: TeamDb, domain_id: UUID, context: DomainContext) -> None:
         raise NotFound("Domain")
     owner = await directory.owner(db.connection, name)
     if owner is not None and owner.team_id == db.team_id:
-        await end_rivals(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
+        await end_other_claims(db, name, Status.FAILED, Failure.OWNER_REMOVED_DOMAIN)
     await take_out(db, domain, context)
 
 
 async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
     """The domain and its keys are gone, and what hung on it knows. The name must be held and the domain
     locked, or a key that is just being made for it would stay active."""
-    await keys.lapse(db, domain.id)
+    await keys.deactivate(db, domain.id)
     await cancel(db, domain.claim_id, domain.id)
     await queries.stop_checks(db, domain.id)
     await queries.delete(db, domain.id)

@@ -49,7 +49,7 @@ async def trust(source: Source, name: str, team_id: UUID, context: DomainContext
 async def _trusted(db: TeamDb, before: Domain, context: DomainContext) -> Domain:
     after = replace(before, states=trusted_states(before))
     await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
-    if not await directory.own(db, after.name, context.ids.now()):
+    if not await directory.take_ownership(db, after.name, context.ids.now()):
         raise OwnedElsewhere(after.name)
     proof = await proof_needed(db, context.here)
     if shown(before, proof=proof) != shown(after, proof=proof):

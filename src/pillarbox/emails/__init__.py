@@ -8,4 +8,6 @@ belongs to `timeline`.
 States as the wire shows them (`last_event`): queued, scheduled, sent, delivery_delayed, delivered,
 opened, clicked, bounced, complained, failed, suppressed, canceled. Only `scheduled` may be moved or
 canceled by the caller.
+
+Begin with `accept.py`, and `routes.py` for the rest of the API.
 """

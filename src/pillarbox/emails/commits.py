@@ -21,7 +21,7 @@ from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.observability.request_log import Answered, Asked, Content, Journal
+from pillarbox.kernel.observability.request_log import Answered, Asked, Content, RequestLogWriter
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
 from pillarbox.kernel.postgres.shards import shard_group
@@ -89,7 +89,7 @@ class Commits:
         ids: Ids,
         timeline: Timeline,
         quotas: Quotas,
-        journal: Journal,
+        request_log: RequestLogWriter,
         owner: UUID,
         shards: int = 0,
     ) -> None:
@@ -98,7 +98,7 @@ class Commits:
         self._ids = ids
         self._timeline = timeline
         self._quotas = quotas
-        self._journal = journal
+        self._request_log = request_log
         self._owner = owner
         self._shards = shards
 
@@ -234,7 +234,7 @@ class Commits:
             for a in kept
             if a.asked is not None
         ]
-        return self._journal.rows(answered) if answered else None
+        return self._request_log.rows(answered) if answered else None
 
     # What is known before --------------------------------------------------------------------------
 

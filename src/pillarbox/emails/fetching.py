@@ -139,7 +139,7 @@ class Fetching:
             await db.run(STORE, row.id, row.size, row.data, row.blob)
         now = self._clock.now()
         scheduled = await db.value(DUE, job.subject_id)
-        await email_work.release_held(db, job.subject_id, max(scheduled, now) if scheduled else now)
+        await email_work.release_fetched(db, job.subject_id, max(scheduled, now) if scheduled else now)
 
     async def _give_up(self, conn: Connection, job: Job, reason: str) -> None:
         db = TeamDb(conn, job.team_id)

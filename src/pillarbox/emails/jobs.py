@@ -13,7 +13,7 @@ from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.periodic import Periodic
 
 
-class Orphans:
+class OrphanBlobs:
     """Collects blobs that no row names: a crash between writing one and its commit leaves them."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Orphans:
         return f"{found.collected} of {found.unnamed} orphan blobs{kept}"
 
 
-def email_periodic(kept: EmailRetention, orphans: Orphans) -> list[Periodic]:
+def email_periodic(kept: EmailRetention, orphans: OrphanBlobs) -> list[Periodic]:
     """The periodic jobs of emails."""
 
     async def retention() -> str:

@@ -18,7 +18,7 @@ from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
-from pillarbox.timeline.record import Belongs
+from pillarbox.timeline.record import MetricDimensions
 
 # The older ones first, as long as those before them have less than $3 octets together.
 EMAILS = """
@@ -143,7 +143,7 @@ def _loaded_email(
         return_path_of(domain, row["domain_name"]),
         bool(domain and domain.tls == "enforced"),
         signing_of(domain),
-        Belongs(row["domain_id"], row["domain_name"], row["broadcast_id"]),
+        MetricDimensions(row["domain_id"], row["domain_name"], row["broadcast_id"]),
     )
 
 

@@ -17,7 +17,7 @@ from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
-from pillarbox.emails.jobs import Orphans, email_periodic
+from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
@@ -34,7 +34,7 @@ from pillarbox.emails.team_mail import TeamMail
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -74,14 +74,14 @@ def _accept(kit: Kit) -> Accept:
 
 
 def _commits(kit: Kit) -> Commits:
-    journal: Journal = kit.need(Journal)  # type: ignore[type-abstract]
+    request_log: RequestLogWriter = kit.need(RequestLogWriter)  # type: ignore[type-abstract]
     return Commits(
         pool=kit.engine_pool,
         clock=kit.clock,
         ids=kit.need(Ids),
         timeline=kit.need(Timeline),
         quotas=kit.need(Quotas),
-        journal=journal,
+        request_log=request_log,
         owner=kit.runtime.process_id,
         shards=kit.settings.database_shards,
     )
@@ -110,7 +110,7 @@ def _retention(kit: Kit) -> Sequence[Periodic]:
         emails=settings[EMAIL_RETENTION_DAYS],
         bodies=settings[BODY_RETENTION_DAYS],
     )
-    orphans = Orphans(
+    orphans = OrphanBlobs(
         kit.pool,
         kit.clock,
         blobs,

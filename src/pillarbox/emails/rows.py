@@ -13,13 +13,13 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import HELD, AttachmentRef, Item, LoadedEmail, Signing, Target
+from pillarbox.delivery.items import UNTIL_FETCHED, AttachmentRef, Item, LoadedEmail, Signing, Target
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.timeline.record import Belongs
+from pillarbox.timeline.record import MetricDimensions
 from pillarbox.timeline.rules import Kind, Opening
 
 JOB_FETCH = "email.attachments"
@@ -267,7 +267,7 @@ def _add_seldom(row: Record, draft: Draft) -> None:
 
 def _due(draft: Draft) -> datetime | None:
     """When the work is due, if not at once."""
-    return HELD if draft.waits_for_files else draft.outgoing.scheduled_at
+    return UNTIL_FETCHED if draft.waits_for_files else draft.outgoing.scheduled_at
 
 
 def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
@@ -321,7 +321,7 @@ def loaded_email_of(draft: Draft) -> LoadedEmail:
         return_path_of(draft.domain, out.sender.domain),
         bool(draft.domain and draft.domain.tls == "enforced"),
         signing_of(draft.domain),
-        Belongs(draft.domain.id if draft.domain else None, out.sender.domain, None),
+        MetricDimensions(draft.domain.id if draft.domain else None, out.sender.domain, None),
     )
 
 

@@ -21,10 +21,10 @@ from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
 from pillarbox.kernel.observability.metrics import MetricsFile
-from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.postgres.bounded_pool import watch_pools
 from pillarbox.kernel.postgres.notify import Listener
-from pillarbox.kernel.process.clock_watch import ClockWatch, Mend
+from pillarbox.kernel.process.clock_watch import ClockCorrection, ClockWatch
 from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.authentication import Credentials
 from pillarbox.kernel.security.rate_limit import Windows
@@ -53,7 +53,7 @@ def http_application(kit: Kit) -> Api:
     needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, Credentials, IdempotencyStore)
     for kind in needed:
         kit.need(kind)
-    wanted: tuple[type, ...] = (Journal, Meter, Maintenance)
+    wanted: tuple[type, ...] = (RequestLogWriter, Meter, Maintenance)
     for kind in wanted:
         kit.find(kind)
     settings = kit.settings
@@ -116,15 +116,15 @@ def _handlers(kit: Kit) -> dict[str, Handler]:
 
 
 def _clock_watch(kit: Kit) -> ClockWatch:
-    return ClockWatch(kit.pool, kit.clock, kit.need(Ids), mends_of(kit))
+    return ClockWatch(kit.pool, kit.clock, kit.need(Ids), clock_corrections_of(kit))
 
 
-def mends_of(kit: Kit) -> list[Mend]:
+def clock_corrections_of(kit: Kit) -> list[ClockCorrection]:
     """What corrects rows that were dated by a clock that was ahead."""
-    return [mend for one in kit.slices for mend in one.mends(kit)]
+    return [correction for one in kit.slices for correction in one.clock_corrections(kit)]
 
 
-def _mends(kit: Kit) -> Sequence[Mend]:
+def _clock_corrections(kit: Kit) -> Sequence[ClockCorrection]:
     return [
         partial(periodic.bring_forward, kit.pool, kit.need(PeriodicJobs)),
         partial(misdated_keys, kit.pool),
@@ -222,7 +222,7 @@ SLICE = Slice(
             lambda kit: own_periodic(kit.pool, kit.clock),
         )
     ],
-    mends=_mends,
+    clock_corrections=_clock_corrections,
     background=_background,
     loops=_loops,
     metrics=_metrics,

@@ -22,14 +22,14 @@ from pillarbox.kernel.clock import Clock, SystemClock
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.kernel.process.clock_watch import Mend
+from pillarbox.kernel.process.clock_watch import ClockCorrection
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.security.sealed_values import SealedColumn
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.settings.setting import Setting
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.kernel.work.jobs import Handler, JobLimit
@@ -127,9 +127,8 @@ class Slice:
     are for people in a browser, which brings no API key. `closed_routes` and `closed_pages` are served only
     where `opens` says so. What `retention` deletes is no job of `periodic`. `webhook_shapes` are the types of
     the data of webhook events, `event_bodies` the makers of data by the event's kind or the first word of it.
-    `mends` correct rows that were dated by a clock that was ahead. `sealed` are the columns that the key ring
-    seals. `loops` run until the worker ends,
-    `metrics` the same, only where metrics are asked for.
+    `clock_corrections` correct rows that were dated by a clock that was ahead. `sealed` are the columns that
+    the key ring seals. `loops` run until the worker ends, `metrics` the same, where metrics are asked for.
     """
 
     name: str
@@ -147,7 +146,7 @@ class Slice:
     background: Callable[[Kit], Sequence[Background]] = nothing
     loops: Callable[[Kit], Iterable[Loop]] = nothing
     metrics: Callable[[Kit], Iterable[Loop]] = nothing
-    mends: Callable[[Kit], Sequence[Mend]] = nothing
+    clock_corrections: Callable[[Kit], Sequence[ClockCorrection]] = nothing
     files: Callable[[Kit], Mapping[str, Opener]] = empty
     webhook_shapes: Mapping[str, type] = field(default_factory=dict)
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
@@ -230,7 +229,7 @@ class Kit:
         self.externals = externals
         self.clock = externals.clock
         self.resolver = externals.resolver
-        self.services = Services()
+        self.services = Parts()
         self._builders = builders(slices)
         self._absent: set[type] = set()
         self._building: list[type] = []

@@ -90,7 +90,7 @@ def _response_body(body: bytes | None) -> str | None:
     return _truncated(len(body)) if len(body) > MOST else body.decode()
 
 
-def lean(answered: Answered) -> Answered:
+def without_large_body(answered: Answered) -> Answered:
     """The same without a body that would be read to its end only to be left out."""
     body = answered.body
     if not answered.asked.is_open or body is None or len(body) <= MOST:

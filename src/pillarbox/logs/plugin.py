@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.kernel.http.routing import collect
-from pillarbox.kernel.observability.request_log import Journal
+from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.logs import routes
 from pillarbox.logs.policy import LogPolicy
@@ -24,7 +24,7 @@ SLICE = Slice(
     provides={
         LogPolicy: lambda kit: LogPolicy(kit.settings[LOG_RETENTION_DAYS]),
         RequestLog: lambda kit: RequestLog(kit.pool, kit.clock, kit.need(LogPolicy)),
-        Journal: lambda kit: kit.need(RequestLog),
+        RequestLogWriter: lambda kit: kit.need(RequestLog),
     },
     routes=collect(routes),
     retention=[

@@ -21,7 +21,7 @@ from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.logs import entries, queries
-from pillarbox.logs.entries import lean, row_of
+from pillarbox.logs.entries import row_of, without_large_body
 from pillarbox.logs.policy import LogPolicy
 
 log = get("logs")
@@ -38,7 +38,7 @@ DROPPED = Counter(
 
 
 class RequestLog:
-    """The journal over table `logs`."""
+    """The request log over table `logs`."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, policy: LogPolicy) -> None:
         self._pool = pool
@@ -72,7 +72,7 @@ class RequestLog:
             self._give_up(1, trouble)
 
     def keep_later(self, answered: Answered) -> None:
-        answered = lean(answered)
+        answered = without_large_body(answered)
         weight = _weight_of(answered)
         if self._weight + weight > MOST_WAITING:
             DROPPED.add()

@@ -2,4 +2,6 @@
 
 `timeline` writes and folds the counts; this slice only reads. `question` understands a request, `periods`
 cuts its range, `cover` picks the rollups, `read` sums them up, `definitions` names and rates them.
+
+Begin with `routes.py` and `read.py`.
 """

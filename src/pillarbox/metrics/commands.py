@@ -85,7 +85,7 @@ def rebuild(
     May run beside a live server. What retention has removed is left as it was counted.
     """
     perform(
-        lambda connected: _rebuild(connected, team, limit, mend=not dry_run, json=json),
+        lambda connected: _rebuild(connected, team, limit, correct=not dry_run, json=json),
         data=data,
         database_url=database_url,
     )
@@ -117,24 +117,24 @@ def _days(connected: Connected, team: Team) -> int:
     return connected.settings[METRICS_RETENTION_DAYS] if own is None else own
 
 
-async def _rebuild(connected: Connected, wanted: str | None, limit: int, *, mend: bool, json: bool) -> int:
+async def _rebuild(connected: Connected, wanted: str | None, limit: int, *, correct: bool, json: bool) -> int:
     clock = SystemClock()
     found: list[tuple[str, Difference]] = []
     total = 0
     for team in await chosen_teams(connected, wanted):
         since = kept_since(clock.now(), _days(connected, team))
         async for difference in rebuilding.rebuild(
-            connected.pool, Ids(clock), team.id, clock.now(), since=since, mend=mend
+            connected.pool, Ids(clock), team.id, clock.now(), since=since, correct=correct
         ):
             total += 1
             if len(found) < limit:
                 found.append((team.name, difference))
     if json:
         listed = [_document(*one) for one in found]
-        show_json({"object": "metrics_rebuild", "mended": mend, "total": total, "differences": listed})
+        show_json({"object": "metrics_rebuild", "mended": correct, "total": total, "differences": listed})
     else:
-        _show_differences(found, total, mend=mend)
-    return DIFFERENT if found and not mend else 0
+        _show_differences(found, total, correct=correct)
+    return DIFFERENT if found and not correct else 0
 
 
 def _document(team: str, difference: Difference) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _document(team: str, difference: Difference) -> dict[str, Any]:
     }
 
 
-def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, mend: bool) -> None:
+def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, correct: bool) -> None:
     if not found:
         say("The rollups say what the history says.")
         return
@@ -170,7 +170,7 @@ def _show_differences(found: Sequence[tuple[str, Difference]], total: int, *, me
         ],
     )
     listed = f"; the first {counted(len(found), 'is', 'are')} listed" if len(found) < total else ""
-    say(f"{counted(total, 'difference')}{', set right' if mend else ''}{listed}.")
+    say(f"{counted(total, 'difference')}{', set right' if correct else ''}{listed}.")
 
 
 def _minute(at: datetime) -> str:

@@ -19,7 +19,7 @@ from pillarbox.metrics import read, wire
 from pillarbox.metrics.periods import Period
 from pillarbox.metrics.question import DIMENSIONS, Question
 from pillarbox.metrics.read import State
-from pillarbox.metrics.wire import Piece
+from pillarbox.metrics.wire import PeriodRows
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of one process: ten answers of a month of fifty domains."""
@@ -33,7 +33,7 @@ class CachedPiece(NamedTuple):
     """A piece, and the state of its days when it was made; `ids` are how many ids its key has."""
 
     state: State
-    piece: Piece
+    piece: PeriodRows
     ids: int = 0
 
 

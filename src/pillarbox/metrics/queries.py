@@ -163,7 +163,7 @@ SUMMED = """
 """
 
 # The last row of both, alone.
-STANDING = """
+COUNTS_WITHOUT_ROWS = """
     SELECT -1, string_agg(v.version::text, ',' ORDER BY v.day),
            array_agg(extract(epoch FROM v.day)::bigint::text ORDER BY v.day), NULL,
            (SELECT extract(epoch FROM min(m.start))::bigint::text
@@ -296,9 +296,9 @@ async def summed(
     )
 
 
-async def standing(db: TeamDb, start: datetime, end: datetime) -> Sums:
+async def counts_without_rows(db: TeamDb, start: datetime, end: datetime) -> Sums:
     """Versions and waiting increments of [start, end), without any rows."""
-    return _sums(await db.source.fetch(STANDING, db.team_id, start, end))
+    return _sums(await db.source.fetch(COUNTS_WITHOUT_ROWS, db.team_id, start, end))
 
 
 def _sums(records: Sequence[Record]) -> Sums:

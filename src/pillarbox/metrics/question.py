@@ -31,7 +31,7 @@ SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class RangeBound:
     """A date of the query; a day alone is its first instant in UTC."""
 
     at: datetime
@@ -87,12 +87,12 @@ def read(query: Query, now: datetime, retention_days: int) -> Question:
     return Question(asked, timezone, granularity, metrics, dimensions, domains, emails, broadcasts)
 
 
-def _edge(query: Query, name: str) -> Edge | None:
+def _edge(query: Query, name: str) -> RangeBound | None:
     text = query.text(name)
     if text is None:
         return None
     try:
-        return Edge(parse_instant(text, date_only=True), len(text) == DATE)
+        return RangeBound(parse_instant(text, date_only=True), len(text) == DATE)
     except ValueError as wrong:
         raise InvalidParameter(name, str(wrong)) from None
 
@@ -144,9 +144,9 @@ def _combinable(dimensions: tuple[str, ...], emails: tuple[UUID, ...], broadcast
         raise Invalid("The `email_id` and `broadcast_id` filters cannot be combined.")
 
 
-def _range(start: Edge | None, end: Edge | None, now: datetime, retention_days: int) -> Range:
+def _range(start: RangeBound | None, end: RangeBound | None, now: datetime, retention_days: int) -> Range:
     """Clamped to the present and to what is kept; the usual range is seven days."""
-    last = end if end is not None and end.at <= now else Edge(now, day_only=False)
+    last = end if end is not None and end.at <= now else RangeBound(now, day_only=False)
     closes = last.at + DAY if last.day_only else last.at
     first = start.at if start is not None else _usual_start(last.at)
     if first > now or (first >= closes if last.day_only else first > closes):

@@ -147,7 +147,7 @@ async def changed(
     if asked:
         table, sums = await _sums(db, question, found, made, asked)
     else:
-        table, sums = Table(), await queries.standing(db, made.lower, made.upper)
+        table, sums = Table(), await queries.counts_without_rows(db, made.lower, made.upper)
     states = _states(question, found, made, sums)
     if any(state is not None and state != now for state, now in zip(known, states, strict=True)):
         asked = range(len(found))

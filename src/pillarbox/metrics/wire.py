@@ -68,7 +68,7 @@ class Metrics(msgspec.Struct):
 END = b"]}"
 
 
-class Piece(NamedTuple):
+class PeriodRows(NamedTuple):
     """What an answer says of one period: how many rows, these as JSON with commas between, and all counts,
     also those of rows that are not shown."""
 
@@ -77,7 +77,7 @@ class Piece(NamedTuple):
     counts: Counts
 
 
-NO_PIECE = Piece(0, b"", NOTHING)
+NO_PIECE = PeriodRows(0, b"", NOTHING)
 
 
 def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
@@ -91,7 +91,7 @@ def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
 
 def pieces(
     question: Question, found: Sequence[Period], table: Table, asked: Sequence[int]
-) -> dict[int, Piece]:
+) -> dict[int, PeriodRows]:
     """The same in pieces: one for each of the periods `asked`, of which the table speaks."""
     made = dict.fromkeys(asked, NO_PIECE)
     table = _with_zeros(question, table, asked)
@@ -104,12 +104,12 @@ def pieces(
         last = first + len(list(places))
         counts = tuple([sum(column[first:last]) for column in table.counts])
         here = shown_of.get(period, [])
-        made[period] = Piece(len(here), encode(here)[1:-1], counts)
+        made[period] = PeriodRows(len(here), encode(here)[1:-1], counts)
         first = last
     return made
 
 
-def assembled(question: Question, found: Sequence[Piece]) -> bytes:
+def assembled(question: Question, found: Sequence[PeriodRows]) -> bytes:
     """The whole answer from the pieces of its periods; TooManyRows as above."""
     if sum(piece.rows for piece in found) > MOST_ROWS:
         raise TooManyRows

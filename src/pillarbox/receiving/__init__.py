@@ -7,4 +7,6 @@ read from the message is a cache: the message is the truth, and nothing of it is
 which claim to be ours are taken out of its header.
 
 Nothing is ever sent back: whatever is refused is refused while the sender is still on the line.
+
+Begin with `receive.py` (one message) and `addresses.py` (whom it is for).
 """

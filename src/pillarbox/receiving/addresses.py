@@ -174,17 +174,17 @@ class Addresses:
 
     async def _look_up(self, names: Sequence[str]) -> dict[str, _Meaning]:
         at = self._clock.boottime()
-        known = await domains.standings(self._pool, names, require_dns=self._rules.require_dns)
+        known = await domains.receivers_of(self._pool, names, require_dns=self._rules.require_dns)
         by_slug = await self._by_slug(names)
         operators = None
         if not self._own.isdisjoint(names):
             operators = await bootstrap.operators_team(self._pool)
         # What lies below the installation's own domain is no team's to take, whatever one has added.
-        teams = {name: by_slug.get(name) or standing.team_id for name, standing in known.items()}
+        teams = {name: by_slug.get(name) or receivers.team_id for name, receivers in known.items()}
         full = await self._storage.full({team for team in teams.values() if team is not None})
         found = {
-            name: _meaning_of(teams[name], standing.senders, operators, teams[name] in full)
-            for name, standing in known.items()
+            name: _meaning_of(teams[name], receivers.senders, operators, teams[name] in full)
+            for name, receivers in known.items()
         }
         if len(self._kept) + len(found) > MOST_KEPT:
             self._kept.clear()

@@ -39,7 +39,7 @@ from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.rows import Draft, Drafter
+from pillarbox.receiving.rows import Draft, DraftBuilder
 from pillarbox.receiving.store_queries import Written
 from pillarbox.usage import counting
 from pillarbox.usage.counting import Arrived
@@ -175,16 +175,18 @@ class Receiving:
             read, fingerprint = await self._in_thread(lambda: (self._read(raw), _fingerprint(raw, arrival)))
         if len(read.named.get("received", ())) > MOST_HOPS:
             return Outcome(Fate.LOOPING)
-        if self._marks.met([recipient.address for recipient in arrival.recipients], read.headers):
+        if self._marks.is_loop([recipient.address for recipient in arrival.recipients], read.headers):
             return Outcome(Fate.LOOPING)
         judgement = await self._judge.judge(arrival, read, fingerprint.hex()[:16])
         if judgement.is_forged and self._rules.reject_dmarc_fail and not _is_exempt(arrival):
             return Outcome(Fate.FORGED)
         hostname = self._rules.hostname
         if is_light:
-            drafter = Drafter(read, arrival, judgement, fingerprint, hostname)
+            builder = DraftBuilder(read, arrival, judgement, fingerprint, hostname)
         else:
-            drafter = await self._in_thread(lambda: Drafter(read, arrival, judgement, fingerprint, hostname))
+            builder = await self._in_thread(
+                lambda: DraftBuilder(read, arrival, judgement, fingerprint, hostname)
+            )
         drafts = []
         for team_id, recipients in _by_team(arrival).items():
             stamp = self._ids.stamp()
@@ -197,7 +199,7 @@ class Receiving:
                 judgement.field,
                 self._marks.comment(recipients),
             )
-            drafts.append(drafter.draft(team_id, recipients, stamp, fields, self._ids.new))
+            drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:
             expected.gone()
         return await self._store(drafts, read.raw)

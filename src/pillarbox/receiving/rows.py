@@ -57,7 +57,7 @@ class Draft:
         return 1024 + len(self.octets) + 256 * self.row.attachments
 
 
-class Drafter:
+class DraftBuilder:
     """Makes the rows of one message for several teams: what they share is made once."""
 
     def __init__(

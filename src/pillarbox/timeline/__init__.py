@@ -7,4 +7,6 @@ increments and hands the events to the webhook hook, so these can never disagree
 States of a recipient (emails.md section 6): queued, scheduled, sent, delivery_delayed, delivered,
 opened, clicked, bounced, complained, failed, suppressed, canceled. `rules` says which event may follow
 which state; an event that may not follow is late bookkeeping and changes nothing.
+
+Begin with `record.py` and `rules.py`.
 """

@@ -83,7 +83,7 @@ ADD = """
 """
 
 
-class Uneven(NamedTuple):
+class RollupMismatch(NamedTuple):
     """A rollup whose counts are not the sum of its quarter hours (`beneath`); in the order of the columns."""
 
     level: int
@@ -95,12 +95,14 @@ class Uneven(NamedTuple):
     beneath: Sequence[int]
 
 
-async def uneven(conn: Connection, team_id: UUID, start: datetime, end: datetime) -> list[Uneven]:
+async def mismatched_rollups(
+    conn: Connection, team_id: UUID, start: datetime, end: datetime
+) -> list[RollupMismatch]:
     """The rollups of whole days that differ from their quarter hours; the caller holds the lock."""
-    return [Uneven(*row) for row in await conn.fetch(UNEVEN, team_id, start, end, timeout=600)]
+    return [RollupMismatch(*row) for row in await conn.fetch(UNEVEN, team_id, start, end, timeout=600)]
 
 
-async def level(conn: Connection, team_id: UUID, found: Sequence[Uneven]) -> None:
+async def correct_rollups(conn: Connection, team_id: UUID, found: Sequence[RollupMismatch]) -> None:
     """Make these rollups the sums of their quarter hours."""
     await conn.executemany(
         ADD,

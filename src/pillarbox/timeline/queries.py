@@ -210,41 +210,41 @@ class First(NamedTuple):
     sent_at: datetime | None
 
 
-class Crossed(Exception):  # noqa: N818 - the transaction is repeated without the assumption
+class FirstEventConflict(Exception):  # noqa: N818 - the transaction is repeated without the assumption
     """An email and its recipient disagree about whether something became of it."""
 
 
 async def write_first(conn: Connection, firsts: Sequence[First]) -> dict[tuple[UUID, UUID], Any]:
     """Store these where nothing has become of the email yet; returns where that was so.
 
-    Raises `Crossed` where the transaction must be rolled back.
+    Raises `FirstEventConflict` where the transaction must be rolled back.
     """
     rows = [(*f[:3], f.fate.state.value, *f.fate[1:4], *f[4:]) for f in sorted(firsts)]
     *found, last = await conn.fetch(WRITE_FIRST, *map(literal, zip(*rows, strict=True)))
     if last["met"] != len(found):
-        raise Crossed
+        raise FirstEventConflict
     return {(row["team_id"], row["email_id"]): row for row in found}
 
 
-class Belongs(NamedTuple):
-    """Where an email belongs: what it is counted under."""
+class MetricDimensions(NamedTuple):
+    """What the metrics of an email are counted under."""
 
     domain_id: UUID | None
     domain_name: str
     broadcast_id: UUID | None
 
 
-def firsts(rows: Sequence[tuple[First, Belongs]]) -> list[Expected]:
+def firsts(rows: Sequence[tuple[First, MetricDimensions]]) -> list[Expected]:
     """The statements that store these where nothing has become of the emails yet."""
     heads, fates = [], []
-    for first, belongs in sorted(rows):
+    for first, dimensions in sorted(rows):
         heads.append(
             {
                 "team_id": first.team_id,
                 "email_id": first.email_id,
-                "domain_id": belongs.domain_id,
-                "domain_name": belongs.domain_name,
-                "broadcast_id": belongs.broadcast_id,
+                "domain_id": dimensions.domain_id,
+                "domain_name": dimensions.domain_name,
+                "broadcast_id": dimensions.broadcast_id,
                 "last_event": first.last_event,
                 "last_event_at": first.last_event_at,
                 "email_sent_at": first.sent_at,

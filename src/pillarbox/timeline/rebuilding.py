@@ -19,7 +19,7 @@ import asyncpg
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, Ids, uuid7
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.timeline import levels
-from pillarbox.timeline.levels import FINE, QUARTER, Uneven
+from pillarbox.timeline.levels import FINE, QUARTER, RollupMismatch
 from pillarbox.timeline.queries import METRICS
 from pillarbox.timeline.rollups import NOBODY, lock
 
@@ -131,9 +131,15 @@ class Difference(NamedTuple):
 
 
 async def rebuild(
-    pool: asyncpg.Pool, ids: Ids, team_id: UUID, now: datetime, *, mend: bool, since: datetime | None = None
+    pool: asyncpg.Pool,
+    ids: Ids,
+    team_id: UUID,
+    now: datetime,
+    *,
+    correct: bool,
+    since: datetime | None = None,
 ) -> AsyncIterator[Difference]:
-    """The differences of a team, day by day; with `mend` each day's are set right before they are returned.
+    """The differences of a team, day by day; with `correct` each day is set right before it is returned.
     Nothing is said of the time before `since`, whose rollups are not kept."""
     first, purged = await _span(pool, team_id)
     if first is None:
@@ -143,7 +149,7 @@ async def rebuild(
         day = max(day, _day(purged) + DAY)
     while day <= now:
         async with pool.acquire() as conn:
-            found = await _day_of(conn, ids, team_id, day, mend=mend)
+            found = await _day_of(conn, ids, team_id, day, correct=correct)
         for difference in found:
             yield difference
         day += DAY
@@ -156,9 +162,9 @@ async def _span(pool: asyncpg.Pool, team_id: UUID) -> tuple[datetime | None, dat
 
 
 async def _day_of(
-    conn: Connection, ids: Ids, team_id: UUID, day: datetime, *, mend: bool
+    conn: Connection, ids: Ids, team_id: UUID, day: datetime, *, correct: bool
 ) -> Sequence[Difference]:
-    # The lock comes first, and the snapshot after it: nobody else mends in between.
+    # The lock comes first, and the snapshot after it: nobody else corrects in between.
     async with conn.transaction():
         await lock(conn)
         rows = await conn.fetch(
@@ -172,22 +178,22 @@ async def _day_of(
             timeout=600,
         )
         found = [Difference(*row) for row in rows]
-        uneven = await levels.uneven(conn, team_id, day, day + DAY)
-        if mend and found:
+        mismatched = await levels.mismatched_rollups(conn, team_id, day, day + DAY)
+        if correct and found:
             await conn.executemany(MEND, _increments(ids, team_id, found))
-        if mend and uneven:
-            await levels.level(conn, team_id, uneven)
-    return [*found, *_of_levels(uneven, found)]
+        if correct and mismatched:
+            await levels.correct_rollups(conn, team_id, mismatched)
+    return [*found, *_of_levels(mismatched, found)]
 
 
-def _of_levels(uneven: Sequence[Uneven], found: Sequence[Difference]) -> Iterator[Difference]:
+def _of_levels(mismatched: Sequence[RollupMismatch], found: Sequence[Difference]) -> Iterator[Difference]:
     """What rollups of other levels say, where that is not what the history counts."""
     lacks: Counter[tuple[object, ...]] = Counter()
     for lack in found:
         for width, level in WIDTHS:
             start = lack.start - (lack.start - EPOCH) % width
             lacks[level, start, *lack[1:5]] += lack.counted - lack.written
-    for row in uneven:
+    for row in mismatched:
         for metric, written, beneath in zip(METRICS, row.written, row.beneath, strict=True):
             counted = beneath + lacks[*row[:5], metric]
             if written != counted:

@@ -17,10 +17,10 @@ from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.process import faults
 from pillarbox.timeline import queries
 from pillarbox.timeline.batch import Batch, Published
-from pillarbox.timeline.queries import Belongs, Crossed, First, Wanted
+from pillarbox.timeline.queries import First, FirstEventConflict, MetricDimensions, Wanted
 from pillarbox.timeline.rules import Entry, Fate, Kind, Opening, Step, place, step
 
-__all__ = ["Announcer", "Belongs", "Crossed", "Published", "Timeline"]
+__all__ = ["Announcer", "FirstEventConflict", "MetricDimensions", "Published", "Timeline"]
 
 
 class Announcer(Protocol):
@@ -95,7 +95,7 @@ class Timeline:
 
         `first` names emails (of one recipient) that nobody else has anything to say about, as far as the
         caller knows: theirs are written at once, and read before only where that turns out wrong.
-        `Crossed` means that the transaction has to be repeated without `first`.
+        `FirstEventConflict` means that the transaction has to be repeated without `first`.
         """
         batch = Batch(self._ids)
         for opening in openings:
@@ -125,11 +125,11 @@ class Timeline:
         return Opened(queries.appends(batch.rows(), batch.increments()), batch.published)
 
     def settled(
-        self, entries: Sequence[Entry], belongs: Mapping[tuple[UUID, UUID], Belongs]
+        self, entries: Sequence[Entry], dimensions: Mapping[tuple[UUID, UUID], MetricDimensions]
     ) -> Settled | None:
         """What these events write as the first ones of their emails, in a statement of its own.
 
-        `belongs` says where each email does. None where they cannot be the first. A team that is not known to
+        `dimensions` has those of each email. None where they cannot be the first. A team that is not known to
         have a webhook must have none.
         """
         batch = Batch(self._ids)
@@ -139,13 +139,13 @@ class Timeline:
             if made is None:
                 return None
             first, steps = made
-            rows.append((first, belongs[email]))
-            batch.adopt(belongs[email]._asdict(), steps)
+            rows.append((first, dimensions[email]))
+            batch.adopt(dimensions[email]._asdict(), steps)
         appends = queries.appends(batch.rows(), batch.increments())
         announced = [event for event in batch.published if event.team_id in self._subscribed]
         if announced:
             appends.append(self._announcer.statement(announced))
-        nobody = queries.none_subscribed({team for team, _ in belongs} - self._subscribed.keys())
+        nobody = queries.none_subscribed({team for team, _ in dimensions} - self._subscribed.keys())
         writes = [*queries.firsts(rows), nobody, *[Expected(*write) for write in appends]]
         return Settled(writes, batch.taken, bool(announced))
 

@@ -7,4 +7,6 @@ have: units given back, and emails received. What a team has used is the sum of 
 
 For a team with a quota that sum is taken under a lock of the team, which is held until the commit: two
 requests can never both have the last unit. Teams without one take no lock and ask nothing.
+
+Begin with `quotas.py` and `counting.py`.
 """

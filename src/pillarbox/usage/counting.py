@@ -14,7 +14,7 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
-from pillarbox.usage.quotas import Ledger, Spending, open_ledger
+from pillarbox.usage.quotas import QuotaUsage, Spending, locked_usage
 
 
 class EmailAboveQuota(Problem):
@@ -54,24 +54,24 @@ async def mark_above(conn: Connection, arrived: Sequence[Arrived]) -> None:
     if not arrived:
         return
     spendings = [Spending(mail.team_id, mail.at, 1) for mail in arrived]
-    ledger = await open_ledger(conn, spendings)
-    # The ledger has them all already: subtract them first.
+    usage = await locked_usage(conn, spendings)
+    # What was read has them all already: subtract them first.
     for spending in spendings:
-        ledger.spend(Spending(spending.team_id, spending.at, -1))
+        usage.spend(Spending(spending.team_id, spending.at, -1))
     rows = []
     for mail, spending in zip(arrived, spendings, strict=True):
-        ledger.spend(spending)
-        above = _above(ledger, spending)
+        usage.spend(spending)
+        above = _above(usage, spending)
         if above != (None, None):
             rows.append((mail.team_id, mail.id, *above))
     if rows:
         await queries.mark_above(conn, rows)
 
 
-def _above(ledger: Ledger, spent: Spending) -> tuple[int | None, int | None]:
+def _above(usage: QuotaUsage, spent: Spending) -> tuple[int | None, int | None]:
     """The units of the day and of the month, each where that is more than the quota."""
-    daily, monthly = ledger.quotas(spent.team_id)
-    day, month = ledger.after(Spending(spent.team_id, spent.at, 0))
+    daily, monthly = usage.quotas(spent.team_id)
+    day, month = usage.after(Spending(spent.team_id, spent.at, 0))
     return (
         day if daily is not None and day > daily else None,
         month if monthly is not None and month > monthly else None,

@@ -41,7 +41,7 @@ class Spending:
     units: int
 
 
-class Ledger:
+class QuotaUsage:
     """What teams have used, as a commit goes on."""
 
     def __init__(self, read: Sequence[queries.Used]) -> None:
@@ -67,12 +67,12 @@ class Ledger:
         self._months[wanted.team_id, month_of(wanted.at)] = monthly
 
 
-async def open_ledger(conn: Connection, spendings: Sequence[Spending]) -> Ledger:
+async def locked_usage(conn: Connection, spendings: Sequence[Spending]) -> QuotaUsage:
     """The usage of these teams, locked until the end of the transaction."""
     await queries.lock(conn, list({spending.team_id for spending in spendings}))
     keys = {(s.team_id, day_of(s.at), month_of(s.at)) for s in spendings}
     # A statement of its own, so that it sees what the holder of the lock before has committed.
-    return Ledger(await queries.used(conn, list(keys)))
+    return QuotaUsage(await queries.used(conn, list(keys)))
 
 
 class Quotas:
@@ -87,26 +87,26 @@ class Quotas:
 
         The units of those that fit are spent by this transaction, which must go on to accept them.
         """
-        ledger = await open_ledger(conn, wanted)
+        usage = await locked_usage(conn, wanted)
         now = self._clock.now()
         found: list[Problem | None] = []
         for spending in wanted:
-            problem = _refusal(ledger, spending, now)
+            problem = _refusal(usage, spending, now)
             if problem is None:
-                ledger.spend(spending)
+                usage.spend(spending)
             found.append(problem)
         today = {spending.team_id: spending for spending in wanted if day_of(spending.at) == day_of(now)}
-        after_commit(conn, partial(self._report, ledger, list(today.values())))
+        after_commit(conn, partial(self._report, usage, list(today.values())))
         return found
 
-    def _report(self, ledger: Ledger, spendings: Sequence[Spending]) -> None:
+    def _report(self, usage: QuotaUsage, spendings: Sequence[Spending]) -> None:
         for spending in spendings:
-            self._note(spending.team_id, *ledger.after(Spending(spending.team_id, spending.at, 0)))
+            self._note(spending.team_id, *usage.after(Spending(spending.team_id, spending.at, 0)))
 
 
-def _refusal(ledger: Ledger, wanted: Spending, now: datetime) -> Problem | None:
-    daily, monthly = ledger.quotas(wanted.team_id)
-    day, month = ledger.after(wanted)
+def _refusal(usage: QuotaUsage, wanted: Spending, now: datetime) -> Problem | None:
+    daily, monthly = usage.quotas(wanted.team_id)
+    day, month = usage.after(wanted)
     if daily is not None and day > daily:
         return DailyQuotaExceeded(seconds_until(next_day(wanted.at), now))
     if monthly is not None and month > monthly:

@@ -17,4 +17,6 @@ Deleting it makes all that it had unreachable at once; its rows are not due any 
 background.
 
 Results of attempts also go to `health.record`, in the transaction that settles them.
+
+Begin with `publish.py` (an event becomes deliveries) and `dispatch/engine.py` (deliveries are posted).
 """

@@ -162,7 +162,7 @@ SLICE = Slice(
     listeners=_listeners,
     background=_background,
     metrics=_metrics,
-    mends=lambda kit: [partial(misdated_deliveries, kit.pool)],
+    clock_corrections=lambda kit: [partial(misdated_deliveries, kit.pool)],
     sealed=(WEBHOOK_SECRETS,),
     invariants=INVARIANTS,
 )

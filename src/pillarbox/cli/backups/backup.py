@@ -13,10 +13,17 @@ import typer
 from pillarbox.backup import check as checking
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.drill import drill
-from pillarbox.backup.make import Wishes, make
+from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
-from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform, reached
+from pillarbox.cli.backups.database import (
+    BackupName,
+    BlobUrl,
+    PgBin,
+    passphrase,
+    perform,
+    unmigrated_database,
+)
 from pillarbox.cli.verify import invariants
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_connection
@@ -112,25 +119,25 @@ async def back_up(
             f"The key ring needs a passphrase: set {PASSPHRASE_VARIABLE} or {PASSPHRASE_VARIABLE}_FILE; or "
             "leave it out with --without-keys, and keep a copy of it elsewhere."
         )
-    async with reached(settings) as (found, _):
+    async with unmigrated_database(settings) as (found, _):
         if not without_keys:
             await refuse_unfit_ring(found)
         blobs = BlobStore.open(found.blobs)
-        wishes = Wishes(found.secret_key, phrase, keep, reread)
+        options = BackupOptions(found.secret_key, phrase, keep, reread)
         try:
             manifest, gone, problem = await make(
                 found.database_url or "",
                 blobs,
                 target,
                 Programs(found.pg_bin),
-                wishes,
+                options,
                 SystemClock(),
                 secrets.token_hex(2),
             )
         finally:
             await blobs.close()
             await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if gone:
         say(f"{counted(len(gone), 'older backup is', 'older backups are')} removed.")
     if problem is not None:
@@ -138,7 +145,7 @@ async def back_up(
     return INCOMPLETE if manifest.blobs.missing or problem is not None else 0
 
 
-def tell(manifest: Manifest, target: Target) -> None:
+def show_backup(manifest: Manifest, target: Target) -> None:
     """What a backup has."""
     blobs, octets = manifest.blobs, manifest.octets / 1_000_000
     say(f"Backup {manifest.name} in {target.place}: the installation at {instant(manifest.snapshot_at)}.")
@@ -167,7 +174,7 @@ async def look_at(settings: Settings, place: str, backup: str | None) -> int:
         found = await checking.problems(target, manifest, Programs(settings.pg_bin), phrase)
     finally:
         await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if phrase is None and manifest.key_ring.included:
         say("Without its passphrase the key ring was not opened.")
     return judged(found, "The backup is whole.", "The backup is NOT whole.")
@@ -195,7 +202,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
         )
     finally:
         await target.close()
-    tell(manifest, target)
+    show_backup(manifest, target)
     if phrase is None and manifest.key_ring.included:
         say("Without its passphrase the key ring was not opened.")
     say(f"The backup is {span(clock.now() - manifest.snapshot_at)} old.")
@@ -208,7 +215,7 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
 
 async def last_target(settings: Settings) -> str:
     """Where the last backup of this installation went."""
-    async with reached(settings) as (found, _):
+    async with unmigrated_database(settings) as (found, _):
         conn = await asyncpg.connect(found.database_url, timeout=15)
         try:
             if not await conn.fetchval("SELECT to_regclass('backups') IS NOT NULL"):

@@ -14,9 +14,7 @@ import typer
 
 from pillarbox.backup.failure import BackupError
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
-from pillarbox.kernel.process.secrets_channel import ask
-from pillarbox.kernel.process.supervisor import SENTENCES, postgres_folder
+from pillarbox.kernel.process.supervisor import SENTENCES
 from pillarbox.kernel.settings.settings import (
     PASSPHRASE_VARIABLE,
     ConfigError,
@@ -25,9 +23,8 @@ from pillarbox.kernel.settings.settings import (
     key_ring_text,
     read_settings,
 )
-from pillarbox.kernel.storage.data_folder import FolderInUse, is_in_use, locked, read_note
 from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
-from pillarbox.kernel.terminal.connect import Note, joined, refuse_emptiness
+from pillarbox.kernel.terminal.connect import Note, database
 from pillarbox.kernel.terminal.program import running_program
 
 PgBin = Annotated[
@@ -76,45 +73,16 @@ async def _awaited(work: Callable[[Settings], Awaitable[int]], settings: Setting
 
 
 @asynccontextmanager
-async def reached(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
+async def unmigrated_database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
     """The settings of the running server, else the command's own, with the address of a database that answers
     and the key ring; and the note of the running server. The schema may be of another release."""
-    refuse_emptiness(settings)
-    if settings.database_url is not None and not is_in_use(settings.data):
-        # No folder is needed, so none is made or locked.
-        yield await _with_ring(settings), None
-        return
-    try:
-        with locked(settings.data):
-            async with _alone(settings) as found:
-                yield found, None
-            return
-    except FolderInUse:
-        note = read_note(settings.data)
+    async with database(settings, any_schema=True) as (found, note):
         if note is None:
-            raise
-    secrets = ask(settings.data)["settings"]
-    url = settings.database_url or note["database_url"] or secrets["database_url"]
-    given = {name: settings.given[name] for name in ("blob_url", "pg_bin") if name in settings.given}
-    yield joined(settings, note, secrets, url).replacing(**given), note
-
-
-async def _with_ring(settings: Settings) -> Settings:
-    """The settings with the key ring, where there is one."""
-    text = await asyncio.to_thread(key_ring_text, settings)
-    return settings if text is None else settings.replacing(secret_key=text)
-
-
-@asynccontextmanager
-async def _alone(settings: Settings) -> AsyncIterator[Settings]:
-    """No server runs on this data folder."""
-    found = await _with_ring(settings)
-    postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
-    try:
-        await postgres.start()
-        yield found.replacing(database_url=postgres.url())
-    finally:
-        await postgres.stop()
+            ring = await asyncio.to_thread(key_ring_text, settings)
+            yield found if ring is None else found.replacing(secret_key=ring), None
+        else:
+            given = {name: settings.given[name] for name in ("blob_url", "pg_bin") if name in settings.given}
+            yield found.replacing(**given), note
 
 
 def passphrase(prompt: str, *, twice: bool) -> str | None:

@@ -16,7 +16,7 @@ from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform
-from pillarbox.cli.backups.restored import show_heaps
+from pillarbox.cli.backups.restored import show_restored_work
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
@@ -61,7 +61,7 @@ def command(
     `drop`. Status 0: restored; 1: not.
     """
     perform(
-        lambda settings: bring(settings, source, backup, without_keys=without_keys),
+        lambda settings: restore_backup(settings, source, backup, without_keys=without_keys),
         data=data,
         database_url=database_url,
         blob_url=blob_url,
@@ -70,7 +70,7 @@ def command(
     )
 
 
-async def bring(settings: Settings, source: str, backup: str | None, *, without_keys: bool) -> int:
+async def restore_backup(settings: Settings, source: str, backup: str | None, *, without_keys: bool) -> int:
     restore.refuse_occupied_folder(settings.data)
     if settings.database_url is not None:
         await restore.refuse_occupied_database(settings.database_url)
@@ -144,14 +144,14 @@ async def load(
         if ring is not None and settings.secret_key is None:
             restore.write_key_ring(settings.data, ring)
         pool = await open_pool(url, most=1, application="pillarbox restore")
-        heaps = await restored.summary(pool, clock.now())
+        work = await restored.summary(pool, clock.now())
         await pool.close()
     say(f"{counted(manifest.tables.get('emails', 0), 'email')} restored.")
     if lost:
         say(f"Values that are encrypted with key {', '.join(lost)} can NOT be read: the key ring lacks it.")
     if manifest.blobs.missing:
         say(f"{counted(manifest.blobs.missing, 'blob was', 'blobs were')} missing already in the backup.")
-    show_heaps(heaps, manifest.snapshot_at)
+    show_restored_work(work, manifest.snapshot_at)
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from pillarbox.backup import restored
-from pillarbox.backup.restored import Choice, Heap
-from pillarbox.delivery.commands.queue_control import ring
+from pillarbox.backup.restored import Choice, RestoredWork
+from pillarbox.delivery.commands.queue_control import wake_engines
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.terminal.answers import Refused, counted, instant, perform, say, show_table, stopped
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
@@ -65,7 +65,7 @@ def release(
 
     async def work(connected: Connected) -> int:
         moved = await restored.release(connected.pool, choice(mail, webhooks), after, SystemClock().now)
-        await ring(connected.pool)
+        await wake_engines(connected.pool)
         say(f"{counted(moved, 'item is', 'items are')} released.")
         await say_what_is_left(connected)
         return 0
@@ -88,11 +88,11 @@ def drop(
         from pillarbox.timeline.plugin import timeline_of
 
         clock = SystemClock()
-        heaps = await restored.summary(connected.pool, clock.now())
-        if not heaps:
+        work = await restored.summary(connected.pool, clock.now())
+        if not work:
             raise Refused("Nothing is put aside.")
         if not yes:
-            show_heaps(heaps, None)
+            show_restored_work(work, None)
             typer.confirm("Give it up?", abort=True)
         dropped = await restored.drop(connected.pool, choice(mail, webhooks), timeline_of(clock), clock.now)
         say(f"{counted(dropped, 'item is', 'items are')} dropped.")
@@ -104,29 +104,29 @@ def drop(
 
 async def show_all(connected: Connected) -> int:
     origin = await restored.origin(connected.pool)
-    heaps = await restored.summary(connected.pool, SystemClock().now())
-    if origin is None and not heaps:
+    work = await restored.summary(connected.pool, SystemClock().now())
+    if origin is None and not work:
         say("Nothing is put aside.")
         return 0
     if origin is not None:
         say(f"Restored on {instant(origin.restored_at)} from {origin.backup}.")
-    show_heaps(heaps, None if origin is None else origin.snapshot_at)
-    return int(bool(heaps))
+    show_restored_work(work, None if origin is None else origin.snapshot_at)
+    return int(bool(work))
 
 
 async def say_what_is_left(connected: Connected) -> None:
-    if left := sum(heap.items for heap in await restored.summary(connected.pool, SystemClock().now())):
+    if left := sum(part.items for part in await restored.summary(connected.pool, SystemClock().now())):
         say(f"{counted(left, 'item is', 'items are')} still put aside.")
 
 
-def show_heaps(heaps: Sequence[Heap], snapshot_at: datetime | None) -> None:
+def show_restored_work(work: Sequence[RestoredWork], snapshot_at: datetime | None) -> None:
     """What is put aside, and what that means."""
-    if not heaps:
+    if not work:
         say("Nothing was open when the backup was made.")
         return
     if snapshot_at is not None:
         say(f"Put aside, because it may have been sent since {instant(snapshot_at)}:")
-    rows = [(h.items, WORDS[h.kind], h.oldest, h.newest, h.later) for h in heaps]
+    rows = [(h.items, WORDS[h.kind], h.oldest, h.newest, h.later) for h in work]
     show_table(("Items", "What", "Oldest", "Newest", "Due later"), rows)
     say("New mail is sent as always. `pillarbox restored release` lets this go, `restored drop` gives it up.")
 

@@ -12,10 +12,10 @@ import asyncpg
 import typer
 
 from pillarbox import __version__
-from pillarbox.cli.backups.database import PgBin, perform, reached
+from pillarbox.cli.backups.database import PgBin, perform, unmigrated_database
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.kernel.postgres.migration_rules import MEANINGS, concerns, tables_of
+from pillarbox.kernel.postgres.migration_rules import MEANINGS, hazards, tables_of
 from pillarbox.kernel.postgres.migrations import (
     Applied,
     Migration,
@@ -55,7 +55,7 @@ LONG_TRANSACTIONS = """
 Check = Annotated[bool, typer.Option("--check", help="Say what the upgrade would do; change nothing.")]
 
 
-class Touched(NamedTuple):
+class LockedTable(NamedTuple):
     """A table that a pending migration locks."""
 
     table: str
@@ -70,7 +70,7 @@ class Review(NamedTuple):
     schema: int
     knows: int
     pending: list[Migration]
-    touched: list[Touched]
+    locked_tables: list[LockedTable]
     octets: int
     free: int | None
     last_backup: datetime | None
@@ -95,7 +95,7 @@ def command(
         raise typer.BadParameter("only --check is there: `pillarbox serve` of the new release upgrades")
 
     async def work(settings: Settings) -> int:
-        async with reached(settings) as (found, _):
+        async with unmigrated_database(settings) as (found, _):
             conn = await asyncpg.connect(found.database_url, timeout=15)
             try:
                 # The folder of an embedded database; with a named one there is none, or an old one.
@@ -129,7 +129,7 @@ async def examined(
     schema = applied[-1].version if applied else 0
     reasons += [sentence for migration in pending for sentence in unsafe(migration, schema)]
     advice += [sentence for migration in pending for sentence in accepted(migration)]
-    touched = await tables(conn, pending)
+    locked_tables = await tables(conn, pending)
     octets = int(await conn.fetchval(SIZE))
     free = None if folder is None else shutil.disk_usage(folder).free
     if free is not None and pending and free < (needed := max(LEAST_SPACE, octets // SPACE_PART)):
@@ -146,15 +146,15 @@ async def examined(
         advice.append("The database knows of no backup: make one with `pillarbox backup TARGET`.")
     elif pending and last is not None and now - last > FRESH:
         reasons.append(f"The last backup is {span(now - last)} old; make one with `pillarbox backup TARGET`.")
-    return Review(schema, len(migrations), pending, touched, octets, free, last, reasons, advice)
+    return Review(schema, len(migrations), pending, locked_tables, octets, free, last, reasons, advice)
 
 
 def unsafe(migration: Migration, schema: int) -> list[str]:
     """Why a migration must not run while the previous release does."""
     found = [
-        f"The migration {migration.version:04}_{migration.name} {MEANINGS[concern.kind]}: {concern.statement}"
-        for concern in concerns(migration)
-        if concern.reason is None
+        f"The migration {migration.version:04}_{migration.name} {MEANINGS[hazard.kind]}: {hazard.statement}"
+        for hazard in hazards(migration)
+        if hazard.reason is None
     ]
     if migration.compatible_since > schema:
         found.append(
@@ -167,13 +167,13 @@ def unsafe(migration: Migration, schema: int) -> list[str]:
 def accepted(migration: Migration) -> list[str]:
     """What is not harmless, and why it is done all the same."""
     return [
-        f"The migration {migration.version:04}_{migration.name} {MEANINGS[concern.kind]}: {concern.reason}"
-        for concern in concerns(migration)
-        if concern.reason is not None
+        f"The migration {migration.version:04}_{migration.name} {MEANINGS[hazard.kind]}: {hazard.reason}"
+        for hazard in hazards(migration)
+        if hazard.reason is not None
     ]
 
 
-async def tables(conn: Connection, pending: Sequence[Migration]) -> list[Touched]:
+async def tables(conn: Connection, pending: Sequence[Migration]) -> list[LockedTable]:
     """The tables that are locked, with the database's estimate of their rows."""
     named: dict[str, list[int]] = {}
     for migration in pending:
@@ -183,7 +183,7 @@ async def tables(conn: Connection, pending: Sequence[Migration]) -> list[Touched
     for table, versions in sorted(named.items()):
         row = await conn.fetchrow(TABLE, table)
         if row is not None:
-            found.append(Touched(table, max(0, row["rows"]), row["octets"], versions))
+            found.append(LockedTable(table, max(0, row["rows"]), row["octets"], versions))
     return found
 
 
@@ -207,13 +207,13 @@ def show(review: Review) -> None:
             )
     else:
         say("No migration is pending.")
-    if review.touched:
+    if review.locked_tables:
         say("They lock, each for an instant unless said otherwise below:")
         show_table(
             ("Table", "Rows (estimated)", "Size", "Migrations"),
             [
                 (t.table, f"{t.rows:,}", mb(t.octets), ", ".join(map(str, t.migrations)))
-                for t in review.touched
+                for t in review.locked_tables
             ],
         )
     for sentence in review.advice:
@@ -235,7 +235,7 @@ def shape(review: Review) -> dict[str, object]:
             {"version": m.version, "name": m.name, "compatible_since": m.compatible_since}
             for m in review.pending
         ],
-        "tables": [touched._asdict() for touched in review.touched],
+        "tables": [table._asdict() for table in review.locked_tables],
         "database_octets": review.octets,
         "free_octets": review.free,
         "last_backup": review.last_backup,

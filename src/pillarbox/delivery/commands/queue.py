@@ -123,7 +123,7 @@ async def show_to_people(connected: Connected, part: Part, everything: bool) -> 
     if everything:
         await show_items(connected, part, names, now)
     else:
-        await show_heaps(connected, part, names, now)
+        await show_destinations(connected, part, names, now)
     say()
     say(summary(found, now))
     if found.due and not await overview.alive(connected.pool, now):
@@ -131,21 +131,21 @@ async def show_to_people(connected: Connected, part: Part, everything: bool) -> 
     return 0
 
 
-async def show_heaps(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
+async def show_destinations(connected: Connected, part: Part, names: dict[UUID, str], now: datetime) -> None:
     found = await overview.queue_groups(connected.pool, part, now, MOST_GROUPS + 1)
     show_table(
         ("Destination", "Team", "Waiting", "Attempts", "Next attempt", "Oldest", "Why"),
         [
             (
-                heap.destination,
-                names.get(heap.team_id, heap.team_id),
-                heap.items,
-                heap.tries,
-                when(heap.next_attempt_at, now),
-                now - heap.oldest,
-                heap_words(heap),
+                queue_group.destination,
+                names.get(queue_group.team_id, queue_group.team_id),
+                queue_group.items,
+                queue_group.tries,
+                when(queue_group.next_attempt_at, now),
+                now - queue_group.oldest,
+                group_words(queue_group),
             )
-            for heap in found[:MOST_GROUPS]
+            for queue_group in found[:MOST_GROUPS]
         ],
     )
     if len(found) > MOST_GROUPS:
@@ -193,7 +193,7 @@ async def show_as_json(connected: Connected, part: Part, everything: bool) -> in
         "delivery_processes": await overview.alive(connected.pool, now),
         "paused": await queue_control.pause_shapes(connected, part),
         "held": await held.reason_of_all(connected.pool),
-        "destinations": [heap._asdict() for heap in queue_groups[:MOST_GROUPS]],
+        "destinations": [queue_group._asdict() for queue_group in queue_groups[:MOST_GROUPS]],
         "has_more_destinations": len(queue_groups) > MOST_GROUPS,
     }
     if not everything:
@@ -252,10 +252,10 @@ def summary(found: Totals, now: datetime) -> str:
     return f"{items} for {places}: {in_conditions(found)}{age}."
 
 
-def heap_words(heap: QueueGroup) -> str:
+def group_words(queue_group: QueueGroup) -> str:
     """Why the items of a destination wait; the most frequent reason where there are several."""
-    reason = reason_in_words(heap.reason)
-    return f"{in_conditions(heap)}. {reason}" if reason else f"{in_conditions(heap)}."
+    reason = reason_in_words(queue_group.reason)
+    return f"{in_conditions(queue_group)}. {reason}" if reason else f"{in_conditions(queue_group)}."
 
 
 def when(at: datetime | None, now: datetime) -> str:

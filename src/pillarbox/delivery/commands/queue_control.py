@@ -103,7 +103,7 @@ async def pause_scope(
 ) -> int:
     scope = await scope_of(connected, team, domain, everything=everything)
     is_new = await pausing.pause(connected.pool, scope, reason, SystemClock().now())
-    await ring(connected.pool)
+    await wake_engines(connected.pool)
     say(f"{'Paused' if is_new else 'Already paused'}: {scope_words(scope, await names_of(connected))}.")
     return 0
 
@@ -115,18 +115,18 @@ async def resume_scope(
     names = await names_of(connected)
     if everything:
         lifted = await pausing.resume_all(connected.pool)
-        await ring(connected.pool)
+        await wake_engines(connected.pool)
         say(f"{counted(lifted, 'pause is', 'pauses are')} lifted.")
         return 0
     lifted_one = await pausing.resume(connected.pool, scope)
-    around = pausing.around(await pausing.listed(connected.pool), scope)
-    if not lifted_one and around is None:
+    enclosing = pausing.enclosing_pause(await pausing.listed(connected.pool), scope)
+    if not lifted_one and enclosing is None:
         raise Refused("Nothing is paused there.")
-    await ring(connected.pool)
+    await wake_engines(connected.pool)
     if lifted_one:
         say(f"Resumed: {scope_words(scope, names)}.")
-    if around is not None:
-        say(f"It is still held back, because {scope_words(around.scope, names)} is paused.")
+    if enclosing is not None:
+        say(f"It is still held back, because {scope_words(enclosing.scope, names)} is paused.")
     return 0
 
 
@@ -207,7 +207,7 @@ async def names_of(connected: Connected) -> dict[UUID, str]:
     return {team.id: team.name for team in await bootstrap.list_teams(connected.pool)}
 
 
-async def ring(source: Source) -> None:
+async def wake_engines(source: Source) -> None:
     """Tell every engine at once; without that they see it within a second."""
     from pillarbox.delivery.plugin import CHANNEL
 

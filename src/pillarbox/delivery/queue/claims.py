@@ -184,7 +184,7 @@ class Claims:
         return len(freed)
 
     async def begin(self, item: Item) -> bool:
-        """Note that an attempt of a suspect item begins; False when it is not ours any more."""
+        """Note that an attempt of an uncertain item begins; False when it is not ours any more."""
         return await queries.begin(self._pool, item.key, self._owner, item.attempt)
 
     async def put_aside(self, item: Item, reason: str) -> None:
@@ -192,7 +192,7 @@ class Claims:
         if await missing_keys.hold(self._pool, item, self._owner, reason):
             prometheus.QUARANTINED.add()
 
-    async def enroll(self, roles: str) -> None:
+    async def write_heartbeat(self, roles: str) -> None:
         """Write the heartbeat of this process."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 

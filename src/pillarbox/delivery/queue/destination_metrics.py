@@ -14,7 +14,7 @@ from typing import Final
 import asyncpg
 
 from pillarbox.delivery import prometheus
-from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.queue.queue_metrics import COUNTING
 from pillarbox.delivery.smtp.relay_faults import PREFIX
 from pillarbox.kernel.clock import Clock
@@ -88,7 +88,7 @@ class DestinationCounts:
             "SELECT count(*) FROM (SELECT FROM deliveries LIMIT $1) d", self._most
         )
         scale = 1.0
-        arguments = (now - LONG, HELD, QUARANTINED, PREFIX, SHOWN)
+        arguments = (now - LONG, UNTIL_FETCHED, QUARANTINED, PREFIX, SHOWN)
         if size < self._most:
             rows = await fetch(COUNT, *arguments, self._most, timeout=QUERY_TIMEOUT)
         else:

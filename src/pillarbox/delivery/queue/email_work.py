@@ -28,6 +28,6 @@ async def drop(db: TeamDb, email_id: UUID) -> None:
     await queries.drop(db, email_id)
 
 
-async def release_held(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
+async def release_fetched(db: TeamDb, email_id: UUID, due_at: datetime) -> None:
     """Make work claimable that waited for a file."""
-    await queries.release_held(db, email_id, due_at)
+    await queries.release_fetched(db, email_id, due_at)

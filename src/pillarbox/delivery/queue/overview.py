@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.work.jobs import MOST_CRASHES
 
@@ -227,25 +227,25 @@ class WaitingItem(NamedTuple):
 
 
 async def totals(source: Source, part: Part, now: datetime) -> Totals:
-    (row,) = await source.fetch(TOTALS, *part.args, now, HELD, QUARANTINED)
+    (row,) = await source.fetch(TOTALS, *part.args, now, UNTIL_FETCHED, QUARANTINED)
     return Totals(**row)
 
 
 async def queue_groups(source: Source, part: Part, now: datetime, most: int) -> list[QueueGroup]:
     """The `most` largest groups of items by team and destination."""
-    rows = await source.fetch(GROUPS, *part.args, now, HELD, QUARANTINED, most)
+    rows = await source.fetch(GROUPS, *part.args, now, UNTIL_FETCHED, QUARANTINED, most)
     return [QueueGroup(**row) for row in rows]
 
 
 async def items(conn: Connection, part: Part, now: datetime) -> AsyncIterator[WaitingItem]:
     """Every item by team, destination and time, a few at a time; `conn` must be in a transaction."""
-    async for row in conn.cursor(ITEMS, *part.args, now, HELD, QUARANTINED, prefetch=PREFETCH):
+    async for row in conn.cursor(ITEMS, *part.args, now, UNTIL_FETCHED, QUARANTINED, prefetch=PREFETCH):
         yield WaitingItem(**row)
 
 
 async def items_of(source: Source, team_id: UUID, email_id: UUID, now: datetime) -> list[WaitingItem]:
     """The live work of one email."""
-    rows = await source.fetch(ITEMS, team_id, None, email_id, now, HELD, QUARANTINED)
+    rows = await source.fetch(ITEMS, team_id, None, email_id, now, UNTIL_FETCHED, QUARANTINED)
     return [WaitingItem(**row) for row in rows]
 
 
@@ -257,7 +257,7 @@ async def retry_now(source: Source, part: Part, now: datetime) -> int:
     await source.execute(RETRY_FETCHING, *part.args, now, MOST_CRASHES)
     moved = 0
     while True:
-        status = await source.execute(RETRY, *part.args, now, HELD, RETRY_BATCH, QUARANTINED)
+        status = await source.execute(RETRY, *part.args, now, UNTIL_FETCHED, RETRY_BATCH, QUARANTINED)
         changed = int(status.rsplit(" ", 1)[-1])
         moved += changed
         if changed < RETRY_BATCH:

@@ -117,6 +117,6 @@ async def resume_all(source: Source) -> int:
     return int(status.rsplit(" ", 1)[-1])
 
 
-def around(paused: Collection[Paused], scope: Scope) -> Paused | None:
+def enclosing_pause(paused: Collection[Paused], scope: Scope) -> Paused | None:
     """The oldest pause that holds all of this scope."""
     return next((found for found in paused if found.scope.holds(scope)), None)

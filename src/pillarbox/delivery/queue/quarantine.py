@@ -50,7 +50,7 @@ def report(freed: Sequence[Freed]) -> None:
             log.error("delivery.quarantined", email=item.email_id, grp=item.grp)
 
 
-class Suspects:
+class UncertainAttempts:
     """Lets items that have lost a holder go out: written down, and from the second loss on one by one."""
 
     def __init__(self, begin: Callable[[Item], Awaitable[bool]]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncpg
 
 from pillarbox.delivery import prometheus
-from pillarbox.delivery.items import HELD, QUARANTINED
+from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.queue_counts import Counting, QueueCounts
 
@@ -62,7 +62,7 @@ COUNTING = Counting(
     size=SIZE,
     most=50_000,
     pages=1_000,
-    arguments=(HELD, QUARANTINED),
+    arguments=(UNTIL_FETCHED, QUARANTINED),
 )
 
 

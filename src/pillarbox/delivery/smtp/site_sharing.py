@@ -45,7 +45,7 @@ class SiteSharing:
         """Forget what ended processes could not reach: a start tries it, with the settings of now."""
         await site_queries.forget_ended(self._pool, self._clock.now() - LIVES)
 
-    async def exchange(self, scheduler: SiteScheduler) -> None:
+    async def exchange_complaints(self, scheduler: SiteScheduler) -> None:
         """Publish complaints that this process got, and apply those of the other processes."""
         now = self._clock.now()
         complaints = scheduler.complaints(self._clock.boottime())

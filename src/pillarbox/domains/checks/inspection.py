@@ -10,7 +10,7 @@ from typing import Literal
 
 from pillarbox.domains.checks.check_queries import KeyRow
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult, record_result
-from pillarbox.domains.dns.advice import Case, advised, clues
+from pillarbox.domains.dns.advice import Case, advised, follow_ups
 from pillarbox.domains.dns.answers import DnsAnswers, Question, UncachedDns, settled
 from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, judge, judge_tracking
 from pillarbox.domains.dns.records import needed
@@ -91,11 +91,11 @@ class Inspector:
 
     async def _record(self, queries_once: _QueriesOnce, wanted: Wanted, expected: Expected) -> RecordResult:
         case = Case(expected, await self._verdict(queries_once, expected), wanted.domain, wanted.old_keys)
-        asked = clues(case)
-        answers = await asyncio.gather(*(queries_once.ask(clue.question) for clue in asked))
-        clue_answers = [(clue, settled(found)) for clue, found in zip(asked, answers, strict=True)]
+        asked = follow_ups(case)
+        answers = await asyncio.gather(*(queries_once.ask(extra.question) for extra in asked))
+        extra_answers = [(extra, settled(found)) for extra, found in zip(asked, answers, strict=True)]
         at = iso_style(self._clock.now())
-        return record_result(expected, case.verdict, at, advised(case, clue_answers))
+        return record_result(expected, case.verdict, at, advised(case, extra_answers))
 
     async def _verdict(self, queries_once: _QueriesOnce, expected: Expected) -> Verdict:
         answers = await queries_once.ask(Question(expected.owner, expected.type))

@@ -119,7 +119,7 @@ class CheckOutcome:
             result = found.get(record.value)
             proven = result is not None and result.outcome is Outcome.MATCH
             if proven and state_of(record, now.domain.states) in CHECKED:
-                return await directory.own(db, now.domain.name, now.at)
+                return await directory.take_ownership(db, now.domain.name, now.at)
         return True
 
     async def _with_key_switched(
@@ -157,7 +157,7 @@ class CheckOutcome:
         if any(key.retires_at is not None and key.retires_at <= now.at for key in now.keys):
             await check_queries.drop_retired(db, after.id, now.at)
         if self._has_lost_proof(now, after):
-            await directory.disown(db, after.name)
+            await directory.release_ownership(db, after.name)
         if shown(now.domain, proof=now.proof) != shown(after, proof=now.proof):
             await publish(db, self.context, UPDATED, after)
 

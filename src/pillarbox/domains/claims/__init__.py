@@ -12,4 +12,6 @@ verified and neither sends nor receives. `domains.claim_id` names the claim for 
 
 What changes more than one team's rows runs under the name's lock (`directory.domains.hold_name`), and the
 transfer is one transaction: whoever looks sees the name with the former owner or with the new one.
+
+Begin with `opening.py` and `transfer.py`.
 """

@@ -29,11 +29,11 @@ async def cancel(db: TeamDb, claim_id: UUID | None, domain_id: UUID) -> None:
     await queries.forget_domain(db, domain_id)
 
 
-async def end_rivals(db: TeamDb, name: str, status: Status, failure: Failure | None = None) -> None:
+async def end_other_claims(db: TeamDb, name: str, status: Status, failure: Failure | None = None) -> None:
     """End every open claim of another team for the name. The name must be held."""
-    for rival in await queries.open_claims(db.connection, name):
-        if rival.team_id != db.team_id:
-            await end(TeamDb(db.connection, rival.team_id), rival.id, rival.domain_id, status, failure)
+    for other in await queries.open_claims(db.connection, name):
+        if other.team_id != db.team_id:
+            await end(TeamDb(db.connection, other.team_id), other.id, other.domain_id, status, failure)
 
 
 async def drop_job(db: TeamDb, claim_id: UUID) -> None:

@@ -93,7 +93,7 @@ class Claiming:
             return Postponed(claim.expires_at, "nobody asked for a check yet")
         answers = await self._dns.ask(Question(claim.name, "TXT"))
         if any(claim.token in answer.values for answer in answers):
-            await queries.prove(TeamDb(self._pool, team_id), claim.id)
+            await queries.mark_verified(TeamDb(self._pool, team_id), claim.id)
             return None
         due = min(next_check(claim.checking_since, started), claim.expires_at)
         return Postponed(due, settled(answers).detail or "the TXT record is not there")

@@ -106,7 +106,7 @@ async def start_checks(db: TeamDb, claim_id: UUID, now: datetime) -> None:
     await db.run("UPDATE domain_claims SET checking_since = $3 WHERE team_id = $1 AND id = $2", claim_id, now)
 
 
-async def prove(db: TeamDb, claim_id: UUID) -> bool:
+async def mark_verified(db: TeamDb, claim_id: UUID) -> bool:
     """Take the proof; False where the claim is not pending any more."""
     return bool(
         await db.run(

@@ -14,7 +14,7 @@ from pillarbox.directory import domains as directory
 from pillarbox.directory.domains import Owner
 from pillarbox.domains import queries as domain_queries
 from pillarbox.domains.claims import queries
-from pillarbox.domains.claims.ending import end, end_rivals
+from pillarbox.domains.claims.ending import end, end_other_claims
 from pillarbox.domains.claims.policy import LONGEST_BLOCK, Block, ClaimRules, Failure, Status
 from pillarbox.domains.claims.queries import Claim
 from pillarbox.domains.context import DomainContext
@@ -118,9 +118,9 @@ class Transfers:
         assert former is not None, "the name is held, so its domains stay"
         await take_out(owner_db, former, self.context)
         await queries.take_over(db, domain_id, claim.id)
-        await directory.own(db, claim.name, now)
+        await directory.take_ownership(db, claim.name, now)
         await queries.close(db, claim.id, Status.COMPLETED)
-        await end_rivals(db, claim.name, Status.SUPERSEDED)
+        await end_other_claims(db, claim.name, Status.SUPERSEDED)
         domain = await domain_queries.get(db, domain_id)
         assert domain is not None
         await publish(db, self.context, UPDATED, domain)

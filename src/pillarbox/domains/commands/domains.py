@@ -8,8 +8,14 @@ import typer
 
 from pillarbox.domains import overview
 from pillarbox.domains.commands.choosing import domain_name
-from pillarbox.domains.commands.keys import rotate_dkim
-from pillarbox.domains.commands.records import Zone, check_again, domain_context, installation_of, show_dns
+from pillarbox.domains.commands.records import (
+    Zone,
+    check_again,
+    domain_context,
+    installation_of,
+    rotate_dkim,
+    show_dns,
+)
 from pillarbox.domains.overview import OverviewRow
 from pillarbox.domains.trust import trust
 from pillarbox.kernel.postgres.database import TeamDb
@@ -34,7 +40,9 @@ def trust_one(
 ) -> None:
     """Vouch for a domain: the team may use it at once, whatever DNS says."""
     perform(
-        lambda connected: vouch(connected, name, team, create=create), data=data, database_url=database_url
+        lambda connected: trust_domain(connected, name, team, create=create),
+        data=data,
+        database_url=database_url,
     )
 
 
@@ -75,7 +83,7 @@ def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url:
     perform(lambda connected: rotate_dkim(connected, name, team), data=data, database_url=database_url)
 
 
-async def vouch(connected: Connected, name: str, team: str | None, *, create: bool) -> int:
+async def trust_domain(connected: Connected, name: str, team: str | None, *, create: bool) -> int:
     owner = await one_team(connected, team)
     wanted = domain_name(name)
     known = [domain.name for domain in await overview.listed(TeamDb(connected.pool, owner.id))]

@@ -1,4 +1,5 @@
-"""`pillarbox domains dns` and `domains verify`: what a domain needs in DNS, and a look at it now."""
+"""`pillarbox domains dns`, `domains verify` and `domains rotate-dkim`: what a domain needs in DNS, a look
+at it now, and a new signing key, published before it is used."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pillarbox.domains.commands.choosing import domain_name
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.zone import ZoneLine, snippet, zone_lines
 from pillarbox.domains.installation import Installation
+from pillarbox.domains.names import relative
 from pillarbox.domains.ownership import proof_needed
 from pillarbox.domains.queries import Domain
 from pillarbox.kernel.clock import SystemClock
@@ -27,7 +29,7 @@ from pillarbox.webhooks.publish import Publisher
 Zone = Annotated[bool, typer.Option("--zone", help="Print the zone file's lines alone.")]
 
 
-class Held(NamedTuple):
+class TeamDomain(NamedTuple):
     """A domain with the team that has it."""
 
     team: Team
@@ -35,7 +37,7 @@ class Held(NamedTuple):
     db: TeamDb
 
 
-async def held(connected: Connected, text: str, team: str | None) -> Held:
+async def team_domain(connected: Connected, text: str, team: str | None) -> TeamDomain:
     """The domain of that name; where several teams have it, one must be named."""
     name = domain_name(text)
     found = []
@@ -44,7 +46,7 @@ async def held(connected: Connected, text: str, team: str | None) -> Held:
         for row in await overview.listed(db):
             domain = await queries.get(db, row.id) if row.name == name else None
             if domain is not None:
-                found.append(Held(owner, domain, db))
+                found.append(TeamDomain(owner, domain, db))
     if not found:
         raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
     if len(found) > 1:
@@ -54,7 +56,7 @@ async def held(connected: Connected, text: str, team: str | None) -> Held:
 
 
 async def show_dns(connected: Connected, name: str, team: str | None, *, json: bool, zone: bool) -> int:
-    lines = await lines_of(connected, await held(connected, name, team))
+    lines = await lines_of(connected, await team_domain(connected, name, team))
     if json:
         show_json({"object": "list", "data": [shape(line) for line in lines]})
     elif zone:
@@ -69,7 +71,7 @@ async def show_dns(connected: Connected, name: str, team: str | None, *, json: b
     return 0
 
 
-async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
+async def lines_of(connected: Connected, found: TeamDomain) -> list[ZoneLine]:
     here = installation_of(connected)
     claim_id = found.domain.claim_id
     return zone_lines(
@@ -82,13 +84,29 @@ async def lines_of(connected: Connected, found: Held) -> list[ZoneLine]:
 
 
 async def check_again(connected: Connected, name: str, team: str | None) -> int:
-    found = await held(connected, name, team)
+    found = await team_domain(connected, name, team)
     async with found.db.transaction() as inner:
         await start.begin(inner, found.domain.id, domain_context(connected))
     say(f"The records of {found.domain.name} are looked for now.")
     if connected.listeners is None:
         say("No server runs here: it happens as soon as one does.")
     say(f"`pillarbox doctor {found.domain.name}` shows what DNS has, and the next step.")
+    return 0
+
+
+async def rotate_dkim(connected: Connected, name: str, team: str | None) -> int:
+    found = await team_domain(connected, name, team)
+    rotation = await keys.rotate(found.db, found.domain.id, domain_context(connected))
+    key = rotation.key
+    owner = relative(f"{key.selector}._domainkey", found.domain.name)
+    if not rotation.new:
+        say(f"A key of {found.domain.name} waits for its record already; it stays as it is.")
+    say("Publish this record, and leave the present one where it is:")
+    say()
+    say(f"  {owner}  TXT  p={key.public_key}")
+    say()
+    say("The new key signs as soon as a check has seen the record. Until then the old one does.")
+    say(f"`pillarbox domains dns {found.domain.name}` shows how long the old record is needed after that.")
     return 0
 
 

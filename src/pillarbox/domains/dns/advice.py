@@ -1,5 +1,5 @@
-"""What is wrong with a record and what to do next, in plain words. Pure: `clues` says what else to ask DNS
-for, `advised` makes advice of all answers."""
+"""What is wrong with a record and what to do next, in plain words. Pure: `follow_ups` says what else to ask
+DNS for, `advised` makes advice of all answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from pillarbox.domains.dns.advice_table import ADVICE
-from pillarbox.domains.dns.advice_values import Diagnosis, Wrong, diagnosed, quoted, warned
+from pillarbox.domains.dns.advice_values import Diagnosis, WrongValues, diagnosed, quoted, warned
 from pillarbox.domains.dns.answers import AnswerKind, DnsAnswer, Question
 from pillarbox.domains.dns.matching import Expected, Kind, Match, Verdict, fits
 from pillarbox.domains.names import LONGEST, registrable
@@ -39,7 +39,7 @@ class Role(Enum):
     WILDCARD = "what was found may be there for every name"
 
 
-class Clue(NamedTuple):
+class FollowUp(NamedTuple):
     """A further question, and what it is asked for."""
 
     role: Role
@@ -57,22 +57,22 @@ class Case:
     """Public keys that this domain had at the same selector or another."""
 
 
-def clues(case: Case) -> list[Clue]:
+def follow_ups(case: Case) -> list[FollowUp]:
     """What to ask besides, where a record is not right. Nothing where it is, or where DNS is in trouble."""
     expected, verdict = case.expected, case.verdict
     if verdict.match is Match.DIFFERENT:
         question = Question(f"{NO_SUCH_LABEL}.{expected.owner.partition('.')[2]}", expected.type)
-        return [] if expected.kind is Kind.RECEIVING else [Clue(Role.WILDCARD, question)]
+        return [] if expected.kind is Kind.RECEIVING else [FollowUp(Role.WILDCARD, question)]
     if verdict.match is not Match.ABSENT or verdict.answer.through:
         return []
-    found = [Clue(Role.DOUBLED, Question(name, expected.type)) for name in _doubled(case)]
-    found += [Clue(Role.ELSEWHERE, Question(name, expected.type)) for name in _similar(case)]
+    found = [FollowUp(Role.DOUBLED, Question(name, expected.type)) for name in _doubled(case)]
+    found += [FollowUp(Role.ELSEWHERE, Question(name, expected.type)) for name in _similar(case)]
     if expected.type != "TXT":
-        found.append(Clue(Role.OTHER_TYPE, Question(expected.owner, "TXT")))
-    return [*found, Clue(Role.APEX, Question(case.domain, "TXT"))]
+        found.append(FollowUp(Role.OTHER_TYPE, Question(expected.owner, "TXT")))
+    return [*found, FollowUp(Role.APEX, Question(case.domain, "TXT"))]
 
 
-def advised(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]] = ()) -> tuple[Advice, ...]:
+def advised(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> tuple[Advice, ...]:
     """The advice for a record, the most important first; none where everything is right."""
     expected, (match, answer) = case.expected, case.verdict
     if match is Match.MATCH:
@@ -85,7 +85,7 @@ def advised(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]] = ()) -> tuple
         return _advice_texts(case, Diagnosis(code, {"place": answer.through[0]}))
     if match is Match.ABSENT:
         return _advice_texts(case, _absent(case, answers), *_unused(case))
-    wrong = diagnosed(Wrong(expected, answer.values, case.domain, case.old_keys))
+    wrong = diagnosed(WrongValues(expected, answer.values, case.domain, case.old_keys))
     wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(answer.values)]
     return _advice_texts(case, *wild[:1], wrong, *_unused(case))
 
@@ -101,22 +101,22 @@ def _unused(case: Case) -> list[Diagnosis]:
     return [Diagnosis("not_tracked_yet")] if case.expected.kind is Kind.TRACKING else []
 
 
-def _absent(case: Case, answers: Sequence[tuple[Clue, DnsAnswer]]) -> Diagnosis:
-    """Why nothing is there, by the first clue that explains it."""
+def _absent(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagnosis:
+    """Why nothing is there, by the first follow-up question that explains it."""
     if len(case.expected.owner) > LONGEST:
         return Diagnosis("name_too_long")
-    for clue, found in answers:
-        if (diagnosis := _clue_diagnosis(case.expected, clue, found)) is not None:
+    for follow_up, found in answers:
+        if (diagnosis := _follow_up_diagnosis(case.expected, follow_up, found)) is not None:
             return diagnosis
     return Diagnosis("absent")
 
 
-def _clue_diagnosis(expected: Expected, clue: Clue, found: DnsAnswer) -> Diagnosis | None:
-    match clue.role:
+def _follow_up_diagnosis(expected: Expected, follow_up: FollowUp, found: DnsAnswer) -> Diagnosis | None:
+    match follow_up.role:
         case Role.DOUBLED if _is_ours(expected, found):
-            return Diagnosis("doubled_name", {"place": clue.question.name})
+            return Diagnosis("doubled_name", {"place": follow_up.question.name})
         case Role.ELSEWHERE if _is_ours(expected, found):
-            return Diagnosis("wrong_host", {"place": clue.question.name})
+            return Diagnosis("wrong_host", {"place": follow_up.question.name})
         case Role.OTHER_TYPE if any(expected.value == value.strip(". ").lower() for value in found.values):
             return Diagnosis("wrong_type")
         case Role.APEX if found.kind is AnswerKind.NO_NAME:

@@ -18,7 +18,7 @@ from pillarbox.domains.dns.matching import (
     spf_records,
     spf_terms,
     spf_wanted,
-    squeezed,
+    without_spaces,
 )
 from pillarbox.domains.names import registrable
 
@@ -36,7 +36,7 @@ class Diagnosis(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongValues:
     """Values that are not what is expected. `old_keys` are public keys that this domain had."""
 
     expected: Expected
@@ -45,7 +45,7 @@ class Wrong:
     old_keys: Sequence[str] = ()
 
 
-def diagnosed(wrong: Wrong) -> Diagnosis:
+def diagnosed(wrong: WrongValues) -> Diagnosis:
     """What is wrong with the values, the most specific reason first."""
     return next(_RULES[wrong.expected.kind](wrong))
 
@@ -65,21 +65,21 @@ def quoted(values: Sequence[str]) -> str:
     return ", ".join(f"`{value}`" for value in shown)
 
 
-def _dkim(wrong: Wrong) -> Iterator[Diagnosis]:
+def _dkim(wrong: WrongValues) -> Iterator[Diagnosis]:
     found = [_dkim_value(wrong, value) for value in wrong.values]
     vague = ("other_key", "not_a_key")
     yield from (diagnosis for diagnosis in found if diagnosis.code not in vague)
     yield from found
 
 
-def _dkim_value(wrong: Wrong, value: str) -> Diagnosis:
+def _dkim_value(wrong: WrongValues, value: str) -> Diagnosis:
     ours = dkim_tags(wrong.expected.value)["p"]
     bare = _QUOTES.sub("", value)
     if bare != value and fits(wrong.expected, [bare]):
         return Diagnosis("quotes_kept", {"found": quoted([value])})
     theirs = dkim_tags(bare).get("p")
     if theirs is None or "=" in theirs.rstrip("="):
-        return _dkim_without_key(ours, value, squeezed(bare))
+        return _dkim_without_key(ours, value, without_spaces(bare))
     if not theirs:
         return Diagnosis("empty_key")
     if theirs in wrong.old_keys:
@@ -121,7 +121,7 @@ DKIM_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 """What must be among the values of a tag that is there (RFC 6376 section 3.6.1)."""
 
 
-def _spf(wrong: Wrong) -> Iterator[Diagnosis]:
+def _spf(wrong: WrongValues) -> Iterator[Diagnosis]:
     ours = wrong.expected.value
     records = spf_records(wrong.values)
     if len(records) > 1:
@@ -137,7 +137,7 @@ def _spf(wrong: Wrong) -> Iterator[Diagnosis]:
     yield Diagnosis("spf_not_there", {"found": quoted(wrong.values)})
 
 
-def _spf_record(wrong: Wrong, record: str) -> Diagnosis:
+def _spf_record(wrong: WrongValues, record: str) -> Diagnosis:
     terms = spf_terms(record)
     missing = [term for term in spf_wanted(wrong.expected.value) if term not in terms]
     merged = _merged([record], wrong.expected.value)
@@ -178,7 +178,7 @@ def _is_all(term: str) -> bool:
     return term.lstrip("+-~?") == "all"
 
 
-def _mx(wrong: Wrong) -> Iterator[Diagnosis]:
+def _mx(wrong: WrongValues) -> Iterator[Diagnosis]:
     host = wrong.expected.value
     found = mx_records(wrong.values)
     others = [exchange for exchange in found if exchange.host != host]
@@ -200,7 +200,7 @@ def _mx(wrong: Wrong) -> Iterator[Diagnosis]:
     yield Diagnosis(code, {"found": ", ".join(exchange.host for exchange in others[:3])})
 
 
-def _cname(wrong: Wrong) -> Iterator[Diagnosis]:
+def _cname(wrong: WrongValues) -> Iterator[Diagnosis]:
     host = wrong.expected.value
     if all(_is_address(value) for value in wrong.values):
         yield Diagnosis("address_instead", {"found": ", ".join(wrong.values[:3])})
@@ -209,7 +209,7 @@ def _cname(wrong: Wrong) -> Iterator[Diagnosis]:
     yield Diagnosis("other_target", {"found": wrong.values[0]})
 
 
-def _endings(wrong: Wrong) -> set[str]:
+def _endings(wrong: WrongValues) -> set[str]:
     """What a provider may have added to a value without a final dot."""
     return {wrong.domain, registrable(wrong.domain), wrong.expected.owner}
 
@@ -222,7 +222,7 @@ def _is_address(text: str) -> bool:
     return True
 
 
-_RULES: Final[Mapping[Kind, Callable[[Wrong], Iterator[Diagnosis]]]] = {
+_RULES: Final[Mapping[Kind, Callable[[WrongValues], Iterator[Diagnosis]]]] = {
     Kind.SPF_MX: _mx,
     Kind.SPF_TXT: _spf,
     Kind.DKIM: _dkim,

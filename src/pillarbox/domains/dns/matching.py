@@ -132,11 +132,11 @@ def dkim_tags(value: str) -> dict[str, str]:
     for part in value.split(";"):
         name, equals, content = part.partition("=")
         if equals:
-            tags.setdefault(name.strip(), squeezed(content))
+            tags.setdefault(name.strip(), without_spaces(content))
     return tags
 
 
-def squeezed(text: str) -> str:
+def without_spaces(text: str) -> str:
     """The text without whitespace."""
     return _SPACE.sub("", text)
 

@@ -152,7 +152,7 @@ def line_row(line: HistoryEvent) -> Sequence[object]:
         line.recipient or "(all)",
         line.kind,
         detail.host,
-        said(detail),
+        detail_text(detail),
         detail.next_attempt_at,
     )
 
@@ -237,7 +237,7 @@ def detail_of(line: HistoryEvent) -> Detail:
     return Detail() if line.detail is None else msgspec.json.decode(line.detail, type=Detail)
 
 
-def said(detail: Detail) -> str | None:
+def detail_text(detail: Detail) -> str | None:
     """What the other side answered, or else the reason in words, and how often it was tried."""
     parts = [detail.reply or reason_in_words(detail.reason or detail.suppressed)]
     if detail.attempt is not None and detail.attempt > 1:

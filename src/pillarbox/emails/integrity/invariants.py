@@ -7,7 +7,7 @@ of a running installation breaks none of them.
 
 from __future__ import annotations
 
-from pillarbox.delivery.items import HELD
+from pillarbox.delivery.items import UNTIL_FETCHED
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.timeline.rules import OPEN, RULES, Kind
@@ -203,7 +203,7 @@ INVARIANTS: tuple[Invariant, ...] = (
                             WHERE j.team_id = d.team_id AND j.kind = $3 AND j.subject_id = d.email_id)
          LIMIT $1
         """,
-        (HELD, JOB_FETCH),
+        (UNTIL_FETCHED, JOB_FETCH),
     ),
     Invariant(
         "attachment_missing",

@@ -113,7 +113,7 @@ class _Reading:
         """These blocks, and what no block has."""
         if len(blocks) == MOST_BLOCKS:
             self.unknown = UUID(int=blocks[-1].last_id.int - 1)
-        ranges = [*blocks, *await queries.tails(self.source, team_id, upper)]
+        ranges = [*blocks, *await queries.unindexed_ranges(self.source, team_id, upper)]
         self.ranges = [
             EmailRange(found.team_id, max(found.after_id, self.lower), min(found.last_id, upper))
             for found in ranges

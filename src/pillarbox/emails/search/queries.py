@@ -219,7 +219,7 @@ class Unsettled(NamedTuple):
     counted: int
 
 
-async def tails(source: Source, team_id: UUID | None, last: UUID) -> list[EmailRange]:
+async def unindexed_ranges(source: Source, team_id: UUID | None, last: UUID) -> list[EmailRange]:
     """The emails of each team that no block describes."""
     rows = await source.fetch(TAILS, team_id)
     return [EmailRange(row["team_id"], row["after_id"], last) for row in rows if row["after_id"] < last]

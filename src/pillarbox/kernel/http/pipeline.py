@@ -44,7 +44,14 @@ from pillarbox.kernel.http.routing import Intake, Route, RouteTable
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
-from pillarbox.kernel.observability.request_log import READS, UNREADABLE, Asked, Journal, NoJournal
+from pillarbox.kernel.observability.request_log import (
+    READS,
+    UNREADABLE,
+    Asked,
+    NoRequestLog,
+    RequestLogWriter,
+)
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
 from pillarbox.kernel.postgres.time_limit import TimeLimit
@@ -59,7 +66,6 @@ from pillarbox.kernel.security.authentication import (
 )
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
 from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import (
@@ -132,11 +138,11 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
-    protocols, `Credentials` and `IdempotencyStore`; where there are such, `Journal`, `Meter` and
+    protocols, `Credentials` and `IdempotencyStore`; where there are such, `RequestLogWriter`, `Meter` and
     `Maintenance`.
     """
 
-    def __init__(self, table: RouteTable, services: Services, settings: HttpSettings | None = None) -> None:
+    def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
         self._table = table
         self._services = services
         self._settings = settings or HttpSettings()
@@ -146,7 +152,7 @@ class Api:
         self._team_rate = services.use(TeamRate)
         self._credentials: Credentials = services.use(Credentials)  # type: ignore[type-abstract]
         self._answers: IdempotencyStore = services.use(IdempotencyStore)  # type: ignore[type-abstract]
-        self._journal: Journal = services.find(Journal) or NoJournal()  # type: ignore[type-abstract]
+        self._request_log: RequestLogWriter = services.find(RequestLogWriter) or NoRequestLog()  # type: ignore[type-abstract]
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
         self._maintenance = services.find(Maintenance)
         self._running = Running()
@@ -215,7 +221,7 @@ class Api:
         """
         try:
             request.caller = caller = await self._caller(request)
-            if route.logged and self._journal.keeps(caller):
+            if route.logged and self._request_log.keeps(caller):
                 request.asked = asked_of(request, route)
         except Problem as failure:
             if size is None:
@@ -269,7 +275,7 @@ class Api:
 
     async def _effect(self, request: Request, route: Route, values: list[str]) -> Reply:
         key = key_of(request.raw_header(b"idempotency-key")) if route.idempotent else None
-        holds_nul = await parse_body(request, route, self._journal)
+        holds_nul = await parse_body(request, route, self._request_log)
         if key is None:
             return await self._handle(request, route, values, holds_nul)
         salt = route.salt(request) if route.salt else ""
@@ -310,7 +316,7 @@ class Api:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
                     reply.encode()
                     if request.asked is not None:
-                        await self._journal.keep(conn, [answered_by(request.asked, reply)])
+                        await self._request_log.keep(conn, [answered_by(request.asked, reply)])
                     is_committing = request.method not in READS
             except asyncpg.DeadlockDetectedError:
                 if not tries_left:
@@ -339,16 +345,16 @@ class Api:
         """The log row of a request that wrote nothing. Where nothing was begun it may wait."""
         answered = answered_by(asked, reply)
         if asked.method in READS or reply.status == UNAVAILABLE or _is_slowed(request):
-            self._journal.keep_later(answered)
+            self._request_log.keep_later(answered)
         else:
-            await self._journal.keep_alone(answered)
+            await self._request_log.keep_alone(answered)
 
 
 def _is_slowed(request: Request) -> bool:
     return request.rate is not None and not request.rate.allowed
 
 
-async def parse_body(request: Request, route: Route, journal: Journal) -> bool:
+async def parse_body(request: Request, route: Route, request_log: RequestLogWriter) -> bool:
     """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
     if route.intake is Intake.RAW or not route.takes_body:
         return False
@@ -370,7 +376,7 @@ async def parse_body(request: Request, route: Route, journal: Journal) -> bool:
     if asked is not None:
         asked.body = request.body
         if len(data) > SMALL:
-            await in_thread(journal.measure, asked)
+            await in_thread(request_log.measure, asked)
     return holds_nul
 
 

@@ -21,9 +21,9 @@ from pillarbox.kernel.http.request_cycle import RequestCycle
 from pillarbox.kernel.http.upload_pool import Upload
 from pillarbox.kernel.ids import Stamp
 from pillarbox.kernel.observability.request_log import Asked
+from pillarbox.kernel.parts import Parts
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.security.rate_limit import Taken
-from pillarbox.kernel.services import Services
 from pillarbox.kernel.wire.problems import BadRequest
 from pillarbox.kernel.wire.query import Query
 
@@ -101,7 +101,7 @@ class Request:
     )
 
     def __init__(
-        self, scope: dict[str, Any], stamp: Stamp, services: Services, trusted: tuple[Network, ...] = ()
+        self, scope: dict[str, Any], stamp: Stamp, services: Parts, trusted: tuple[Network, ...] = ()
     ) -> None:
         self.scope = scope
         self.id: UUID = stamp.id

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Route
-from pillarbox.kernel.observability.request_log import Answered, Asked, Journal
+from pillarbox.kernel.observability.request_log import Answered, Asked, RequestLogWriter
 from pillarbox.kernel.postgres.database import TeamDb
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
     by themselves. To be called last in it; should the commit fail, the failure gets a row instead."""
     if request.asked is not None:
         reply.encode()
-        journal: Journal = request.use(Journal)  # type: ignore[type-abstract]
-        await journal.keep(db.connection, [answered_by(request.asked, reply)])
+        request_log: RequestLogWriter = request.use(RequestLogWriter)  # type: ignore[type-abstract]
+        await request_log.keep(db.connection, [answered_by(request.asked, reply)])
         request.asked.is_kept = True
     return reply

@@ -77,7 +77,7 @@ class Upload:
             return held
         return self.first if held <= self.first else self.most
 
-    def came(self, size: int, now: float) -> None:
+    def add_received(self, size: int, now: float) -> None:
         """Note that so many bytes have come."""
         self.received += size
         self._rate = self.rate(now) + size / RATE_SECONDS

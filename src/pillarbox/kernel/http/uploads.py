@@ -112,7 +112,7 @@ class Uploads:
                     part, more = await next_part(cycle.receive)
                     body += part
                     within(body, limit)
-                    upload.came(len(part), _now())
+                    upload.add_received(len(part), _now())
                     if len(body) > upload.held:
                         await self._wait_for_space(upload, cycle, len(body))
         except TimeoutError:

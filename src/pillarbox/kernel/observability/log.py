@@ -76,7 +76,7 @@ def configure(
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
-    root.handlers[:] = [Bridge()]
+    root.handlers[:] = [StandardLogHandler()]
     root.setLevel(logging.WARNING)
     for library, least in LIBRARIES.items():
         logging.getLogger(library).setLevel(least)
@@ -100,7 +100,7 @@ class LineWriter:
     debug = info = warning = error = critical = exception = log = msg
 
 
-class Bridge(logging.Handler):
+class StandardLogHandler(logging.Handler):
     """What libraries log through the standard library becomes a line like ours."""
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -84,7 +84,7 @@ class Answered(NamedTuple):
     contents: Sequence[Content] = ()
 
 
-class Journal(Protocol):
+class RequestLogWriter(Protocol):
     """The log of requests."""
 
     def keeps(self, caller: Caller) -> bool:
@@ -112,7 +112,7 @@ class Journal(Protocol):
         ...
 
 
-class NoJournal:
+class NoRequestLog:
     """Where nothing is logged."""
 
     def keeps(self, caller: Caller) -> bool:

@@ -22,7 +22,7 @@ from asyncpg.exceptions._base import DataError as WrongValue
 
 from pillarbox.kernel.observability.metrics import Counter, Gauge, Labels
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.postgres.time_limit import Sweep, TimeLimit, TooManyWaiting
+from pillarbox.kernel.postgres.time_limit import RepeatingTimer, TimeLimit, TooManyWaiting
 
 CONNECTIONS = Gauge(
     "pillarbox_pool_connections",
@@ -132,7 +132,7 @@ class _Taken(NamedTuple):
 class BoundedPool(asyncpg.Pool):
     """asyncpg's pool, where requests wait no longer than their time limit, for a connection and with one."""
 
-    __slots__ = ("_sweep", "_taken", "_waiting")
+    __slots__ = ("_taken", "_timer", "_waiting")
 
     _queue: Any
 
@@ -140,7 +140,7 @@ class BoundedPool(asyncpg.Pool):
         super().__init__(*args, **kwargs)
         self._taken: dict[Any, _Taken] = {}
         self._waiting = 0
-        self._sweep = Sweep(self._end_overdue)
+        self._timer = RepeatingTimer(self._end_overdue)
 
     @property
     def waiting(self) -> int:
@@ -168,7 +168,7 @@ class BoundedPool(asyncpg.Pool):
         else:
             taken = await self._awaited(acquire(None), limit)
         self._taken[taken] = _Taken(began, limit)
-        self._sweep.arm()
+        self._timer.arm()
         return taken
 
     async def _awaited(self, acquired: Coroutine[Any, Any, Any], limit: TimeLimit) -> Any:

@@ -51,19 +51,19 @@ class Expected(NamedTuple):
     rows: int | None = None
 
 
-class Unmet(Exception):  # noqa: N818 - what was assumed is not so, which is no error
+class RowCountMismatch(Exception):  # noqa: N818 - what was assumed is not so, which is no error
     """Nothing was done, because a statement gave back another number of rows than was expected."""
 
 
-async def outright(source: Source, writes: Sequence[Expected]) -> None:
-    """Carry out all of it, in this order, in one round trip and one transaction; or raise `Unmet`."""
+async def execute_all(source: Source, writes: Sequence[Expected]) -> None:
+    """Carry out all of it, in this order, in one round trip and one transaction; or RowCountMismatch."""
     arguments = [arg for write in writes for arg in write.args]
     wanted = [write.rows for write in writes if write.rows is not None]
     sql = _checked(tuple([(write.sql, write.rows is not None) for write in writes]))
     try:
         await source.fetchval(sql, *arguments, *wanted)
     except asyncpg.DivisionByZeroError:
-        raise Unmet from None
+        raise RowCountMismatch from None
 
 
 @lru_cache(maxsize=64)

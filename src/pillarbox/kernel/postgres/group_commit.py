@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from pillarbox.kernel.observability.metrics import SECONDS, SIZES, Histogram
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.postgres.time_limit import Sweep, unlimited
+from pillarbox.kernel.postgres.time_limit import RepeatingTimer, unlimited
 from pillarbox.kernel.wire import problems
 
 Item = TypeVar("Item")
@@ -78,7 +78,7 @@ class GroupCommit(Generic[Item, Result]):
         self._shared = shared
         self._waiting: deque[_Waiting[Item, Result]] = deque()
         self._committing: list[Sequence[_Waiting[Item, Result]]] = []
-        self._sweep = Sweep(self._answer_overdue)
+        self._timer = RepeatingTimer(self._answer_overdue)
         self._weight = 0
         self._running: set[asyncio.Task[None]] = set()
         self._active = 0
@@ -104,7 +104,7 @@ class GroupCommit(Generic[Item, Result]):
             return await answer
         now = time.monotonic()
         self._waiting.append((item, weight, answer, now + limit.left))
-        self._sweep.arm()
+        self._timer.arm()
         try:
             return await answer
         finally:

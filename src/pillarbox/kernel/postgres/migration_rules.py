@@ -64,10 +64,10 @@ MEANINGS = {
     BLOCKS: "keeps writers from the table for as long as it works",
     WRITES: "changes or adds rows, as many as there are",
 }
-"""What each kind of concern is, as the end of "the statement …"."""
+"""What each kind of hazard is, as the end of "the statement …"."""
 
 
-class Concern(NamedTuple):
+class MigrationHazard(NamedTuple):
     """What is not harmless in a migration. `reason` is why it was accepted, None where nobody says so."""
 
     kind: str
@@ -76,13 +76,13 @@ class Concern(NamedTuple):
     reason: str | None
 
 
-def concerns(migration: Migration) -> list[Concern]:
+def hazards(migration: Migration) -> list[MigrationHazard]:
     """What of a migration the previous release, or its load, may feel."""
     reasons = {found["kind"]: found["reason"] for found in ACCEPTED.finditer(migration.sql)}
     statements = statements_of(migration.sql)
     new = {found["table"] for text in statements if (found := CREATED.match(text))}
     return [
-        Concern(kind, table, text, reasons.get(kind))
+        MigrationHazard(kind, table, text, reasons.get(kind))
         for text in statements
         for kind, table in _kinds(text)
         if table not in new and not (kind in (READS, BLOCKS, WRITES) and table in SMALL)

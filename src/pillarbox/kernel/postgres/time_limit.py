@@ -138,7 +138,7 @@ def retrieve_exception(result: asyncio.Future[T]) -> None:
         result.exception()
 
 
-class Sweep:
+class RepeatingTimer:
     """Calls `look` every `STEP` seconds for as long as it returns True."""
 
     __slots__ = ("_look", "_timer")

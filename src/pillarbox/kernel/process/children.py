@@ -51,7 +51,7 @@ def adopt_orphans() -> None:
 
 
 class Child(Protocol):
-    """What `subprocess.Popen` and `Adopted` have in common."""
+    """What `subprocess.Popen` and `AdoptedProcess` have in common."""
 
     @property
     def pid(self) -> int: ...
@@ -61,7 +61,7 @@ class Child(Protocol):
     def wait(self) -> int: ...
 
 
-class Adopted:
+class AdoptedProcess:
     """A child that another process forked and that this process adopted; only this process may wait for
     it."""
 

@@ -3,9 +3,10 @@
 Wall time and boot time advance at the same rate; where their difference changes by more than `TOLERATED`
 between two looks, the wall clock was set. Leases, limits and back-off are counted on boot time and do not
 notice, but what is due at an instant of wall time was written by the clock of that moment. So each jump is
-counted, logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, `mends`
-correct what the clock that was ahead has dated. They also run at the first look of a process where something
-is dated in the future: the clock may have been set back before it began. One process of a host does this.
+counted, logged and kept as a row, which `pillarbox doctor` shows; and where the clock was set back, the
+corrections run on what the clock that was ahead has dated. They also run at the first look of a process where
+something is dated in the future: the clock may have been set back before it began. One process of
+a host does this.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ DATED_AHEAD = """
             CROSS JOIN LATERAL (SELECT FROM emails e WHERE e.team_id = t.id AND e.id > $2 LIMIT 1) AS newest)
 """
 
-Mend = Callable[[datetime], Awaitable[int]]
+ClockCorrection = Callable[[datetime], Awaitable[int]]
 """Corrects what is dated after this instant; returns how many rows those were."""
 
 
@@ -74,14 +75,16 @@ class Jump(NamedTuple):
 class ClockWatch:
     """Compares the two clocks again and again."""
 
-    def __init__(self, source: Source, clock: Clock, ids: Ids, mends: Sequence[Mend] = ()) -> None:
+    def __init__(
+        self, source: Source, clock: Clock, ids: Ids, corrections: Sequence[ClockCorrection] = ()
+    ) -> None:
         self._source = source
         self._clock = clock
         self._ids = ids
-        self._mends = mends
+        self._corrections = corrections
         self._reading = (clock.now(), clock.boottime())
         self._unkept: list[Jump] = []
-        self._unmended: list[Mend] = []
+        self._uncorrected: list[ClockCorrection] = []
         self._is_first = True
 
     async def look(self) -> Jump | None:
@@ -94,12 +97,16 @@ class ClockWatch:
             log.warning("clock.jumped", seconds=round(jump.seconds, 3), direction=direction)
             self._unkept = [*self._unkept, jump][-MOST_KEPT:]
             if jump.seconds < 0:
-                self._unmended = list(self._mends)
+                self._uncorrected = list(self._corrections)
         if self._is_first:
             self._is_first = not await self._is_done(self._look_back())
         if self._unkept and await self._is_done(self._keep()):
             self._unkept = []
-        self._unmended = [mend for mend in self._unmended if not await self._is_done(self._mend(mend))]
+        self._uncorrected = [
+            correction
+            for correction in self._uncorrected
+            if not await self._is_done(self._correct(correction))
+        ]
         return jump
 
     async def run(self) -> None:
@@ -126,12 +133,12 @@ class ClockWatch:
         now = self._clock.now()
         instant, email_id = now + timedelta(seconds=TOLERATED), first_id(now + AHEAD)
         if await self._source.fetchval(DATED_AHEAD, instant, email_id):
-            self._unmended = list(self._mends)
+            self._uncorrected = list(self._corrections)
 
-    async def _mend(self, mend: Mend) -> None:
-        mended = await mend(self._clock.now() + timedelta(seconds=TOLERATED))
-        if mended:
-            log.warning("clock.mended", rows=mended)
+    async def _correct(self, correction: ClockCorrection) -> None:
+        corrected = await correction(self._clock.now() + timedelta(seconds=TOLERATED))
+        if corrected:
+            log.warning("clock.mended", rows=corrected)
 
     async def _is_done(self, work: Awaitable[None]) -> bool:
         try:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.process import faults, supervisor_metrics
-from pillarbox.kernel.process.children import Adopted, ended
+from pillarbox.kernel.process.children import AdoptedProcess, ended
 from pillarbox.kernel.process.fork_server import ForkServer
 from pillarbox.kernel.process.fork_server_channel import ForkServerProcess
 from pillarbox.kernel.settings.settings import Settings
@@ -87,7 +87,7 @@ class Worker:
         self._fork_server = fork_server
         self._is_final = asyncio.Event()
         self._on_exit = on_exit
-        self._process: Adopted | None = None
+        self._process: AdoptedProcess | None = None
         self._last_signal: signal.Signals | None = None
         self.ready = asyncio.Event()
 
@@ -146,7 +146,7 @@ class Worker:
         self._on_exit(self._process.pid)
         return status
 
-    async def _until_ready(self, channel: socket.socket, process: Adopted) -> None:
+    async def _until_ready(self, channel: socket.socket, process: AdoptedProcess) -> None:
         loop = asyncio.get_running_loop()
         await self._is_final.wait()
         with contextlib.suppress(OSError):
@@ -169,12 +169,12 @@ class Worker:
             self._process.send_signal(number)
 
 
-async def forked_process(channel: socket.socket) -> Adopted:
+async def forked_process(channel: socket.socket) -> AdoptedProcess:
     """The process at the other end, once it is forked; OSError if the fork failed."""
     line = await asyncio.get_running_loop().sock_recv(channel, LONGEST_PID_LINE)
     if not line.endswith(b"\n"):
         raise ChildProcessError("the fork server made no process")
-    return Adopted(int(line))
+    return AdoptedProcess(int(line))
 
 
 class Workers:

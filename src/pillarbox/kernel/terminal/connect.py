@@ -169,17 +169,23 @@ async def connect(settings: Settings) -> AsyncIterator[Connected]:
 
 
 @asynccontextmanager
-async def database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | None]]:
-    """The settings with the URL of a database that answers, and the note of the running server."""
+async def database(
+    settings: Settings, *, any_schema: bool = False
+) -> AsyncIterator[tuple[Settings, Note | None]]:
+    """The settings with the URL of a database that answers, and the note of the running server.
+
+    With `any_schema` the database stays as it is, and its schema may be of another release.
+    """
     refuse_emptiness(settings)
     if settings.database_url is not None and not is_in_use(settings.data):
         # No folder is needed, so none is made or locked.
-        await refuse_unmigrated_url(settings.database_url)
+        if not any_schema:
+            await refuse_unmigrated_url(settings.database_url)
         yield settings, None
         return
     try:
         with locked(settings.data):
-            async with database_alone(settings) as found:
+            async with database_alone(settings, any_schema=any_schema) as found:
                 yield found, None
             return
     except FolderInUse:
@@ -188,7 +194,8 @@ async def database(settings: Settings) -> AsyncIterator[tuple[Settings, Note | N
             raise
     secrets = ask(settings.data)["settings"]
     url = settings.database_url or note["database_url"] or secrets["database_url"]
-    await refuse_unmigrated_url(url)
+    if not any_schema:
+        await refuse_unmigrated_url(url)
     yield joined(settings, note, secrets, url), note
 
 
@@ -216,12 +223,13 @@ def refuse_emptiness(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def database_alone(settings: Settings) -> AsyncIterator[Settings]:
+async def database_alone(settings: Settings, *, any_schema: bool = False) -> AsyncIterator[Settings]:
     """No server runs on this data folder: the embedded database is started for the moment."""
     postgres = EmbeddedPostgres(postgres_folder(settings), bin_dir=settings.pg_bin)
     try:
         await postgres.start()
-        await migrate_url(postgres.url())
+        if not any_schema:
+            await migrate_url(postgres.url())
         yield settings.replacing(database_url=postgres.url())
     finally:
         await postgres.stop()

@@ -142,7 +142,7 @@ async def listed(read: Read[Row], page: Page, shape: Callable[[Row], S]) -> List
     return _pieces(read, block, page.before, shape)
 
 
-async def whole(read: Read[Row]) -> list[Row]:
+async def every_row(read: Read[Row]) -> list[Row]:
     """All rows of a list, for commands; a request sends them as they are read (`listed`)."""
     block = await _block(read, None, None)
     found = list(block.rows)

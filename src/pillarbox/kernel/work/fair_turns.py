@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
     site: str
 
 
-class Held(NamedTuple):
+class TakenSlot(NamedTuple):
     """A slot that is taken: by whom, for how many seconds, and how often its job was tried before."""
 
     team_id: UUID
@@ -91,12 +91,14 @@ class Held(NamedTuple):
     tries: int
 
 
-def chosen(candidates: Sequence[Candidate], held: Iterable[Held], slots: int, most: int) -> list[Candidate]:
+def chosen(
+    candidates: Sequence[Candidate], taken: Iterable[TakenSlot], slots: int, most: int
+) -> list[Candidate]:
     """Which of these begin now, `most` of them, where there are so many slots in all."""
-    held = list(held)
-    teams, sites = Counter(slot.team_id for slot in held), Counter(slot.site for slot in held)
-    free, found, left = slots - len(held), list[Candidate](), list(candidates)
-    while left and len(found) < min(most, slots - len(held)):
+    taken = list(taken)
+    teams, sites = Counter(slot.team_id for slot in taken), Counter(slot.site for slot in taken)
+    free, found, left = slots - len(taken), list[Candidate](), list(candidates)
+    while left and len(found) < min(most, slots - len(taken)):
         share = max(1, free)
         fit = [
             c
@@ -114,12 +116,12 @@ def chosen(candidates: Sequence[Candidate], held: Iterable[Held], slots: int, mo
     return found
 
 
-def overdue(candidates: Iterable[Candidate], held: Sequence[Held], turns: Turns) -> Held | None:
+def overdue(candidates: Iterable[Candidate], taken: Sequence[TakenSlot], turns: Turns) -> TakenSlot | None:
     """The slot to give back where none is free: the oldest of the team that has most of them, if a team that
     has at least two fewer waits and the slot was held for long enough."""
-    teams = Counter(slot.team_id for slot in held)
+    teams = Counter(slot.team_id for slot in taken)
     fewest = min((teams[candidate.team_id] for candidate in candidates), default=None)
-    old = [slot for slot in held if slot.seconds >= turns.slot_timeout and slot.tries < turns.tries]
+    old = [slot for slot in taken if slot.seconds >= turns.slot_timeout and slot.tries < turns.tries]
     slot = max(old, key=lambda slot: (teams[slot.team_id], slot.seconds), default=None)
     if slot is None or fewest is None or teams[slot.team_id] < fewest + 2:
         return None

@@ -28,7 +28,15 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE, TROUBLE, Connection, transaction
-from pillarbox.kernel.work.fair_turns import CANDIDATES, CLAIM_THESE, Candidate, Held, Turns, chosen, overdue
+from pillarbox.kernel.work.fair_turns import (
+    CANDIDATES,
+    CLAIM_THESE,
+    Candidate,
+    TakenSlot,
+    Turns,
+    chosen,
+    overdue,
+)
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch
 
 log = get("jobs")
@@ -261,7 +269,7 @@ class Jobs:
         track.latest = track.backlog and not track.latest
         return rows
 
-    def _cut_off(self, slot: Held) -> None:
+    def _cut_off(self, slot: TakenSlot) -> None:
         """End a job's work, unless it is over and only its outcome is being written."""
         limit = self._limits.get(slot.job)
         if limit is not None and not limit.expired():
@@ -275,10 +283,12 @@ class Jobs:
         kind, slots = track.limit.kinds[0], track.limit.running
         due = await self._pool.fetch(CANDIDATES, kind, now, MOST_CRASHES, slots)
         candidates = [Candidate(*row) for row in due]
-        held = [Held(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()]
-        found = chosen(candidates, held, slots, free_slots) if free_slots > 0 else []
+        taken = [
+            TakenSlot(j.team_id, j.site, j.id, at - since, j.tries) for j, since in track.running.values()
+        ]
+        found = chosen(candidates, taken, slots, free_slots) if free_slots > 0 else []
         track.backlog = bool(candidates)
-        if free_slots <= 0 and (slot := overdue(candidates, held, turns)) is not None:
+        if free_slots <= 0 and (slot := overdue(candidates, taken, turns)) is not None:
             self._cut_off(slot)
         if not found:
             return []

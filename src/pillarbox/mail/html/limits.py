@@ -1,7 +1,7 @@
 """HTML cut down so that a tree builder needs linear time for it (TRAP-06).
 
 Tree builders walk the open elements at every tag and the attributes at every attribute, so hostile HTML
-of some hundred kilobytes keeps them busy for minutes. `tame` reads the tags once from left to right and
+of some hundred kilobytes keeps them busy for minutes. `simplified` reads the tags once from left to right and
 writes the document anew: well nested, at most 256 elements deep, with the few attributes that matter for
 reading the text. Whatever it misreads is only misread; what it writes is always harmless.
 """
@@ -87,13 +87,13 @@ def _formatting(html: str) -> int:
     return len(_FORMATTING.findall(html))
 
 
-def tame(html: str, bare: str = "&lt;") -> str:
+def simplified(html: str, bare: str = "&lt;") -> str:
     """The same text, links and blocks as `html`, in a form that is cheap to build a tree of. `bare` is
     written for each `<` that begins no tag."""
-    return _Tamer(html, bare).written()
+    return _Simplifier(html, bare).written()
 
 
-class _Tamer:
+class _Simplifier:
     """One pass over the document; `_at` only ever grows."""
 
     def __init__(self, html: str, bare: str) -> None:

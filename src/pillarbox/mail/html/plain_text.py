@@ -66,7 +66,7 @@ def text_of(html: str, *, quotations: bool = True) -> str:
     """The text of the document, without blank lines at its ends and never with two in a row; on demand
     without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs."""
     if not limits.is_harmless(html):
-        html = limits.tame(html, bare=limits.STAND_IN)
+        html = limits.simplified(html, bare=limits.STAND_IN)
     tree = LexborHTMLParser(html)
     body = tree.body
     if body is None:

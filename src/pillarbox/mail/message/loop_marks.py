@@ -1,7 +1,7 @@
 """Marks by which we recognise mail that was here before (RFC 5321, 6.3; SMTP-14).
 
-    marks.of("help@harbor.example")                 # stands in our Received field of mail for this address
-    marks.met(["help@harbor.example"], headers)     # True: it comes to this address for the second time
+    marks.of("help@harbor.example")                  # stands in our Received field of mail for this address
+    marks.is_loop(["help@harbor.example"], headers)  # True: it comes to this address for the second time
 
 A mark says which address a mail was received for, to us alone: it is a MAC, so nobody can make one up, and
 who forwards a mail tells nobody for whom it was. It travels in our Received field; where that is taken off,
@@ -50,7 +50,7 @@ class LoopMarks:
         marks = "\r\n\t".join(map(self.of, addresses))
         return f"(mark {marks})"
 
-    def met(self, addresses: Iterable[str], headers: Iterable[Header]) -> bool:
+    def is_loop(self, addresses: Iterable[str], headers: Iterable[Header]) -> bool:
         """Whether the mail was received for one of these addresses before."""
         known = carried(headers)
         return bool(known) and any(_mark(key, a) in known for a in addresses for key in self._keys)

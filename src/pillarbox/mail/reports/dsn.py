@@ -86,7 +86,7 @@ def read(message: Message) -> DeliveryReport | None:
     else:
         found = []
     subjects = cache(lambda: dsn_own_words.subjects(message))
-    words = cache(lambda: dsn_texts.said(text))
+    words = cache(lambda: dsn_texts.text_verdicts(text))
     groups = [group for group in found if group.is_recipient]
     recipients = [_of_group(group, words, subjects, is_alone=len(groups) == 1) for group in groups]
     if not recipients:
@@ -178,7 +178,7 @@ def _of_text(message: Message, text: str, subjects: Callable[[], list[str]]) -> 
     action = Action.DELAYED if is_delay else Action.FAILED
     return [
         _of_words(said, action, subjects)
-        for said in dsn_texts.said_in_json(text) or dsn_texts.said(text, known)
+        for said in dsn_texts.said_in_json(text) or dsn_texts.text_verdicts(text, known)
     ]
 
 

@@ -63,7 +63,7 @@ class TextVerdict(NamedTuple):
     text: str
 
 
-def said(text: str, known: Sequence[str] = ()) -> list[TextVerdict]:
+def text_verdicts(text: str, known: Sequence[str] = ()) -> list[TextVerdict]:
     """What the text says about each recipient; `known` are those that a header names.
 
     At least one entry comes back, for nobody in particular if need be.

@@ -35,7 +35,7 @@ from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import Consequences
 from pillarbox.receiving.reports.prometheus import REPORTS
-from pillarbox.receiving.reports.vouching import is_from_authorised_host
+from pillarbox.receiving.reports.spf_check import is_from_authorised_host
 from pillarbox.suppressions import changes
 from pillarbox.timeline.record import Timeline
 from pillarbox.webhooks.publish import Publisher

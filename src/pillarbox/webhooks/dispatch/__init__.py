@@ -9,4 +9,6 @@ the order of their events, and the limit of attempts in flight holds over all pr
 
 What is held in memory is bounded, and an endpoint that does not answer gets one slot instead of ten; the
 rest of its deliveries stay in the database.
+
+Begin with `engine.py` and `scheduler.py`.
 """

@@ -123,7 +123,7 @@ class Claims:
             prometheus.LEASES_RECOVERED.add(freed)
         return freed
 
-    async def enroll(self, roles: str) -> None:
+    async def write_heartbeat(self, roles: str) -> None:
         """Write the heartbeat of this process; before the first claim."""
         await record_process(self._pool, self._owner, roles, self._clock.now())
 

@@ -93,7 +93,7 @@ class Dispatcher:
         self._wake.set()
 
     @property
-    def held(self) -> int:
+    def items_in_memory(self) -> int:
         """How many deliveries are in memory."""
         return len(self._held)
 
@@ -104,7 +104,7 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Register this process in the table `processes` and begin to claim."""
-        await self._claims.enroll(self._roles)
+        await self._claims.write_heartbeat(self._roles)
         self._loops = [asyncio.create_task(self._claim_loop()), asyncio.create_task(self._renew_loop())]
 
     async def stop(self, grace: float) -> None:
@@ -166,7 +166,7 @@ class Dispatcher:
         while True:
             await self._clock.sleep(RENEW_EVERY)
             try:
-                await self._claims.enroll(self._roles)
+                await self._claims.write_heartbeat(self._roles)
                 behind = await self._claims.renew(list(self._held.values()))
                 if behind:
                     log.info("webhooks.renewal_behind", deliveries=behind)

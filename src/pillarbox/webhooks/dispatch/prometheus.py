@@ -11,7 +11,7 @@ from pillarbox.webhooks.dispatch.deliveries import Answer, Settlement
 
 class Dispatcher(Protocol):
     @property
-    def held(self) -> int: ...
+    def items_in_memory(self) -> int: ...
 
     @property
     def running(self) -> int: ...
@@ -39,7 +39,7 @@ LEASES_LOST = Counter(
 LEASES_RECOVERED = Counter(
     "pillarbox_webhook_leases_recovered", "Deliveries taken from processes that ended or went silent."
 )
-HELD = Gauge("pillarbox_webhook_items_in_memory", "Deliveries in the memory of the processes.")
+ITEMS_IN_MEMORY = Gauge("pillarbox_webhook_items_in_memory", "Deliveries in the memory of the processes.")
 RUNNING = Gauge("pillarbox_webhook_running", "Attempts in flight.")
 QUEUE = Gauge(
     "pillarbox_webhook_queue_items",
@@ -53,7 +53,7 @@ QUEUE_OLDEST = Gauge(
 
 def watch(dispatcher: Dispatcher) -> None:
     """Show what this dispatcher holds."""
-    HELD.read = lambda: {(): dispatcher.held}
+    ITEMS_IN_MEMORY.read = lambda: {(): dispatcher.items_in_memory}
     RUNNING.read = lambda: {(): dispatcher.running}
 
 
