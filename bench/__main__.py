@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "contacts",
     "suppressions",
     "parse",
     "inbound",

@@ -126,6 +126,29 @@ def test_null_in_a_change_clears_only_where_it_may() -> None:
         fields.parse(Change, {"title": None})
 
 
+class Named(Struct):
+    name: Annotated[str, Meta(max_length=3, extra={"trimmed": True})]
+
+
+class Renamed(Struct):
+    name: Annotated[str, Meta(min_length=1, max_length=3, extra={"trimmed": True})] | UnsetType = UNSET
+
+
+def test_a_trimmed_text_is_measured_without_the_blanks_around_it() -> None:
+    assert fields.parse(Named, {"name": " \t\u00a0abc\n "}).name == "abc"
+    assert fields.parse(Renamed, {"name": " a b "}).name == "a b"
+    assert fields.parse(Renamed, {}) == Renamed()
+    for blank in ("", "  ", "\u3000\n"):
+        with pytest.raises(Problem, match="Missing `name` field"):
+            fields.parse(Named, {"name": blank})
+        with pytest.raises(Problem, match=r"Invalid `name` field\. Use at least 1 character\."):
+            fields.parse(Renamed, {"name": blank})
+    with pytest.raises(Problem, match="Use at most 3 characters"):
+        fields.parse(Named, {"name": " abcd "})
+    with pytest.raises(Problem, match="It must be a string"):
+        fields.parse(Named, {"name": 7})
+
+
 def test_the_readers_for_hand_written_parsing() -> None:
     known = "0199a3c0-0d11-7a42-b6f5-81c93e2d7f60"
     body: dict[str, Any] = {"a": "text", "b": None, "c": 5, "d": "x", "e": known, "f": ""}

@@ -16,11 +16,11 @@ import pytest
 from kit.brought import ROUTES
 from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import Team, World, world
+from pillarbox.contacts.reading import BLOCK as CONTACTS_BLOCK
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.wire.paging import BLOCK
 
-ROWS = 12 * BLOCK + 7
 MOST_IN_PIECE = 256 * 1024
 
 SHORT = {
@@ -31,11 +31,18 @@ SHORT = {
 
 
 class Many(NamedTuple):
-    """How a list gets long: one thing is made through the API, and its row is copied."""
+    """How a list gets long: one thing is made through the API, and its row is copied, with `unique` in place
+    of what may be there once; `then` makes items of the list of the copies. `block` rows are read at once."""
 
     make: Callable[[World, Team], Awaitable[object]]
     table: str
-    unique: str | None = None
+    unique: str = "jsonb_build_object()"
+    block: int = BLOCK
+    then: str | None = None
+
+    @property
+    def rows(self) -> int:
+        return 12 * self.block + 7
 
 
 async def a_received_email(here: World, team: Team) -> None:
@@ -49,11 +56,44 @@ async def a_webhook(here: World, team: Team) -> None:
     assert made.status_code == 201, made.text
 
 
+async def a_contact(here: World, team: Team) -> None:
+    """In a segment, and with a topic to choose."""
+    await team.post("/topics", {"name": "Tides", "default_subscription": "opt_in"})
+    segment = (await team.post("/segments", {"name": "Beta"})).json()["id"]
+    made = await team.post("/contacts", {"email": "ann@quay.example", "segments": [segment]})
+    assert made.status_code == 201, made.text
+
+
+async def a_property(here: World, team: Team) -> None:
+    made = await team.post("/contact-properties", {"key": "plan", "type": "string"})
+    assert made.status_code == 201, made.text
+
+
+ADDRESSES = "jsonb_build_object('address', 'n' || n || '.example')"
+EVERYBODY = """
+    INSERT INTO segment_members
+    SELECT s.team_id, s.id, c.id, now() FROM segments s JOIN contacts c USING (team_id)
+    ON CONFLICT DO NOTHING
+"""
+MEMBERS = Many(a_contact, "contacts", ADDRESSES, CONTACTS_BLOCK, EVERYBODY)
+
 MANY = {
     "/emails/receiving": Many(a_received_email, "received_emails"),
-    "/domains": Many(lambda here, team: team.domain(), "domains", "name"),
+    "/domains": Many(
+        lambda here, team: team.domain(), "domains", "jsonb_build_object('name', 'n' || n || '.example')"
+    ),
     "/api-keys": Many(lambda here, team: team.key(), "api_keys"),
     "/webhooks": Many(a_webhook, "webhooks"),
+    "/contacts": Many(a_contact, "contacts", ADDRESSES, CONTACTS_BLOCK),
+    "/contacts/{contact}/segments": Many(a_contact, "segments", then=EVERYBODY),
+    "/contacts/{contact}/topics": Many(a_contact, "topics"),
+    "/contact-properties": Many(
+        a_property, "contact_properties", "jsonb_build_object('key', 'k' || n, 'number', n + 1)"
+    ),
+    "/segments": Many(a_contact, "segments"),
+    "/segments/{segment_id}/contacts": MEMBERS,
+    "/audiences": Many(a_contact, "segments"),
+    "/audiences/{audience_id}/contacts": MEMBERS,
 }
 
 
@@ -75,13 +115,14 @@ async def test_a_long_list_holds_neither_the_loop_nor_memory(
     path: str, database_url: str, tmp_path: Path
 ) -> None:
     async with world(database_url, tmp_path, started=False) as here:
-        team = await filled(here, path)
+        team, rows, block = await filled(here, path), MANY[path].rows, MANY[path].block
+        path = await named(team, path)
         pieces, turns = await pieces_of(here, team, path)
         ids = [item["id"] for item in json.loads(b"".join(pieces))["data"]]
-        assert len(ids) >= ROWS
+        assert len(ids) >= rows
         assert ids == sorted(set(ids), reverse=True)
         assert max(map(len, pieces)) <= MOST_IN_PIECE
-        assert len(pieces) > ROWS // BLOCK
+        assert len(pieces) > rows // block
         assert all(later > earlier for earlier, later in pairwise(turns))
         middle = ids[len(ids) // 2]
         older = (await team.get(f"{path}?after={middle}")).json()
@@ -97,7 +138,7 @@ async def test_the_pieces_on_the_wire(database_url: str, tmp_path: Path) -> None
         first = await team.get("/webhooks")
         assert first.headers["transfer-encoding"] == "chunked"
         assert "content-length" not in first.headers
-        assert len(first.json()["data"]) >= ROWS
+        assert len(first.json()["data"]) >= MANY["/webhooks"].rows
         old = await said(here, f"GET /webhooks HTTP/1.0\r\nAuthorization: Bearer {team.token}\r\n\r\n")
         head, _, body = old.partition(b"\r\n\r\n")
         assert b"chunked" not in head
@@ -123,9 +164,7 @@ async def filled(here: World, path: str) -> Team:
     team = await here.team()
     many = MANY[path]
     await many.make(here, team)
-    changes = "jsonb_build_object('id', gen_random_uuid())"
-    if many.unique is not None:
-        changes += f" || jsonb_build_object('{many.unique}', 'n' || n || '.example')"
+    changes = f"jsonb_build_object('id', gen_random_uuid()) || {many.unique}"
     await here.pool.execute(
         f"""
         INSERT INTO {many.table}
@@ -134,9 +173,18 @@ async def filled(here: World, path: str) -> Team:
                generate_series(1, $2::integer) AS n
         """,
         team.id,
-        ROWS,
+        many.rows,
     )
+    if many.then is not None:
+        await here.pool.execute(many.then)
     return team
+
+
+async def named(team: Team, path: str) -> str:
+    """The path with what was made in it."""
+    contact = await team.world.pool.fetchval("SELECT id FROM contacts WHERE address = 'ann@quay.example'")
+    segment = await team.world.pool.fetchval("SELECT id FROM segments LIMIT 1")
+    return path.format(contact=contact, segment_id=segment, audience_id=segment)
 
 
 async def pieces_of(

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
-from kit.builders import BODIES, label, made_for
+from kit.builders import body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
 from kit.seed_data import CAPTURE_TOKEN, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
@@ -81,7 +81,7 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     if entry.needs is Access.PUBLIC:
         return [await pillarbox.client(None).get(await public_path(team, entry))]
     ids = await made_for(team, entry)
-    body = BODIES.get((entry.method, entry.path)) or POSTED.get(entry.path, {})
+    body = body_of(entry.method, entry.path, ids) or POSTED.get(entry.path, {})
     headers = HEADERS.get(entry.path, {})
     paths = [entry.path.format(**ids) + query for query in QUERIES.get(entry.path, ("",))]
     times = 1 + len(entry.also)

@@ -110,9 +110,41 @@ async def a_suppression(team: Team, made: Made) -> str:
     return str((await team.post("/suppressions", {"email": email})).json()["id"])
 
 
+async def a_topic(team: Team, made: Made) -> str:
+    wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
+    return str((await team.post("/topics", wanted)).json()["id"])
+
+
+async def a_segment(team: Team, made: Made) -> str:
+    """With a member."""
+    segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
+    await team.post("/contacts", {"email": f"{uuid4().hex[:8]}@quay.example", "segments": [segment_id]})
+    return segment_id
+
+
 async def a_log(team: Team, made: Made) -> str:
     """The row of a write, which is there with the write."""
     return str((await team.post("/api-keys", {"name": MARK})).headers["x-request-id"])
+
+
+async def a_contact(team: Team, made: Made) -> str:
+    """In a segment (the one that the path names, if it names one before), with a property and a choice."""
+    key = f"key_{uuid4().hex[:8]}"
+    await team.post("/contact-properties", {"key": key, "type": "string"})
+    made["topic_id"] = await a_topic(team, made)
+    new = {
+        "email": f"{MARK}-{uuid4().hex[:8]}@quay.example",
+        "first_name": MARK,
+        "properties": {key: MARK},
+        "segments": [made.get("audience_id") or await a_segment(team, made)],
+        "topics": [{"id": made["topic_id"], "subscription": "opt_out"}],
+    }
+    return str((await team.post("/contacts", new)).json()["id"])
+
+
+async def a_contact_property(team: Team, made: Made) -> str:
+    new = {"key": f"key_{uuid4().hex[:8]}", "type": "string", "fallback_value": MARK}
+    return str((await team.post("/contact-properties", new)).json()["id"])
 
 
 RECEIVED = "/emails/receiving"
@@ -132,6 +164,11 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "event": an_event,
     "log_id": a_log,
     "suppression": a_suppression,
+    "topic_id": a_topic,
+    "segment_id": a_segment,
+    "audience_id": a_segment,
+    "contact": a_contact,
+    "contact_property_id": a_contact_property,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
@@ -140,9 +177,18 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/emails/{email_id}/share"): {"expires_in": "1h"},
     ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
     ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
+    ("PATCH", "/contacts/{contact}"): {"first_name": "Mine now"},
+    ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_in"}],
+    ("PATCH", "/contact-properties/{contact_property_id}"): {"fallback_value": "Mine now"},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
+    ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
+    ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
+    ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
+    ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},
+    ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},
 }
-"""A valid body for each route with path parameters that declares one."""
+"""A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
+name."""
 
 
 async def made_for(team: Team, entry: Route) -> Made:
@@ -155,3 +201,19 @@ async def made_for(team: Team, entry: Route) -> Made:
 
 def label(entry: Route) -> str:
     return f"{entry.method} {entry.path}"
+
+
+def body_of(method: str, path: str, made: Made) -> Any:
+    """A valid body for a route."""
+    return _filled(BODIES.get((method, path), {}), made)
+
+
+def _filled(value: Any, made: Made) -> Any:
+    match value:
+        case dict():
+            return {name: _filled(inner, made) for name, inner in value.items()}
+        case list():
+            return [_filled(inner, made) for inner in value]
+        case str():
+            return value.format(**made)
+    return value

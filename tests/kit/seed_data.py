@@ -41,7 +41,10 @@ async def rival(pillarbox: World, name: str) -> None:
     await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 
 
-KINDS = ["email.sent", "email.bounced", "email.received", "domain.created", "suppression.added"]
+KINDS = [
+    *("email.sent", "email.bounced", "email.received", "domain.created", "topic.created"),
+    *("contact.created", "contact.topics.updated", "suppression.added"),
+]
 TAG = {"name": "kind", "value": "berth"}
 
 POSTED = {
@@ -54,6 +57,11 @@ POSTED = {
     "/suppressions": {"email": "described@quay.example"},
     "/suppressions/batch/add": {"emails": ["described@quay.example", "other@quay.example"]},
     "/suppressions/batch/remove": {"emails": ["other@quay.example"]},
+    "/contacts": {"email": "described@quay.example", "unsubscribed": True},
+    "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
+    "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
+    "/segments": {"name": "Described"},
+    "/audiences": {"name": "Described"},
 }
 """A valid body for each route that makes something and has no parameters in its path."""
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from pillarbox.contact_properties import routes
+from pillarbox.contact_properties.invariants import INVARIANTS
+from pillarbox.contact_properties.removal import LIMIT, Removal
+from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Slice
 
-SLICE = Slice(name="contact_properties")
+SLICE = Slice(
+    name="contact_properties",
+    provides={Removal: lambda kit: Removal(kit.pool)},
+    routes=collect(routes),
+    jobs=lambda kit: kit.need(Removal).handlers(),
+    job_limits=lambda _: [LIMIT],
+    invariants=INVARIANTS,
+)

@@ -2,6 +2,39 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from pillarbox.contacts import routes
+from pillarbox.contacts.event_data import SHAPES
+from pillarbox.contacts.imports import routes as import_routes
+from pillarbox.contacts.imports.files import DETAIL_KEPT, ImportRetention
+from pillarbox.contacts.imports.intake import ImportIntake
+from pillarbox.contacts.imports.invariants import INVARIANTS as IMPORT_INVARIANTS
+from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
+from pillarbox.contacts.invariants import INVARIANTS
+from pillarbox.contacts.store import Contacts
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Kept, Retention, Slice
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.webhooks.publish import Publisher
 
-SLICE = Slice(name="contacts")
+SLICE = Slice(
+    name="contacts",
+    provides={
+        Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher)),
+        ImportIntake: lambda kit: ImportIntake(kit.need(BlobStore), kit.need(Ids), kit.need(DiskSpace)),
+        ImportJobs: lambda kit: ImportJobs(kit.engine_pool, kit.need(BlobStore), kit.clock),
+        ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
+    },
+    routes=collect(routes, import_routes),
+    jobs=lambda kit: kit.need(ImportJobs).handlers(),
+    job_limits=lambda _: [LIMIT],
+    retention=[
+        Retention(
+            [Kept("row errors and other details of imports of contacts", DETAIL_KEPT)],
+            lambda kit: kit.need(ImportRetention).periodic(),
+        )
+    ],
+    invariants=(*INVARIANTS, *IMPORT_INVARIANTS),
+    webhook_shapes=SHAPES,
+)

@@ -243,6 +243,8 @@ CREATE TABLE topics (
     deleted_at           timestamptz,
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE INDEX topics_live ON topics (team_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX topics_deleted ON topics (team_id, deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- What contacts have chosen; without a row the default of the topic holds.
 CREATE TABLE topic_choices (

@@ -63,6 +63,7 @@ class Cycle(RequestResponseCycle):
         self.default_headers = connection.server_state.default_headers
         self.message_event = Signal()  # type: ignore[assignment]
         self.on_response = connection.on_response_complete
+        self.on_more_time = connection.more_time
         self.disconnected = False
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = connection.expect_100_continue
@@ -89,6 +90,7 @@ class Cycle(RequestResponseCycle):
             raise
         finally:
             self.on_response = _nothing
+            self.on_more_time = _nothing
 
     @property
     def is_gone(self) -> bool:
@@ -99,6 +101,10 @@ class Cycle(RequestResponseCycle):
             return None
         body, self.body = self.body, bytearray()
         return body
+
+    def more_time(self) -> None:
+        if self.more_body:
+            self.on_more_time(self)
 
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
         if self.flow.write_paused or self.disconnected or self.response_started:
@@ -189,7 +195,7 @@ class Cycle(RequestResponseCycle):
         self.on_response()
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """After its answer a cycle holds on to its connection no longer."""
 
 

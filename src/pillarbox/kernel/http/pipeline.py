@@ -130,6 +130,9 @@ class Messages:
     def whole_body(self) -> None:
         return None
 
+    def more_time(self) -> None:
+        return None
+
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
         return False
 
@@ -253,6 +256,8 @@ class Api:
         return await self._team_rate.take(caller.team_id, limit) if limit else None
 
     async def _read(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
+        if route.intake is Intake.STREAM:
+            return
         if route.takes_body:
             whole = cycle.whole_body()
             if whole is None:
@@ -356,7 +361,7 @@ def _is_slowed(request: Request) -> bool:
 
 async def parse_body(request: Request, route: Route, request_log: RequestLogWriter) -> bool:
     """Parse a JSON body into the request and let its bytes go; True when it holds a NUL."""
-    if route.intake is Intake.RAW or not route.takes_body:
+    if route.intake in (Intake.RAW, Intake.STREAM) or not route.takes_body:
         return False
     encoding = request.raw_header(b"content-encoding")
     if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):

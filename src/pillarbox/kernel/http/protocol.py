@@ -263,6 +263,12 @@ class Protocol(HttpToolsProtocol):
     def _await_head(self) -> None:
         self.deadline = self.loop.call_later(self.limits.head_seconds, self._close)
 
+    def more_time(self, cycle: Cycle) -> None:
+        """The body of this request gets all its time again."""
+        if cycle is self.cycle and self.deadline is not None:
+            self._in_time()
+            self.deadline = self.loop.call_later(self.limits.body_seconds, self._refuse, BodyTooLate())
+
     def _in_time(self) -> None:
         if self.deadline is not None:
             self.deadline.cancel()

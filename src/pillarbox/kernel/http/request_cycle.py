@@ -31,6 +31,10 @@ class RequestCycle(Protocol):
         """The body, if all of it has come; otherwise it must be received."""
         ...
 
+    def more_time(self) -> None:
+        """A body that is still coming gets all its time again: for one that is not held in memory."""
+        ...
+
     def respond(self, status: int, lines: bytes, body: bytes) -> bool:
         """Answer at once; `lines` are the lines of the head. False where the answer must be sent, because
         whoever asked is slow to read or gone."""

@@ -34,6 +34,7 @@ class Intake(Enum):
     JSON = "json"
     ARRAY = "json, an array at the top allowed"
     RAW = "left as bytes on the request: forms and multipart"
+    STREAM = "left on the connection: the handler reads it while it comes (kernel.http.multipart)"
 
 
 class UnknownRoute(Problem):
@@ -104,6 +105,7 @@ def route(
     transaction: bool | None = None,
     array: bool = False,
     multipart: bool = False,
+    streamed: bool = False,
     media: str | None = None,
     query: Mapping[str, Any] | None = None,
     headers: Mapping[str, Any] | None = None,
@@ -122,12 +124,15 @@ def route(
 
     A handler is called as `(request, db)`, a public one as `(request)`. Unless `transaction` says
     otherwise, POST, PUT, PATCH and DELETE run in one transaction that is committed before the answer.
+    The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False.
     """
     if not isinstance(needs, Access) or method not in METHODS:
         raise TypeError(f"{method} {path}: a route needs a method and an Access")
     intake = Intake.RAW if multipart else Intake.ARRAY if array else Intake.JSON
+    if streamed:
+        intake, multipart, transaction = Intake.STREAM, True, False
 
     def mark(handler: H) -> H:
         made = Route(

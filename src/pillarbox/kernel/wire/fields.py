@@ -9,7 +9,8 @@
 
 No value is coerced and unknown keys are ignored. `Meta` limits lengths (in code points), sizes and
 patterns (which must match the whole text); its `extra` may hold `empty` (True: "" is a value of a
-required text), `problem` (the wire name of a violation instead of `validation_error`) and `reason` (the
+required text), `trimmed` (True: blanks around a text are taken away first, and a required one of nothing
+else is missing), `problem` (the wire name of a violation instead of `validation_error`) and `reason` (the
 sentence of a violation). A UUID names another resource: a malformed one is 422 `invalid_parameter`
 (contract decision 3).
 
@@ -116,7 +117,7 @@ def _field_reader(field: Any) -> Reader:
     reader, extra = _reader(kind), _extra(kind)
     unset = field.default is NODEFAULT and field.default_factory is NODEFAULT
     if field.required:
-        return _required(reader, empty=bool(extra.get("empty")))
+        return _required(reader, empty=bool(extra.get("empty")), trimmed=bool(extra.get("trimmed")))
     if unset and nullable:
         return lambda value, path: value if value is _ABSENT or value is None else reader(value, path)
     if unset:
@@ -124,9 +125,10 @@ def _field_reader(field: Any) -> Reader:
     return lambda value, path: _ABSENT if value is _ABSENT or value is None else reader(value, path)
 
 
-def _required(reader: Reader, *, empty: bool) -> Reader:
+def _required(reader: Reader, *, empty: bool, trimmed: bool) -> Reader:
     def read(value: Any, path: str) -> Any:
-        if value is _ABSENT or value is None or (value == "" and not empty):
+        blank = value == "" or (trimmed and type(value) is str and not value.strip())
+        if value is _ABSENT or value is None or (blank and not empty):
             raise MissingField(path)
         return reader(value, path)
 
@@ -151,7 +153,7 @@ def _extra(info: Any) -> dict[str, Any]:
 
 def _reader(info: Any) -> Reader:
     if isinstance(info, inspect.Metadata):
-        return _renamed(_reader(info.type), _extra(info))
+        return _renamed(_trimmed(_reader(info.type), _extra(info)), _extra(info))
     for kind, make in _READERS:
         if isinstance(info, kind):
             return make(info)
@@ -175,6 +177,13 @@ def _renamed(reader: Reader, extra: dict[str, Any]) -> Reader:
     return read
 
 
+def _trimmed(reader: Reader, extra: dict[str, Any]) -> Reader:
+    """The same reader of a text without the blanks around it."""
+    if not extra.get("trimmed"):
+        return reader
+    return lambda value, path: reader(value.strip() if type(value) is str else value, path)
+
+
 def _text(*, least: int | None = None, most: int | None = None, pattern: str | None = None) -> Reader:
     matcher = re.compile(pattern, re.ASCII) if pattern else None
 
@@ -184,7 +193,7 @@ def _text(*, least: int | None = None, most: int | None = None, pattern: str | N
         if most is not None and len(value) > most:
             raise InvalidField(path, f"Use at most {most} characters.")
         if least is not None and len(value) < least:
-            raise InvalidField(path, f"Use at least {least} characters.")
+            raise InvalidField(path, f"Use at least {least} character{'s' * (least > 1)}.")
         if matcher is not None and matcher.fullmatch(value) is None:
             raise InvalidField(path, "It does not have the form that is asked for.")
         return value

@@ -1,0 +1,91 @@
+"""Definitions of properties, and values that are to be kept under them (contacts.md 1 and 4).
+
+Values are kept in a contact's row under the number of their definition (`docs/decisions/0056`). Whoever
+writes values holds the definitions until the commit, and whoever deletes one waits for them; so nothing is
+written under a number after its definition was deleted, and the job that removes the values finds all of
+them. In a transaction that does both, definitions are held before a contact is locked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pillarbox.contact_properties import queries
+from pillarbox.contact_properties.queries import Definition
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import every_row
+from pillarbox.kernel.wire.problems import InvalidField
+
+LONGEST: Final = 2000
+"""Characters of a text."""
+
+MOST: Final = 1000
+"""Properties of a team."""
+
+GREATEST: Final = 2**53 - 1
+SHOWN: Final = 50
+
+
+class Values(NamedTuple):
+    """What a contact gets: JSON by number, and the numbers whose values go."""
+
+    given: str = "{}"
+    cleared: tuple[str, ...] = ()
+
+
+NO_VALUES: Final = Values()
+
+
+async def definitions(db: TeamDb) -> list[Definition]:
+    """The properties of the team, the newest first."""
+    return await every_row(partial(queries.page, db))
+
+
+async def values_of(db: TeamDb, wanted: Mapping[str, Any]) -> Values:
+    """What these values by key are kept as; null clears. 422 for a key that is not defined and for a value of
+    another type. Until the transaction ends none of the definitions is deleted."""
+    if not wanted:
+        return NO_VALUES
+    await queries.hold(db)
+    known = {one.key: one for one in await queries.named(db, list(wanted))}
+    given: dict[str, Any] = {}
+    cleared: list[str] = []
+    for key, value in wanted.items():
+        if key not in known:
+            raise InvalidField("properties", f"There is no property `{key[:SHOWN]}`.")
+        if value is None:
+            cleared.append(str(known[key].number))
+        else:
+            refuse(value, known[key].type, f"properties.{key}")
+            given[str(known[key].number)] = value
+    return Values(msgspec.json.encode(given).decode(), tuple(cleared))
+
+
+def refuse(value: object, kind: str, field: str) -> None:
+    """422 for a value that does not fit the type of its property."""
+    reason = wrong(value, kind)
+    if reason is not None:
+        raise InvalidField(field, reason)
+
+
+def wrong(value: object, kind: str) -> str | None:
+    """What is wrong with a value of a property of that type, as a sentence; None where it is right."""
+    if kind == "string":
+        if type(value) is not str:
+            return "It must be a string."
+        return None if len(value) <= LONGEST else f"Use at most {LONGEST} characters."
+    if kind == "boolean":
+        return None if type(value) is bool else "It must be `true` or `false`."
+    if not isinstance(value, int | float) or type(value) is bool:
+        return "It must be a number."
+    if not math.isfinite(value) or abs(value) > GREATEST:
+        return f"Use a number from -{GREATEST} to {GREATEST}."
+    return None
+
+
+__all__ = ["Definition", "Values", "definitions", "refuse", "values_of", "wrong"]

@@ -1,0 +1,72 @@
+"""Shapes of the endpoints of contact properties (contacts.md 4); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from pillarbox.contact_properties.definitions import Definition
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+
+KEY_REASON = "Use 1 to 50 letters, digits and underscores."
+
+Key = Annotated[str, Meta(pattern="^[A-Za-z0-9_]{1,50}$", extra={"reason": KEY_REASON})]
+Value = str | float | bool
+Shown = Annotated[Raw, shown_as(Value | None)]
+Type = Annotated[str, shown_as(Literal["string", "number", "boolean"])]
+
+
+class NewProperty(Struct):
+    """`fallback_value` is of the type of the property."""
+
+    key: Key
+    type: Literal["string", "number"]
+    fallback_value: Value | None = None
+
+
+class ChangedProperty(Struct):
+    """Null clears the fallback. `key` and `type` may only be what they are."""
+
+    fallback_value: Value | UnsetType | None = UNSET
+    key: Annotated[Any, Meta(extra_json_schema={"type": "string"})] = None
+    type: Annotated[Any, Meta(extra_json_schema={"type": "string"})] = None
+
+
+class PropertyRef(Struct):
+    object: Literal["contact_property"]
+    id: UUID
+
+
+class DeletedProperty(Struct):
+    object: Literal["contact_property"]
+    deleted: Literal[True]
+    id: UUID
+
+
+class PropertyItem(Struct):
+    id: UUID
+    key: str
+    type: Type
+    fallback_value: Shown
+    created_at: DatabaseTime
+
+
+class FullProperty(Struct):
+    object: Literal["contact_property"]
+    id: UUID
+    key: str
+    type: Type
+    fallback_value: Shown
+    created_at: DatabaseTime
+
+
+def item(one: Definition) -> PropertyItem:
+    return PropertyItem(one.id, one.key, one.type, one.fallback, database_style(one.created_at))
+
+
+def full(one: Definition) -> FullProperty:
+    at = database_style(one.created_at)
+    return FullProperty("contact_property", one.id, one.key, one.type, one.fallback, at)

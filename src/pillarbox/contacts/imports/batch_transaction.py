@@ -1,0 +1,198 @@
+"""One batch as one transaction: contacts, memberships, choices, counts, errors and the place in the file
+(contact-imports.md 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.contact_properties import columns as property_columns
+from pillarbox.contacts.imports import queries, upsert
+from pillarbox.contacts.imports.batches import Plan, RowError
+from pillarbox.contacts.imports.queries import MOST_ERRORS, Taken
+from pillarbox.contacts.imports.reader_process import Head
+from pillarbox.contacts.imports.reading import FileReader
+from pillarbox.contacts.imports.upsert import Rows, Target, Written
+from pillarbox.kernel.ids import EPOCH
+from pillarbox.kernel.postgres.database import TeamDb, transaction
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.work.jobs import Job
+
+# What is lost when the database's machine dies is done again from the place that is committed with it.
+WITHOUT_WAITING: Final = "SELECT set_config('synchronous_commit', 'off', true)"
+
+
+class Overtaken(Exception):  # noqa: N818 (a state of affairs)
+    """The import is no longer ours: another claim does it, or it is gone."""
+
+
+class PlanChanged(Exception):  # noqa: N818 (a state of affairs)
+    """A property of the file was deleted."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """The place in a file behind what is committed, always between two rows, where a decoder has no state;
+    `errors` of its rows are listed. `deaths` counts processes that died since."""
+
+    encoding: str
+    delimiter: str
+    offset: int
+    row: int = 0
+    errors: int = 0
+    deaths: int = 0
+
+
+class StoredColumns(msgspec.Struct, frozen=True):
+    """Positions of columns: of the fields by name, of the properties as (number, position, type)."""
+
+    fields: dict[str, int] = {}
+    properties: list[tuple[int, int, str]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An import that is being done."""
+
+    id: UUID
+    created_at: datetime
+    is_skip: bool
+    columns: StoredColumns
+    segments: Sequence[UUID]
+    topics: dict[UUID, str]
+    blob: str
+    size: int
+    checkpoint: Checkpoint
+
+    @classmethod
+    def of(cls, taken: Taken) -> Running:
+        return cls(
+            taken.id,
+            taken.created_at,
+            taken.on_conflict == "skip",
+            msgspec.json.decode(taken.columns, type=StoredColumns),
+            msgspec.json.decode(taken.segments, type=list[UUID]),
+            msgspec.json.decode(taken.topics, type=dict[UUID, str]),
+            taken.blob or "",
+            taken.size,
+            msgspec.json.decode(taken.checkpoint, type=Checkpoint),
+        )
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for number, _, _ in self.columns.properties]
+
+    def plan(self, numbers: set[int]) -> Plan:
+        """How the rest of the file is read, with those properties that are left."""
+        at = self.checkpoint
+        return Plan(
+            encoding=at.encoding,
+            delimiter=at.delimiter,
+            fields=self.columns.fields,
+            properties=[one for one in self.columns.properties if one[0] in numbers],
+            skip=self.is_skip,
+            offset=at.offset,
+            row=at.row,
+            errors_left=max(0, MOST_ERRORS - at.errors),
+        )
+
+
+async def apply(
+    pool: asyncpg.Pool,
+    job: Job,
+    running: Running,
+    numbers: set[int],
+    reader: FileReader,
+    head: Head,
+    now: datetime,
+) -> Running:
+    """Commit a batch whose lines wait at the reader; the import as it is then. Nothing of it is committed
+    where this raises."""
+    at = EPOCH + timedelta(milliseconds=head.at)
+    checkpoint = replace_place(running.checkpoint, head)
+    async with transaction(pool) as conn:
+        db = TeamDb(conn, job.team_id)
+        if not head.is_last:
+            await conn.execute(WITHOUT_WAITING)
+        if await property_columns.held(db, sorted(numbers)) != numbers:
+            raise PlanChanged
+        written = Written(0, 0)
+        if head.staged:
+            segments = await queries.hold_segments(db, sorted(running.segments))
+            topics = await queries.hold_topics(db, sorted(running.topics))
+            target = Target(job.team_id, segments, {topic: running.topics[topic] for topic in topics})
+            rows = Rows(head.staged, head.given, reader.lines())
+            await upsert.stage(conn, rows)
+            work = upsert.insert if running.is_skip else upsert.upsert
+            written = await work(conn, rows, target, at)
+        others = head.rows - head.failed - written.created
+        updated, skipped = (0, others) if running.is_skip else (others, 0)
+        counted = await queries.advance(
+            db,
+            running.id,
+            written.created,
+            updated,
+            skipped,
+            head.failed,
+            msgspec.json.encode(checkpoint).decode(),
+        )
+        if not counted or not await queries.fence(db, job.id, job.attempt):
+            raise Overtaken
+        await add_errors(db, running, errors_of(head))
+        if head.is_last:
+            await queries.end(db, running.id, "failed" if head.fault else "completed", head.fault, now)
+        await faults.point("import.batch_written")
+    return replace(running, checkpoint=checkpoint)
+
+
+async def fail(pool: asyncpg.Pool, job: Job, running: Running, reason: str, now: datetime) -> None:
+    """End an import whose file cannot be read."""
+    async with transaction(pool) as conn:
+        db = TeamDb(conn, job.team_id)
+        if not await queries.fence(db, job.id, job.attempt):
+            raise Overtaken
+        await add_errors(db, running, [RowError(running.checkpoint.row + 1, None, reason)])
+        await queries.end(db, running.id, "failed", reason, now)
+
+
+def replace_place(checkpoint: Checkpoint, head: Head) -> Checkpoint:
+    """The place behind a batch."""
+    return Checkpoint(
+        checkpoint.encoding,
+        checkpoint.delimiter,
+        head.offset,
+        head.row,
+        checkpoint.errors + len(head.errors),
+    )
+
+
+def errors_of(head: Head) -> list[RowError]:
+    """The row errors of a batch, and behind them what ended the file."""
+    if head.fault is None:
+        return head.errors
+    return [*head.errors, RowError(head.row + 1, None, head.fault)]
+
+
+async def add_errors(db: TeamDb, running: Running, errors: Sequence[RowError]) -> None:
+    if errors:
+        await queries.add_errors(
+            db,
+            running.id,
+            [error_id(running, one.row) for one in errors],
+            [one.row for one in errors],
+            [one.email for one in errors],
+            [one.reason for one in errors],
+        )
+
+
+def error_id(running: Running, row: int) -> UUID:
+    """A UUIDv7 of the import's time whose order among the errors of the import is that of the rows."""
+    millis = int((running.created_at - EPOCH) / timedelta(milliseconds=1))
+    chance = running.id.int & 0x3FFF_FFFF_FFFF
+    rest = (row & 0xFFFF_FFFF) << 42 | chance & (1 << 42) - 1
+    return UUID(int=millis << 80 | 7 << 76 | (rest >> 62) << 64 | 2 << 62 | rest & (1 << 62) - 1)

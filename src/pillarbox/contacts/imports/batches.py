@@ -1,0 +1,233 @@
+"""Batches of rows, ready for the database: text in, lines for COPY and counts out.
+
+A batch has each address once. What later rows of the same address say is put together with the first in the
+order of the file, which comes to the same as applying them one by one: a new contact has the first row's
+values and then what later rows give, one that exists gets what any of them gives, the last one winning.
+Under `skip` the first row alone counts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pillarbox.contacts.imports import cells
+from pillarbox.contacts.imports.cells import RowFault
+from pillarbox.contacts.imports.dialect import FileFault, Lines, is_blank, records
+
+MOST_ROWS: Final = 5_000
+MOST_CHARACTERS: Final = 1024 * 1024
+LONGEST_SHOWN: Final = 320
+
+# In COPY's text format these would end or change a value.
+_SPECIAL = re.compile(r"[\\\t\n\r]")
+_ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+NULL: Final = "\\N"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the records of one file are read. Properties are numbers of definitions with the column and the
+    type of each; `row` data rows are before `offset`, and `errors_left` more errors are told."""
+
+    encoding: str
+    delimiter: str
+    fields: dict[str, int]
+    properties: Sequence[tuple[int, int, str]]
+    skip: bool
+    offset: int
+    row: int
+    errors_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """A data row that is not applied."""
+
+    row: int
+    email: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """`rows` data rows up to the byte `offset` of the file, `failed` of them not applied, of which the first
+    are told in `errors`. `lines` are for COPY, one for each address. `given` of them say something about the
+    subscription. `row` is the number of the last row, `at` the milliseconds since 1970 in the ids, `fault`
+    why the file is not read any further."""
+
+    rows: int = 0
+    failed: int = 0
+    given: int = 0
+    staged: int = 0
+    row: int = 0
+    offset: int = 0
+    at: int = 0
+    is_last: bool = False
+    fault: str | None = None
+    errors: list[RowError] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Row:
+    """What a file says about one address so far."""
+
+    given: str | None
+    first_name: str | None
+    last_name: str | None
+    unsubscribed: bool | None
+    properties: dict[int, str]
+
+
+def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> Iterator[Batch]:
+    """The batches of a file from the plan's offset on; the last one says that it is."""
+    lines = Lines(read, plan.encoding, plan.offset)
+    reader = _Reader(plan)
+    source = records(lines, plan.delimiter)
+    while True:
+        batch = reader.next(source, lines)
+        batch.at = now()
+        batch.lines = reader.staged(batch.at)
+        batch.staged = len(batch.lines)
+        yield batch
+        if batch.is_last:
+            return
+
+
+class _Reader:
+    """Makes rows of records."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._skip = plan.skip
+        self._row = plan.row
+        self._errors_left = plan.errors_left
+        self._email = plan.fields["email"]
+        self._first = plan.fields.get("first_name")
+        self._last = plan.fields.get("last_name")
+        self._unsubscribed = plan.fields.get("unsubscribed")
+        self._properties = [
+            (number, column, cells.PROPERTY_TYPES[kind]) for number, column, kind in plan.properties
+        ]
+        columns = [*plan.fields.values(), *(column for _, column, _ in plan.properties)]
+        self._width = max(columns) + 1
+        self._found: dict[str, _Row] = {}
+
+    def next(self, source: Iterator[list[str]], lines: Lines) -> Batch:
+        """Read until the batch is full or the file ends."""
+        batch = Batch()
+        self._found = {}
+        size = 0
+        try:
+            for record in source:
+                if len(record) < self._width:
+                    record += [""] * (self._width - len(record))
+                if not record[self._email] and is_blank(record):
+                    continue
+                self._row += 1
+                batch.rows += 1
+                try:
+                    size += self._take(record)
+                except RowFault as fault:
+                    self._failed(batch, record[self._email], fault.reason)
+                if batch.rows >= MOST_ROWS or size >= MOST_CHARACTERS:
+                    break
+            else:
+                batch.is_last = True
+        except FileFault as fault:
+            batch.is_last, batch.fault = True, fault.reason
+        batch.row, batch.offset = self._row, lines.offset
+        return batch
+
+    def _take(self, record: list[str]) -> int:
+        """Apply a row; about how many characters it has."""
+        address, given = cells.address_of(record[self._email].strip())
+        first = last = unsubscribed = None
+        if self._first is not None and (cell := record[self._first].strip()):
+            first = cells.name_of(cell)
+        if self._last is not None and (cell := record[self._last].strip()):
+            last = cells.name_of(cell)
+        if self._unsubscribed is not None and (cell := record[self._unsubscribed].strip()):
+            unsubscribed = cells.is_unsubscribed(cell)
+        properties: dict[int, str] = {}
+        size = 200
+        for number, column, made in self._properties:
+            if cell := record[column].strip():
+                properties[number] = value = made(cell)
+                size += len(value)
+        before = self._found.get(address)
+        if before is None:
+            self._found[address] = _Row(given, first, last, unsubscribed, properties)
+        elif not self._skip:
+            _merge(before, first, last, unsubscribed, properties)
+        return size
+
+    def _failed(self, batch: Batch, cell: str, reason: str) -> None:
+        batch.failed += 1
+        if self._errors_left > 0:
+            self._errors_left -= 1
+            batch.errors.append(RowError(self._row, shown(cell), reason))
+
+    def staged(self, now: int) -> list[str]:
+        """The lines for COPY, in the order of addresses: locks are taken in one order."""
+        found, self._found = self._found, {}
+        make_id = ids_of(now)
+        return [_line(make_id(at), address, found[address]) for at, address in _numbered(found)]
+
+
+def _numbered(found: dict[str, _Row]) -> Iterator[tuple[int, str]]:
+    """The addresses in order, each with the number of its row: ids follow the order of the file."""
+    numbers = {address: number for number, address in enumerate(found)}
+    for address in sorted(found):
+        yield numbers[address], address
+
+
+def _merge(
+    row: _Row, first: str | None, last: str | None, unsubscribed: bool | None, properties: dict[int, str]
+) -> None:
+    if first is not None:
+        row.first_name = first
+    if last is not None:
+        row.last_name = last
+    if unsubscribed is not None:
+        row.unsubscribed = unsubscribed
+    row.properties.update(properties)
+
+
+def _line(made: str, address: str, row: _Row) -> str:
+    unsubscribed = NULL if row.unsubscribed is None else "t" if row.unsubscribed else "f"
+    values = ",".join([f'"{number}":{value}' for number, value in row.properties.items()])
+    line = (
+        f"{made}\t{_text(address)}\t{_text(row.given)}\t{_text(row.first_name)}\t{_text(row.last_name)}"
+        f"\t{unsubscribed}\t{_text('{' + values + '}')}\n"
+    )
+    return line
+
+
+def _text(value: str | None) -> str:
+    if value is None:
+        return NULL
+    if _SPECIAL.search(value):
+        return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], value)
+    return value
+
+
+def ids_of(now: int) -> Callable[[int], str]:
+    """Makes UUIDv7s (RFC 9562, 5.7) of one millisecond that increase with the number that it is given."""
+    start = f"{now >> 16:08x}-{now & 0xFFFF:04x}-7"
+    supply = os.urandom(6 * MOST_ROWS)
+
+    def make(number: int) -> str:
+        chance = supply[number * 6 : number * 6 + 6].hex()
+        return f"{start}{number >> 6:03x}-{0x8000 | (number & 0x3F) << 8 | 0x55:04x}-{chance}"
+
+    return make
+
+
+def shown(cell: str) -> str | None:
+    """What the list of errors shows of a cell."""
+    text = cell[:LONGEST_SHOWN].encode("utf-8", "replace").decode()
+    return text or None

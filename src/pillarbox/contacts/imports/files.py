@@ -1,0 +1,108 @@
+"""The files of imports in the blob store, and what is kept of an import when it has ended
+(contact-imports.md 4, 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.contacts.imports import queries
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.work.collectors import changed, in_batches
+from pillarbox.kernel.work.periodic import Periodic
+
+FOLDER: Final = "imports"
+DETAIL_KEPT: Final = timedelta(days=90)
+BATCH: Final = 1000
+
+# Across teams: imports that have ended and still name a file.
+LEFT: Final = """
+    SELECT team_id, id, blob
+      FROM contact_imports
+     WHERE blob IS NOT NULL AND status IN ('completed', 'failed')
+     LIMIT $1
+"""
+
+# Across teams: imports that ended long ago and still have their detail.
+REMOVE_ERRORS: Final = """
+    DELETE FROM contact_import_errors e
+     USING (SELECT team_id, id
+              FROM contact_imports
+             WHERE completed_at < $1 AND checkpoint IS NOT NULL
+             ORDER BY completed_at
+             LIMIT $2) AS old
+     WHERE e.team_id = old.team_id AND e.import_id = old.id
+"""
+
+# Across teams: the same imports, when their errors are gone.
+REMOVE_DETAIL: Final = """
+    WITH old AS MATERIALIZED (
+        SELECT team_id, id
+          FROM contact_imports i
+         WHERE completed_at < $1 AND checkpoint IS NOT NULL
+           AND NOT EXISTS (SELECT FROM contact_import_errors e
+                            WHERE e.team_id = i.team_id AND e.import_id = i.id)
+         LIMIT $2
+    )
+    UPDATE contact_imports i
+       SET checkpoint = NULL, columns = '{}', segments = '[]', topics = '{}', reason = NULL
+      FROM old
+     WHERE i.team_id = old.team_id AND i.id = old.id
+"""
+
+
+def key_of(import_id: UUID) -> str:
+    """Where the file of an import is."""
+    return f"{FOLDER}/{import_id}"
+
+
+async def remove_file(
+    pool: asyncpg.Pool, blobs: BlobStore, team_id: UUID, import_id: UUID, blob: str
+) -> bool:
+    """Remove the file of an import that has ended; False while a backup is made, which may need it."""
+    if blob and not await blob_removal.is_allowed(pool):
+        return False
+    if blob:
+        await blobs.delete(blob)
+    await queries.released(TeamDb(pool, team_id), import_id)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRetention:
+    """Removes what is left of imports that have ended."""
+
+    pool: asyncpg.Pool
+    blobs: BlobStore
+    clock: Clock
+
+    def periodic(self) -> list[Periodic]:
+        return [Periodic("contacts.import_retention", timedelta(hours=1), self.collect)]
+
+    async def collect(self) -> str:
+        """Remove files and details; says what was done."""
+        files = await self.remove_files()
+        before = self.clock.now() - DETAIL_KEPT
+
+        async def some() -> int:
+            await self.pool.execute(REMOVE_ERRORS, before, BATCH)
+            return changed(await self.pool.execute(REMOVE_DETAIL, before, BATCH))
+
+        return f"{files} files, details of {await in_batches(some)} imports"
+
+    async def remove_files(self) -> int:
+        """Remove the files of imports that have ended whose process could not; returns how many."""
+        removed = 0
+        for row in await self.pool.fetch(LEFT, BATCH):
+            try:
+                removed += await remove_file(self.pool, self.blobs, row["team_id"], row["id"], row["blob"])
+            except BlobFailed:
+                continue
+        return removed

@@ -1,0 +1,200 @@
+"""The job that does a team's imports, one by one in the order in which they were made (contact-imports.md 8).
+
+The job reads a file through a process of its own and commits batch by batch. Whoever takes over goes on
+behind the last batch that is committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+import msgspec
+
+from pillarbox.contact_properties import columns as property_columns
+from pillarbox.contacts.imports import batch_transaction, queries
+from pillarbox.contacts.imports.batch_transaction import Overtaken, PlanChanged, Running
+from pillarbox.contacts.imports.files import remove_file
+from pillarbox.contacts.imports.queries import JOB
+from pillarbox.contacts.imports.reading import ReaderDied, reading
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import EPOCH
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import Counter
+from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, TeamDb, transaction
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
+from pillarbox.kernel.work.jobs import Decided, Finished, Handler, Job, JobLimit, Postponed
+
+log = get("imports")
+
+LIMIT: Final = JobLimit((JOB,), running=1, batch=1, pause=0.5)
+"""One at a time in each process: it takes one processor for the file and one for the database."""
+
+TURN: Final = timedelta(seconds=60)
+"""After so long the imports of another team come first, if there are any."""
+
+TRIES: Final = 5
+"""Batches that are undone by others in a row, and processes that die over one batch."""
+
+TROUBLE_GAP: Final = timedelta(seconds=10)
+GIVE_UP_AFTER: Final = timedelta(hours=24)
+UNREADABLE: Final = "file_unreadable"
+
+ROWS = Counter(
+    "pillarbox_import_rows",
+    "Rows of files with contacts that were applied, or failed.",
+    ("outcome",),
+    [("applied",), ("failed",)],
+)
+ENDED = Counter(
+    "pillarbox_imports", "Imports of contacts that ended.", ("status",), [("completed",), ("failed",)]
+)
+
+UNDONE: Final = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.SerializationError,
+)
+
+# Across teams: whether another team's imports wait for a process.
+OTHERS_WAIT: Final = """
+    SELECT EXISTS (SELECT FROM jobs WHERE kind = $1 AND team_id <> $2 AND owner IS NULL AND due_at <= $3)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJobs:
+    """Does imports."""
+
+    pool: asyncpg.Pool
+    blobs: BlobStore
+    clock: Clock
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {JOB: self.run}
+
+    async def run(self, job: Job) -> Decided | Postponed:
+        """Do the team's oldest import that has not ended, as far as its turn goes."""
+        taken = await queries.take(TeamDb(self.pool, job.team_id), self.clock.now())
+        if taken is None:
+            return self._next(job)
+        running = Running.of(taken)
+        try:
+            is_over = await self._do(job, running)
+        except Overtaken:
+            return self._next(job)
+        except BlobFailed as trouble:
+            log.warning("imports.file_trouble", id=running.id, reason=trouble.reason)
+            if self.clock.now() - running.created_at < GIVE_UP_AFTER:
+                return Postponed(self.clock.now() + TROUBLE_GAP, "file_trouble")
+            is_over = await self._fail(job, running)
+        except RETRIED as trouble:
+            log.warning("imports.database_trouble", id=running.id, trouble=repr(trouble)[:200])
+            return Postponed(self.clock.now() + TROUBLE_GAP, "database_trouble")
+        return self._next(job) if is_over else Postponed(self.clock.now(), "others_wait")
+
+    def _next(self, job: Job) -> Decided:
+        """The job is over unless the team has another import; one that is made meanwhile waits for the
+        answer."""
+
+        async def decide(conn: Connection) -> Finished | Postponed:
+            db = TeamDb(conn, job.team_id)
+            await queries.hold_job(db, job.id)
+            if await queries.is_waiting(db):
+                return Postponed(self.clock.now(), "next_import")
+            return Finished()
+
+        return Decided(decide)
+
+    async def _do(self, job: Job, running: Running) -> bool:
+        """Go through the file; False where it is another team's turn before its end."""
+        try:
+            size = await self.blobs.size(running.blob)
+        except ValueError:
+            size = None
+        if size != running.size:
+            return await self._fail(job, running)
+        until = self.clock.now() + TURN
+        undone = 0
+        while True:
+            before = running.checkpoint
+            try:
+                async with contextlib.aclosing(self._batches(job, running)) as batches:
+                    async for running in batches:
+                        if self.clock.now() >= until and await self._others_wait(job):
+                            return False
+            except BlobMissing:
+                return await self._fail(job, running)
+            except PlanChanged:
+                continue
+            except ReaderDied:
+                if running.checkpoint != before:
+                    continue
+                if running.checkpoint.deaths >= TRIES:
+                    return await self._fail(job, running)
+                running = await self._died(job, running)
+            except UNDONE as trouble:
+                undone = 0 if running.checkpoint != before else undone + 1
+                log.info("imports.batch_undone", id=running.id, trouble=type(trouble).__name__)
+                if undone > TRIES:
+                    raise
+            else:
+                await self._release(job, running)
+                return True
+
+    async def _batches(self, job: Job, running: Running) -> AsyncGenerator[Running, None]:
+        """The import behind each batch from its checkpoint on; it has ended behind the last one."""
+        async with transaction(self.pool) as conn:
+            db = TeamDb(conn, job.team_id)
+            numbers = await property_columns.held(db, running.numbers)
+        at = running.checkpoint
+        now = int((self.clock.now() - EPOCH) / timedelta(milliseconds=1))
+        file = self.blobs.stream(running.blob, at.offset, running.size)
+        async with reading(running.plan(numbers), now, file) as reader:
+            is_over = False
+            while not is_over:
+                head = await reader.next()
+                is_over = head.is_last
+                running = await batch_transaction.apply(
+                    self.pool, job, running, numbers, reader, head, self.clock.now()
+                )
+                ROWS.add(head.rows - head.failed, ("applied",))
+                ROWS.add(head.failed, ("failed",))
+                await faults.point("import.batch_committed")
+                yield running
+        ENDED.add(1, ("failed" if head.fault else "completed",))
+        log.info("imports.ended", id=running.id, rows=head.row, fault=head.fault)
+
+    async def _others_wait(self, job: Job) -> bool:
+        found: bool = await self.pool.fetchval(OTHERS_WAIT, JOB, job.team_id, self.clock.now())
+        return found
+
+    async def _died(self, job: Job, running: Running) -> Running:
+        """Write down that the process that reads the file died."""
+        log.error("imports.reader_died", id=running.id, row=running.checkpoint.row)
+        at = msgspec.structs.replace(running.checkpoint, deaths=running.checkpoint.deaths + 1)
+        text = msgspec.json.encode(at).decode()
+        async with transaction(self.pool) as conn:
+            db = TeamDb(conn, job.team_id)
+            counted = await queries.advance(db, running.id, 0, 0, 0, 0, text)
+            if not counted or not await queries.fence(db, job.id, job.attempt):
+                raise Overtaken
+        return replace(running, checkpoint=at)
+
+    async def _fail(self, job: Job, running: Running) -> bool:
+        """End an import whose file cannot be read; always True."""
+        await batch_transaction.fail(self.pool, job, running, UNREADABLE, self.clock.now())
+        ENDED.add(1, ("failed",))
+        log.warning("imports.ended", id=running.id, rows=running.checkpoint.row, fault=UNREADABLE)
+        await self._release(job, running)
+        return True
+
+    async def _release(self, job: Job, running: Running) -> None:
+        """Remove the file of an import that has ended; where that fails, it is done later (`retention`)."""
+        with contextlib.suppress(BlobFailed, *TROUBLE):
+            await remove_file(self.pool, self.blobs, job.team_id, running.id, running.blob)

@@ -1,0 +1,269 @@
+"""SQL of imports: their rows, their errors and their job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+MOST_ERRORS = 1000
+"""Row errors that are listed of an import."""
+
+JOB = "contacts.import"
+"""One for each team that has imports to do: it does them one by one."""
+
+INSERT = """
+    INSERT INTO contact_imports
+           (team_id, id, status, on_conflict, columns, segments, topics, blob, size, checkpoint, created_at)
+    VALUES ($1, $2, 'queued', $3, $4::text::json, $5::text::json, $6::text::json, $7, $8, $9::text::json, $10)
+"""
+
+# A job that was given up begins anew with the next import.
+QUEUE = """
+    INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
+    VALUES ($1, $2, $3, $1, $4, $4)
+    ON CONFLICT (team_id, kind, subject_id) DO UPDATE
+       SET due_at = least(j.due_at, excluded.due_at), tries = j.attempt
+"""
+
+HOLD_COUNT = """
+    SELECT pg_advisory_xact_lock(hashtextextended('contact imports of ' || team_id, 0))
+      FROM (SELECT $1::uuid AS team_id) AS held
+"""
+
+COUNT_OPEN = """
+    SELECT count(*) FROM contact_imports WHERE team_id = $1 AND status IN ('queued', 'in_progress')
+"""
+
+ONE = """
+    SELECT id, status, created_at, completed_at, created, updated, skipped, failed
+      FROM contact_imports
+     WHERE team_id = $1 AND id = $2
+"""
+
+PAGE = """
+    SELECT id, status, created_at, completed_at, created, updated, skipped, failed FROM (
+        (SELECT id, status, created_at, completed_at, created, updated, skipped, failed
+           FROM contact_imports
+          WHERE team_id = $1 AND id < $2 AND ($5::text IS NULL OR status = $5) ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, status, created_at, completed_at, created, updated, skipped, failed
+           FROM contact_imports
+          WHERE team_id = $1 AND id > $3 AND ($5::text IS NULL OR status = $5) ORDER BY id LIMIT $4)
+    ) AS page
+"""
+
+# The order is that of the file, so a cursor looks up to higher ids.
+ERRORS = """
+    SELECT id, row_number, email, reason FROM (
+        (SELECT id, row_number, email, reason
+           FROM contact_import_errors
+          WHERE team_id = $1 AND import_id = $5 AND id > $2 ORDER BY id LIMIT $4)
+        UNION ALL
+        (SELECT id, row_number, email, reason
+           FROM contact_import_errors
+          WHERE team_id = $1 AND import_id = $5 AND id < $3 ORDER BY id DESC LIMIT $4)
+    ) AS page
+"""
+
+TAKE = """
+    UPDATE contact_imports
+       SET status = 'in_progress', started_at = coalesce(started_at, $2)
+     WHERE team_id = $1
+       AND id = (SELECT id FROM contact_imports
+                  WHERE team_id = $1 AND status IN ('queued', 'in_progress')
+                  ORDER BY id
+                  LIMIT 1)
+       AND status IN ('queued', 'in_progress')
+    RETURNING id, on_conflict, columns::text, segments::text, topics::text, blob, size, checkpoint::text,
+              created_at
+"""
+
+ADVANCE = """
+    UPDATE contact_imports
+       SET created = created + $3, updated = updated + $4, skipped = skipped + $5, failed = failed + $6,
+           checkpoint = $7::text::json
+     WHERE team_id = $1 AND id = $2 AND status = 'in_progress'
+"""
+
+END = """
+    UPDATE contact_imports
+       SET status = $3, reason = $4, completed_at = $5
+     WHERE team_id = $1 AND id = $2 AND status IN ('queued', 'in_progress')
+"""
+
+RELEASED = """
+    UPDATE contact_imports
+       SET blob = NULL
+     WHERE team_id = $1 AND id = $2 AND status IN ('completed', 'failed')
+"""
+
+ADD_ERRORS = """
+    INSERT INTO contact_import_errors (team_id, import_id, id, row_number, email, reason)
+    SELECT $1, $2, k.id, k.row_number, k.email, k.reason
+      FROM unnest($3::uuid[], $4::bigint[], $5::text[], $6::text[]) AS k (id, row_number, email, reason)
+    ON CONFLICT DO NOTHING
+"""
+
+# Says that the job is going on, and that it is still this claim's.
+FENCE = """
+    UPDATE jobs SET tries = attempt WHERE team_id = $1 AND id = $2 AND attempt = $3
+"""
+
+HOLD_JOB = """
+    SELECT id FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
+"""
+
+HOLD_SEGMENTS = """
+    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
+"""
+
+HOLD_TOPICS = """
+    SELECT id FROM topics
+     WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL
+     ORDER BY id
+       FOR KEY SHARE
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An import as it is answered."""
+
+    id: UUID
+    status: str
+    created_at: datetime
+    completed_at: datetime | None
+    created: int
+    updated: int
+    skipped: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedError:
+    """A row error as it is answered."""
+
+    id: UUID
+    row_number: int
+    email: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An import that is being done. What is JSON here is read by `jobs`."""
+
+    id: UUID
+    on_conflict: str
+    columns: str
+    segments: str
+    topics: str
+    blob: str | None
+    size: int
+    checkpoint: str
+    created_at: datetime
+
+
+async def insert(
+    db: TeamDb,
+    import_id: UUID,
+    on_conflict: str,
+    *,
+    columns: str,
+    segments: str,
+    topics: str,
+    blob: str,
+    size: int,
+    checkpoint: str,
+    at: datetime,
+) -> None:
+    await db.run(INSERT, import_id, on_conflict, columns, segments, topics, blob, size, checkpoint, at)
+
+
+async def queue(db: TeamDb, job_id: UUID, at: datetime) -> None:
+    """Make the team's job due."""
+    await db.run(QUEUE, job_id, JOB, at)
+
+
+async def count_open(db: TeamDb) -> int:
+    """How many imports the team has that have not ended; none is added until the transaction ends."""
+    await db.run(HOLD_COUNT)
+    found: int = await db.value(COUNT_OPEN)
+    return found
+
+
+async def one(db: TeamDb, import_id: UUID) -> Counted | None:
+    return await db.one(Counted, ONE, import_id)
+
+
+async def page(db: TeamDb, page: Page, status: str | None) -> list[Counted]:
+    return await db.all(Counted, PAGE, *page.args, status)
+
+
+async def errors(db: TeamDb, page: Page, import_id: UUID) -> list[ListedError]:
+    """A page of an import's errors in the order of the file."""
+    after = None if page.before else page.after or UUID(int=0)
+    return await db.all(ListedError, ERRORS, after, page.before, page.args[2], import_id)
+
+
+async def take(db: TeamDb, now: datetime) -> Taken | None:
+    """The team's oldest import that has not ended: it is in progress now."""
+    return await db.one(Taken, TAKE, now)
+
+
+async def is_waiting(db: TeamDb) -> bool:
+    """Whether the team has an import that has not ended."""
+    found: int = await db.value(COUNT_OPEN)
+    return found > 0
+
+
+async def advance(
+    db: TeamDb, import_id: UUID, created: int, updated: int, skipped: int, failed: int, checkpoint: str
+) -> bool:
+    """Count what a batch did; False where the import is no longer in progress."""
+    return await db.run(ADVANCE, import_id, created, updated, skipped, failed, checkpoint) == 1
+
+
+async def end(db: TeamDb, import_id: UUID, status: str, reason: str | None, now: datetime) -> bool:
+    return await db.run(END, import_id, status, reason, now) == 1
+
+
+async def released(db: TeamDb, import_id: UUID) -> None:
+    """The file of an import that has ended is gone."""
+    await db.run(RELEASED, import_id)
+
+
+async def add_errors(
+    db: TeamDb,
+    import_id: UUID,
+    ids: Sequence[UUID],
+    rows: Sequence[int],
+    emails: Sequence[str | None],
+    reasons: Sequence[str],
+) -> None:
+    await db.run(ADD_ERRORS, import_id, ids, rows, emails, reasons)
+
+
+async def fence(db: TeamDb, job_id: UUID, attempt: int) -> bool:
+    """Whether the job is still this claim's, which is not over at least until the transaction ends."""
+    return await db.run(FENCE, job_id, attempt) == 1
+
+
+async def hold_job(db: TeamDb, job_id: UUID) -> None:
+    """Nobody makes the job due until the transaction ends."""
+    await db.run(HOLD_JOB, job_id)
+
+
+async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these segments that are there, and stay until the transaction ends."""
+    return list(await db.values(HOLD_SEGMENTS, segment_ids)) if segment_ids else []
+
+
+async def hold_topics(db: TeamDb, topic_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these topics that are there, and stay until the transaction ends."""
+    return list(await db.values(HOLD_TOPICS, topic_ids)) if topic_ids else []

@@ -1,0 +1,97 @@
+"""The process that reads the file of one import: CSV on standard input, batches on standard output.
+
+A process of its own, because a worker's event loop would wait for a thread that computes as long as this. It
+has no database, no settings and no secrets, and ends with its worker. On standard input come the plan, as
+one line of JSON, and the octets of the file from the plan's offset on. On standard output go batches: two
+lengths, a head (JSON) and lines for COPY.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from io import BufferedReader, FileIO
+from typing import Final
+
+import msgspec
+
+from pillarbox.contacts.imports.batches import Batch, Plan, RowError, batches
+from pillarbox.contacts.imports.dialect import PIECE
+from pillarbox.kernel.process.children import die_with_parent
+
+LENGTHS: Final = struct.Struct(">II")
+NICENESS: Final = 10
+"""Requests come first."""
+
+
+class Head(msgspec.Struct):
+    """What is said of a batch before its lines; see `batches.Batch`."""
+
+    rows: int
+    failed: int
+    given: int
+    staged: int
+    row: int
+    offset: int
+    at: int
+    is_last: bool
+    fault: str | None
+    errors: list[RowError]
+
+
+class Start(msgspec.Struct):
+    """What the process is told: how to read, and the time, in milliseconds since 1970."""
+
+    plan: Plan
+    now: int
+
+
+def main() -> int:
+    """Read the file; the exit status."""
+    die_with_parent(signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICENESS)
+    gc.disable()
+    source = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False), PIECE)
+    start = msgspec.json.decode(source.readline(), type=Start)
+    for batch in batches(lambda: source.read1(PIECE), start.plan, clock(start.now)):
+        write(batch)
+    return 0
+
+
+def write(batch: Batch) -> None:
+    """Hand a batch to the worker; returns when the worker has taken most of it."""
+    lines = "".join(batch.lines).encode()
+    head = msgspec.json.encode(
+        Head(
+            batch.rows,
+            batch.failed,
+            batch.given,
+            batch.staged,
+            batch.row,
+            batch.offset,
+            batch.at,
+            batch.is_last,
+            batch.fault,
+            batch.errors,
+        )
+    )
+    batch.lines = []
+    sys.stdout.buffer.write(LENGTHS.pack(len(head), len(lines)) + head)
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
+
+
+def clock(now: int) -> Callable[[], int]:
+    """The worker's time as it goes on from here."""
+    began = time.monotonic()
+    return lambda: now + int((time.monotonic() - began) * 1000)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

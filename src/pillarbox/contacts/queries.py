@@ -1,0 +1,375 @@
+"""SQL of contacts: the rows of one team. What is merged is merged here, never outside of the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from pillarbox.contact_properties.definitions import Values
+from pillarbox.contacts.change import Change
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.email_address import EmailAddress
+from pillarbox.kernel.wire.paging import EncodedRows, Page
+
+# Whoever inserts second updates what the first has committed: the constraint decides. The row is locked even
+# where nothing changes, and then nothing comes back.
+UPSERT = """
+    INSERT INTO contacts AS c
+           (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
+            updated_at)
+    VALUES ($1, $2, $3, $4, $6, $8, coalesce($9, false), $10::text::jsonb, $12, $12)
+    ON CONFLICT ON CONSTRAINT contacts_team_address_key DO UPDATE
+       SET first_name = CASE WHEN $5 THEN $6 ELSE c.first_name END,
+           last_name = CASE WHEN $7 THEN $8 ELSE c.last_name END,
+           unsubscribed = coalesce($9, c.unsubscribed),
+           properties = (c.properties || $10::text::jsonb) - $11::text[],
+           updated_at = $12
+     WHERE (c.first_name, c.last_name, c.unsubscribed, c.properties) IS DISTINCT FROM (
+               CASE WHEN $5 THEN $6 ELSE c.first_name END,
+               CASE WHEN $7 THEN $8 ELSE c.last_name END,
+               coalesce($9, c.unsubscribed),
+               (c.properties || $10::text::jsonb) - $11::text[])
+    RETURNING c.id
+"""
+
+CHANGE = """
+    UPDATE contacts
+       SET first_name = CASE WHEN $3 THEN $4 ELSE first_name END,
+           last_name = CASE WHEN $5 THEN $6 ELSE last_name END,
+           unsubscribed = coalesce($7, unsubscribed),
+           properties = (properties || $8::text::jsonb) - $9::text[],
+           updated_at = $10
+     WHERE team_id = $1 AND id = $2
+       AND (first_name, last_name, unsubscribed, properties) IS DISTINCT FROM (
+               CASE WHEN $3 THEN $4 ELSE first_name END,
+               CASE WHEN $5 THEN $6 ELSE last_name END,
+               coalesce($7, unsubscribed),
+               (properties || $8::text::jsonb) - $9::text[])
+    RETURNING id
+"""
+
+TOUCH = """
+    UPDATE contacts SET updated_at = $3 WHERE team_id = $1 AND id = $2
+"""
+
+LOCK = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at, updated_at
+      FROM contacts
+     WHERE team_id = $1 AND id = $2
+       FOR NO KEY UPDATE
+"""
+
+LOCK_ALONE = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at, updated_at
+      FROM contacts
+     WHERE team_id = $1 AND id = $2
+       FOR UPDATE
+"""
+
+DELETE = """
+    DELETE FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+ID_OF = """
+    SELECT id FROM contacts WHERE team_id = $1 AND address = $2
+"""
+
+ID = """
+    SELECT id FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+ADDRESS = """
+    SELECT address FROM contacts WHERE team_id = $1 AND id = $2
+"""
+
+# Values of a property that was deleted are still there for a while (docs/decisions/0056).
+FOUND = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at,
+           (SELECT json_object_agg(p.key, json_build_array(v.value, p.type))::text
+              FROM jsonb_each(c.properties) AS v
+              JOIN contact_properties p
+                ON p.team_id = $1 AND p.number = v.key::integer AND p.deleted_at IS NULL) AS properties
+      FROM contacts c
+     WHERE team_id = $1 AND id = $2
+"""
+
+PAGE = """
+    SELECT id, email, first_name, last_name, created_at, unsubscribed FROM (
+        (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+           FROM contacts WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+           FROM contacts WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+    ) AS page
+"""
+
+MEMBERS = """
+    SELECT id, email, first_name, last_name, created_at, unsubscribed FROM (
+        (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                c.unsubscribed
+           FROM segment_members m
+           JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+          WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2
+          ORDER BY m.contact_id DESC LIMIT $4)
+        UNION ALL
+        (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                c.unsubscribed
+           FROM segment_members m
+           JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+          WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id > $3
+          ORDER BY m.contact_id LIMIT $4)
+    ) AS page
+"""
+
+# What a list shows of each contact, as answers encode it.
+ENCODED = """
+    SELECT string_agg(
+               '{"id":"' || id || '","email":' || to_json(email)
+               || ',"first_name":' || coalesce(to_json(first_name)::text, 'null')
+               || ',"last_name":' || coalesce(to_json(last_name)::text, 'null')
+               || ',"created_at":"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00')
+               || '","unsubscribed":' || CASE WHEN unsubscribed THEN 'true}' ELSE 'false}' END,
+               ',' ORDER BY id DESC) AS text,
+           (array_agg(id ORDER BY id))[1] AS last, count(*) < $4 AS is_last
+      FROM (SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed
+              FROM contacts
+             WHERE team_id = $1 AND id < $2 AND id > $3
+             ORDER BY id DESC
+             LIMIT $4) AS page
+"""
+
+ENCODED_MEMBERS = """
+    SELECT string_agg(
+               '{"id":"' || id || '","email":' || to_json(email)
+               || ',"first_name":' || coalesce(to_json(first_name)::text, 'null')
+               || ',"last_name":' || coalesce(to_json(last_name)::text, 'null')
+               || ',"created_at":"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00')
+               || '","unsubscribed":' || CASE WHEN unsubscribed THEN 'true}' ELSE 'false}' END,
+               ',' ORDER BY id DESC) AS text,
+           (array_agg(id ORDER BY id))[1] AS last, count(*) < $4 AS is_last
+      FROM (SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+                   c.unsubscribed
+              FROM segment_members m
+              JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+             WHERE m.team_id = $1 AND m.segment_id = $5 AND m.contact_id < $2 AND m.contact_id > $3
+             ORDER BY m.contact_id DESC
+             LIMIT $4) AS page
+"""
+
+FOLLOWING = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed,
+           properties::text AS properties
+      FROM contacts
+     WHERE team_id = $1 AND id > $2
+     ORDER BY id
+     LIMIT $3
+"""
+
+FOLLOWING_MEMBERS = """
+    SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+           c.unsubscribed, c.properties::text AS properties
+      FROM segment_members m
+      JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+     WHERE m.team_id = $1 AND m.segment_id = $4 AND m.contact_id > $2
+     ORDER BY m.contact_id
+     LIMIT $3
+"""
+
+COUNT = """
+    SELECT CASE WHEN $2::uuid IS NULL
+                THEN (SELECT count(*) FROM contacts WHERE team_id = $1)
+                ELSE (SELECT count(*) FROM segment_members WHERE team_id = $1 AND segment_id = $2)
+            END
+"""
+
+# Rows are locked in the order of addresses, as by everybody who locks several.
+REMOVE_VALUES = """
+    WITH walked AS MATERIALIZED (
+        SELECT id, properties ?| $3::text[] AS is_concerned
+          FROM contacts
+         WHERE team_id = $1 AND id > $2
+         ORDER BY id
+         LIMIT $4
+    ), held AS MATERIALIZED (
+        SELECT c.id
+          FROM contacts c
+          JOIN walked ON walked.id = c.id AND walked.is_concerned
+         WHERE c.team_id = $1
+         ORDER BY c.address
+           FOR NO KEY UPDATE OF c
+    ), changed AS (
+        UPDATE contacts c
+           SET properties = c.properties - $3::text[]
+          FROM held
+         WHERE c.team_id = $1 AND c.id = held.id
+    )
+    SELECT id FROM walked ORDER BY id DESC LIMIT 1
+"""
+
+FIRST = UUID(int=0)
+"""Before all contacts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedContact:
+    """What a list shows of a contact."""
+
+    id: UUID
+    email: str
+    first_name: str | None
+    last_name: str | None
+    created_at: datetime
+    unsubscribed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundContact(ListedContact):
+    """The same with its properties: value and type by key, as JSON; None where it has none."""
+
+    properties: str | None
+
+    def values(self) -> dict[str, tuple[Any, Any]]:
+        """Value and type of each property, by its key."""
+        found: dict[str, tuple[Any, Any]] = msgspec.json.decode(self.properties or "{}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedContact(ListedContact):
+    """The same with its values by number, as JSON."""
+
+    properties: str
+
+    def values(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(self.properties)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A contact without its properties; `email` as it is shown."""
+
+    id: UUID
+    email: str
+    first_name: str | None
+    last_name: str | None
+    unsubscribed: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+class Stored(NamedTuple):
+    """Which contact has the address now, and whether it is new, or another than it was."""
+
+    id: UUID
+    is_new: bool
+    has_changed: bool
+
+
+def _members(change: Change) -> tuple[Any, ...]:
+    first, last = change.first_name, change.last_name
+    return (
+        first is not UNSET,
+        None if first is UNSET else first,
+        last is not UNSET,
+        None if last is UNSET else last,
+        None if change.unsubscribed is UNSET else change.unsubscribed,
+    )
+
+
+async def upsert(
+    db: TeamDb, new_id: UUID, address: EmailAddress, change: Change, values: Values, now: datetime
+) -> Stored:
+    """Make the contact of an address, or change the one that has it; its row is locked."""
+    args = (*_members(change), values.given, values.cleared, now)
+    found = await db.value(UPSERT, new_id, address.address, address.given, *args)
+    if found is None:
+        return Stored(await db.value(ID_OF, address.address), is_new=False, has_changed=False)
+    return Stored(found, is_new=found == new_id, has_changed=True)
+
+
+async def change(db: TeamDb, contact_id: UUID, change: Change, values: Values, now: datetime) -> bool:
+    """Change what is given; False where that makes no difference."""
+    args = (*_members(change), values.given, values.cleared, now)
+    return await db.value(CHANGE, contact_id, *args) is not None
+
+
+async def touch(db: TeamDb, contact_id: UUID, now: datetime) -> None:
+    """Date a change that is not in the row."""
+    await db.run(TOUCH, contact_id, now)
+
+
+async def lock(db: TeamDb, contact_id: UUID) -> Contact | None:
+    return await db.one(Contact, LOCK, contact_id)
+
+
+async def lock_alone(db: TeamDb, contact_id: UUID) -> Contact | None:
+    """For deleting it: whoever adds a member waits as well."""
+    return await db.one(Contact, LOCK_ALONE, contact_id)
+
+
+async def delete(db: TeamDb, contact_id: UUID) -> None:
+    await db.run(DELETE, contact_id)
+
+
+async def id_of(db: TeamDb, address: str) -> UUID | None:
+    """Whose address that is, as it is compared."""
+    found: UUID | None = await db.value(ID_OF, address)
+    return found
+
+
+async def exists(db: TeamDb, contact_id: UUID) -> bool:
+    return await db.value(ID, contact_id) is not None
+
+
+async def found(db: TeamDb, contact_id: UUID) -> FoundContact | None:
+    return await db.one(FoundContact, FOUND, contact_id)
+
+
+async def address_of(db: TeamDb, contact_id: UUID) -> str | None:
+    """The address of a contact, as it is compared."""
+    address: str | None = await db.value(ADDRESS, contact_id)
+    return address
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedContact]:
+    return await db.all(ListedContact, PAGE, *page.args)
+
+
+async def members(db: TeamDb, segment_id: UUID, page: Page) -> list[ListedContact]:
+    """The contacts of a segment, newest contact first."""
+    return await db.all(ListedContact, MEMBERS, *page.args, segment_id)
+
+
+async def encoded(db: TeamDb, segment_id: UUID | None, most: int, below: UUID, above: UUID) -> EncodedRows:
+    """The next contacts between two positions: of a segment, or all."""
+    args = (below, above, most)
+    if segment_id is None:
+        found = await db.one(EncodedRows, ENCODED, *args)
+    else:
+        found = await db.one(EncodedRows, ENCODED_MEMBERS, *args, segment_id)
+    return found or EncodedRows(None, None, is_last=True)
+
+
+async def following(db: TeamDb, after: UUID, segment_id: UUID | None, most: int) -> list[ExportedContact]:
+    """The next contacts, the oldest first: of a segment, or all."""
+    if segment_id is None:
+        return await db.all(ExportedContact, FOLLOWING, after, most)
+    return await db.all(ExportedContact, FOLLOWING_MEMBERS, after, most, segment_id)
+
+
+async def count(db: TeamDb, segment_id: UUID | None) -> int:
+    """How many contacts the team has, or a segment."""
+    found: int = await db.value(COUNT, segment_id)
+    return found
+
+
+async def remove_values(db: TeamDb, after: UUID, numbers: list[str], batch: int) -> UUID | None:
+    """Take values from the next contacts; returns the last of them, None where there are no more."""
+    last: UUID | None = await db.value(REMOVE_VALUES, after, numbers, batch)
+    return last

@@ -1,0 +1,64 @@
+"""Contacts as they are answered: one with its properties, or a list."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from pillarbox.contacts import queries, wire
+from pillarbox.contacts.queries import FoundContact, ListedContact
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import database_style
+from pillarbox.kernel.wire.paging import ListOf, Page, encoded, envelope
+from pillarbox.kernel.wire.problems import NotFound
+
+BLOCK: Final = 1000
+"""Contacts that are read at once of a list that is wanted whole."""
+
+
+async def shown(db: TeamDb, contact_id: UUID) -> wire.FullContact:
+    """A contact with the properties that were set on it; 404 where there is none."""
+    contact = await queries.found(db, contact_id)
+    if contact is None:
+        raise NotFound("Contact")
+    return full(contact)
+
+
+async def contact_list(
+    db: TeamDb, page: Page, segment_id: UUID | None = None
+) -> ListOf[wire.ContactItem] | bytes | AsyncIterator[bytes]:
+    """The body of a list of contacts: of all of them, or of the members of a segment."""
+    if page.limit is None:
+        return await encoded(partial(queries.encoded, db, segment_id, BLOCK), page)
+    if segment_id is None:
+        return envelope(await queries.page(db, page), page, item)
+    return envelope(await queries.members(db, segment_id, page), page, item)
+
+
+def full(contact: FoundContact) -> wire.FullContact:
+    return wire.FullContact(
+        object="contact",
+        id=contact.id,
+        email=contact.email,
+        first_name=contact.first_name,
+        last_name=contact.last_name,
+        created_at=database_style(contact.created_at),
+        unsubscribed=contact.unsubscribed,
+        properties={
+            key: wire.PropertyOfContact(value, kind)
+            for key, (value, kind) in sorted(contact.values().items())
+        },
+    )
+
+
+def item(contact: ListedContact) -> wire.ContactItem:
+    return wire.ContactItem(
+        contact.id,
+        contact.email,
+        contact.first_name,
+        contact.last_name,
+        database_style(contact.created_at),
+        contact.unsubscribed,
+    )

@@ -1,0 +1,153 @@
+"""HTTP routes of contacts."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from pillarbox.contacts import queries, segment_queries, topic_queries, wire
+from pillarbox.contacts.reading import contact_list, shown
+from pillarbox.contacts.store import Contacts, find
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.instants import database_style
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed, well_formed
+from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, NotFound
+
+IN_SEGMENT = {**PAGING, "segment_id": UUID, "audience_id": UUID}
+
+
+@route("POST", "/contacts", needs=Access.FULL, status=201, body=wire.NewContact, summary="Create a contact")
+async def create(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
+    new = parse(wire.NewContact, request.json())
+    address, members, belonging = wire.address_of(new.email), wire.members_of(new), wire.belonging_of(new)
+    stored = await request.use(Contacts).upsert(db, address, members, belonging)
+    return Reply(wire.ContactRef("contact", stored.id))
+
+
+@route("GET", "/contacts", needs=Access.FULL, query=IN_SEGMENT, summary="List contacts", problems=(404,))
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactItem]]:
+    page = Page.read(request.query, default=None)
+    segment_id = _segment(request)
+    if segment_id is not None and not await segment_queries.exists(db, segment_id):
+        raise NotFound("Segment")
+    return Reply(await contact_list(db, page, segment_id))
+
+
+@route("GET", "/contacts/{contact}", needs=Access.FULL, summary="Retrieve a contact")
+async def show(request: Request, db: TeamDb) -> Reply[wire.FullContact]:
+    return Reply(await shown(db, await find(db, request.param("contact"))))
+
+
+@route(
+    "PATCH", "/contacts/{contact}", needs=Access.FULL, body=wire.ChangedContact, summary="Update a contact"
+)
+async def update(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
+    changed = parse(wire.ChangedContact, request.json())
+    change = wire.change_of(changed)
+    contact_id = await find(db, request.param("contact"))
+    wire.refuse_new_address(changed, await queries.address_of(db, contact_id) or "")
+    await request.use(Contacts).change(db, contact_id, change)
+    return Reply(wire.ContactRef("contact", contact_id))
+
+
+@route("DELETE", "/contacts/{contact}", needs=Access.FULL, summary="Delete a contact")
+async def remove(request: Request, db: TeamDb) -> Reply[wire.DeletedContact]:
+    contact_id = await find(db, request.param("contact"))
+    await request.use(Contacts).delete(db, contact_id)
+    return Reply(wire.DeletedContact("contact", contact_id, contact_id, deleted=True))
+
+
+@route(
+    "GET",
+    "/contacts/{contact}/segments",
+    needs=Access.FULL,
+    query=PAGING,
+    summary="List the segments of a contact",
+)
+async def segments(request: Request, db: TeamDb) -> Reply[ListOf[wire.SegmentItem]]:
+    page = Page.read(request.query, default=None)
+    contact_id = await find(db, request.param("contact"))
+    return Reply(
+        await listed(
+            partial(segment_queries.page, db, contact_id),
+            page,
+            lambda one: wire.SegmentItem(one.id, one.name, database_style(one.created_at)),
+        )
+    )
+
+
+@route(
+    "POST",
+    "/contacts/{contact}/segments/{segment_id}",
+    needs=Access.FULL,
+    summary="Add a contact to a segment",
+)
+async def join(request: Request, db: TeamDb) -> Reply[wire.JoinedSegment]:
+    contact_id = await find(db, request.param("contact"))
+    segment_id = request.uuid("segment_id")
+    await request.use(Contacts).add_to_segments(db, contact_id, [segment_id])
+    return Reply(wire.JoinedSegment(segment_id))
+
+
+@route(
+    "DELETE",
+    "/contacts/{contact}/segments/{segment_id}",
+    needs=Access.FULL,
+    summary="Remove a contact from a segment",
+)
+async def leave(request: Request, db: TeamDb) -> Reply[wire.LeftSegment]:
+    contact_id = await find(db, request.param("contact"))
+    segment_id = request.uuid("segment_id")
+    if not await segment_queries.exists(db, segment_id):
+        raise NotFound("Segment")
+    await request.use(Contacts).remove_from_segment(db, contact_id, segment_id)
+    return Reply(wire.LeftSegment(segment_id, deleted=True))
+
+
+@route(
+    "GET",
+    "/contacts/{contact}/topics",
+    needs=Access.FULL,
+    query=PAGING,
+    summary="List the topics of a contact",
+)
+async def topics(request: Request, db: TeamDb) -> Reply[ListOf[wire.TopicItem]]:
+    page = Page.read(request.query, default=None)
+    contact_id = await find(db, request.param("contact"))
+    return Reply(
+        await listed(
+            partial(topic_queries.page, db, contact_id),
+            page,
+            lambda one: wire.TopicItem(one.id, one.name, one.description, one.subscription),
+        )
+    )
+
+
+@route(
+    "PATCH",
+    "/contacts/{contact}/topics",
+    needs=Access.FULL,
+    body=wire.ChangedTopics,
+    array=True,
+    summary="Change what a contact chose of topics",
+)
+async def choose(request: Request, db: TeamDb) -> Reply[wire.ChosenRef]:
+    choices = wire.choices_of(request.json())
+    contact_id = await find(db, request.param("contact"))
+    await request.use(Contacts).choose_topics(db, contact_id, choices)
+    return Reply(wire.ChosenRef(contact_id))
+
+
+def _segment(request: Request) -> UUID | None:
+    """The segment that a list is restricted to, by either of its names."""
+    named = {name: request.query.text(name) for name in ("segment_id", "audience_id")}
+    for name, value in named.items():
+        if value is not None and not well_formed(value):
+            raise InvalidParameter(name, "Use the id of a segment.")
+    found = {UUID(value) for value in named.values() if value is not None}
+    if len(found) > 1:
+        raise Invalid("Use either `segment_id` or `audience_id`, not both.")
+    return found.pop() if found else None

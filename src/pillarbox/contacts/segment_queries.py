@@ -1,0 +1,96 @@
+"""SQL of the segments that a contact is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+# There is no foreign key (docs/decisions/0056): segments stay locked until the members are written.
+HOLD = """
+    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
+"""
+
+ADD = """
+    INSERT INTO segment_members (team_id, segment_id, contact_id, added_at)
+    SELECT $1, segment_id, $2, $4 FROM unnest($3::uuid[]) AS k (segment_id) ORDER BY segment_id
+    ON CONFLICT DO NOTHING
+"""
+
+REMOVE = """
+    DELETE FROM segment_members WHERE team_id = $1 AND contact_id = $2 AND segment_id = $3
+"""
+
+REMOVE_ALL = """
+    DELETE FROM segment_members WHERE team_id = $1 AND contact_id = $2
+"""
+
+# A segment that was deleted keeps its members for a while (docs/decisions/0056).
+IDS = """
+    SELECT m.segment_id
+      FROM segment_members m
+      JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+     WHERE m.team_id = $1 AND m.contact_id = $2
+     ORDER BY m.added_at, m.segment_id
+"""
+
+EXISTS = """
+    SELECT EXISTS (SELECT FROM segments WHERE team_id = $1 AND id = $2)
+"""
+
+PAGE = """
+    SELECT id, name, created_at FROM (
+        (SELECT s.id, s.name, s.created_at
+           FROM segment_members m
+           JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+          WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id < $2 ORDER BY s.id DESC LIMIT $4)
+        UNION ALL
+        (SELECT s.id, s.name, s.created_at
+           FROM segment_members m
+           JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+          WHERE m.team_id = $1 AND m.contact_id = $5 AND s.id > $3 ORDER BY s.id LIMIT $4)
+    ) AS page
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOfContact:
+    id: UUID
+    name: str
+    created_at: datetime
+
+
+async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these segments that the team has; none of them is deleted until the transaction ends."""
+    return set(await db.values(HOLD, segment_ids))
+
+
+async def add(db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID], now: datetime) -> int:
+    """Add a contact that is locked to segments that are; returns how many were new to it."""
+    return await db.run(ADD, contact_id, segment_ids, now)
+
+
+async def remove(db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
+    return await db.run(REMOVE, contact_id, segment_id) == 1
+
+
+async def remove_all(db: TeamDb, contact_id: UUID) -> None:
+    await db.run(REMOVE_ALL, contact_id)
+
+
+async def ids(db: TeamDb, contact_id: UUID) -> list[UUID]:
+    """The segments of a contact, in the order in which it was added to them."""
+    return list(await db.values(IDS, contact_id))
+
+
+async def exists(db: TeamDb, segment_id: UUID) -> bool:
+    found: bool = await db.value(EXISTS, segment_id)
+    return found
+
+
+async def page(db: TeamDb, contact_id: UUID, page: Page) -> list[SegmentOfContact]:
+    return await db.all(SegmentOfContact, PAGE, *page.args, contact_id)

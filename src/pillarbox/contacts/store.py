@@ -1,0 +1,155 @@
+"""Contacts as other parts change them, each function inside the caller's transaction (contacts.md 0.7).
+
+All that belongs to a contact is written while its row is locked, and its events are published in the same
+transaction: `contact.created` or `contact.updated` once for each call that made a difference, and
+`contact.topics.updated` with the topics whose subscription is another now. The row of a contact is locked
+after definitions of properties and segments; who changes several contacts in one transaction goes through
+their addresses in sorted order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from pillarbox.contact_properties.definitions import values_of
+from pillarbox.contacts import event_data, queries, segment_queries, topic_queries
+from pillarbox.contacts.change import NOWHERE, Belonging, Change, Subscription
+from pillarbox.contacts.queries import Contact, Stored
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.email_address import EmailAddress, identifier
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.webhooks.publish import Event, Publisher
+
+
+async def find(db: TeamDb, text: str) -> UUID:
+    """The contact that a path names, by its address or id; 404 where there is none."""
+    named = identifier(text)
+    if isinstance(named, UUID):
+        found = named if await queries.exists(db, named) else None
+    else:
+        found = None if named is None else await queries.id_of(db, named)
+    if found is None:
+        raise NotFound("Contact")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Contacts:
+    """Changes contacts and publishes what happened."""
+
+    ids: Ids
+    publisher: Publisher
+
+    async def upsert(
+        self, db: TeamDb, address: EmailAddress, change: Change, belonging: Belonging = NOWHERE
+    ) -> Stored:
+        """Make the contact of an address, or change of the one that has it what is given.
+
+        It is added to segments and never taken from one. 422 for a property that is not defined, 404 for a
+        segment or a topic that does not exist. `has_changed` says whether a member or a segment is another
+        than before.
+        """
+        values = await values_of(db, change.properties)
+        await self._hold_segments(db, belonging.segments)
+        await self._refuse_unknown_topics(db, belonging.topics)
+        stamp = self.ids.stamp()
+        stored = await queries.upsert(db, stamp.id, address, change, values, stamp.at)
+        added = await self._add(db, stored.id, belonging.segments)
+        if added and not stored.has_changed:
+            await queries.touch(db, stored.id, self.ids.now())
+            stored = stored._replace(has_changed=True)
+        if stored.has_changed:
+            kind = event_data.CREATED if stored.is_new else event_data.UPDATED
+            await self._publish(db, kind, await self._locked(db, stored.id))
+        if belonging.topics:
+            await self.choose_topics(db, stored.id, belonging.topics)
+        return stored
+
+    async def change(self, db: TeamDb, contact_id: UUID, change: Change) -> bool:
+        """Change what is given; False where that made no difference. 404 for a contact that is gone."""
+        values = await values_of(db, change.properties)
+        if not await queries.change(db, contact_id, change, values, self.ids.now()):
+            if not await queries.exists(db, contact_id):
+                raise NotFound("Contact")
+            return False
+        await self._publish(db, event_data.UPDATED, await self._locked(db, contact_id))
+        return True
+
+    async def set_unsubscribed(self, db: TeamDb, contact_id: UUID, *, unsubscribed: bool) -> bool:
+        """Unsubscribe the contact from everything, or take that back; choices of topics stay. False where it
+        was so already."""
+        return await self.change(db, contact_id, Change(unsubscribed=unsubscribed))
+
+    async def choose_topics(
+        self, db: TeamDb, contact_id: UUID, choices: Mapping[UUID, Subscription]
+    ) -> dict[UUID, Subscription]:
+        """Write down what the contact chose; returns the topics whose subscription is another now.
+
+        404, and nothing is written, for a topic that the team has not, and for a contact that is gone."""
+        contact = await self._locked(db, contact_id)
+        before = await topic_queries.effective(db, contact_id, list(choices))
+        if len(before) < len(choices):
+            raise NotFound("Topic")
+        await topic_queries.choose(db, contact_id, choices, self.ids.now())
+        changed = {topic: word for topic, word in choices.items() if before[topic] != word}
+        if changed:
+            data = event_data.topics_data(contact.email, changed)
+            event = Event(db.team_id, event_data.TOPICS, self.ids.now(), data)
+            await self.publisher.publish(db.connection, [event])
+        return changed
+
+    async def add_to_segments(self, db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID]) -> bool:
+        """Make the contact a member; False where it was one of all of them. 404 for a contact or a segment
+        that does not exist."""
+        await self._locked(db, contact_id)
+        await self._hold_segments(db, segment_ids)
+        return await self._moved(db, contact_id, await self._add(db, contact_id, segment_ids) > 0)
+
+    async def remove_from_segment(self, db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
+        """End a membership; False where there was none. 404 for a contact that does not exist; the segment is
+        the caller's to look for."""
+        await self._locked(db, contact_id)
+        return await self._moved(db, contact_id, await segment_queries.remove(db, contact_id, segment_id))
+
+    async def delete(self, db: TeamDb, contact_id: UUID) -> None:
+        """Delete the contact with its memberships, choices and values; 404 where it is gone."""
+        contact = await queries.lock_alone(db, contact_id)
+        if contact is None:
+            raise NotFound("Contact")
+        await self._publish(db, event_data.DELETED, contact)
+        await segment_queries.remove_all(db, contact_id)
+        await topic_queries.remove_all(db, contact_id)
+        await queries.delete(db, contact_id)
+
+    async def _locked(self, db: TeamDb, contact_id: UUID) -> Contact:
+        contact = await queries.lock(db, contact_id)
+        if contact is None:
+            raise NotFound("Contact")
+        return contact
+
+    async def _hold_segments(self, db: TeamDb, segment_ids: Sequence[UUID]) -> None:
+        if segment_ids and await segment_queries.hold(db, segment_ids) != set(segment_ids):
+            raise NotFound("Segment")
+
+    async def _refuse_unknown_topics(self, db: TeamDb, topics: Mapping[UUID, Subscription]) -> None:
+        if topics and await topic_queries.live(db, list(topics)) != topics.keys():
+            raise NotFound("Topic")
+
+    async def _add(self, db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID]) -> int:
+        if not segment_ids:
+            return 0
+        return await segment_queries.add(db, contact_id, segment_ids, self.ids.now())
+
+    async def _moved(self, db: TeamDb, contact_id: UUID, has_changed: bool) -> bool:
+        if has_changed:
+            await queries.touch(db, contact_id, self.ids.now())
+            await self._publish(db, event_data.UPDATED, await self._locked(db, contact_id))
+        return has_changed
+
+    async def _publish(self, db: TeamDb, kind: str, contact: Contact) -> None:
+        segment_ids = await segment_queries.ids(db, contact.id)
+        data = event_data.contact_data(db.team_id, contact, segment_ids)
+        await self.publisher.publish(db.connection, [Event(db.team_id, kind, self.ids.now(), data)])

@@ -1,0 +1,30 @@
+"""Contacts of one audience: what a path below it names must belong to it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.contacts.store import Contacts, find
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.segments import changes, queries
+
+AUDIENCE = "Audience"
+
+
+async def member(db: TeamDb, audience_id: UUID, named: str) -> UUID:
+    """The contact of that address or id; 404 where there is no such audience, or no such contact in it."""
+    await changes.found(db, audience_id, AUDIENCE)
+    contact_id = await find(db, named)
+    if not await queries.is_member(db, audience_id, contact_id):
+        raise NotFound("Contact")
+    return contact_id
+
+
+async def remove(db: TeamDb, contacts: Contacts, audience_id: UUID, named: str) -> None:
+    """End the membership, if there is one: no contact of that name is as good as one that is no member."""
+    await changes.found(db, audience_id, AUDIENCE)
+    try:
+        await contacts.remove_from_segment(db, await find(db, named), audience_id)
+    except NotFound:
+        return

@@ -1,0 +1,47 @@
+"""Shapes of the audiences endpoints (audiences.md); a list has the items of a list of segments."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.segments.queries import Segment
+
+
+class AudienceCreated(Struct):
+    object: Literal["audience"]
+    id: UUID
+    name: str
+
+
+class FullAudience(Struct):
+    object: Literal["audience"]
+    id: UUID
+    name: str
+    created_at: DatabaseTime
+
+
+class AudienceRef(Struct):
+    object: Literal["audience"]
+    id: UUID
+
+
+class AudienceDeleted(Struct):
+    object: Literal["audience"]
+    id: UUID
+    deleted: Literal[True]
+
+
+class ContactLeft(Struct):
+    """`contact` is what the path named."""
+
+    object: Literal["contact"]
+    contact: str
+    deleted: Literal[True]
+
+
+def full(segment: Segment) -> FullAudience:
+    return FullAudience("audience", segment.id, segment.name, database_style(segment.created_at))

@@ -1,0 +1,44 @@
+"""Making, naming and deleting segments (segments.md section 2); nothing is told to webhooks."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.segments import queries
+from pillarbox.segments.queries import Segment
+
+
+async def create(db: TeamDb, ids: Ids, name: str) -> Segment:
+    """A new segment without members; names may repeat."""
+    stamp = ids.stamp()
+    segment = Segment(stamp.id, name, stamp.at)
+    await queries.insert(db, segment)
+    return segment
+
+
+async def found(db: TeamDb, segment_id: UUID, called: str = "Segment") -> Segment:
+    """The segment, or 404."""
+    segment = await queries.get(db, segment_id)
+    if segment is None:
+        raise NotFound(called)
+    return segment
+
+
+async def hold(db: TeamDb, segment_id: UUID, called: str = "Segment") -> None:
+    """404 where the segment is not there. If it is, it is not deleted before the transaction ends."""
+    if not await queries.hold(db, segment_id):
+        raise NotFound(called)
+
+
+async def rename(db: TeamDb, segment_id: UUID, name: str, called: str = "Segment") -> None:
+    if not await queries.rename(db, segment_id, name):
+        raise NotFound(called)
+
+
+async def delete(db: TeamDb, ids: Ids, segment_id: UUID) -> None:
+    """From the commit on the segment is gone, if it was there; a job removes its members. Whoever is adding
+    one has ended by then: adding holds the segment."""
+    await queries.delete(db, segment_id, ids.new(), ids.now())

@@ -1,0 +1,93 @@
+"""SQL of the segments and of their members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+JOB_REMOVE: Final = "segment.remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment of a team."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+
+
+async def insert(db: TeamDb, segment: Segment) -> None:
+    await db.run(
+        "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, $3, $4)",
+        segment.id,
+        segment.name,
+        segment.created_at,
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[Segment]:
+    return await db.all(
+        Segment,
+        """
+        SELECT id, name, created_at FROM (
+            (SELECT id, name, created_at
+               FROM segments WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+            UNION ALL
+            (SELECT id, name, created_at
+               FROM segments WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+        ) AS page
+        """,
+        *page.args,
+    )
+
+
+async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
+    return await db.one(
+        Segment, "SELECT id, name, created_at FROM segments WHERE team_id = $1 AND id = $2", segment_id
+    )
+
+
+async def hold(db: TeamDb, segment_id: UUID) -> bool:
+    """Whether it is there; then it is not deleted before the transaction ends."""
+    found = await db.value(
+        "SELECT true FROM segments WHERE team_id = $1 AND id = $2 FOR KEY SHARE", segment_id
+    )
+    return found is True
+
+
+async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
+    return bool(
+        await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
+    )
+
+
+async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> None:
+    """Where it is there, with the job that removes its members."""
+    await db.run(
+        """
+        WITH gone AS (
+            DELETE FROM segments WHERE team_id = $1 AND id = $2 RETURNING team_id, id
+        )
+        INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
+        SELECT gone.team_id, $3, $4, gone.id, $5, $5 FROM gone
+        """,
+        segment_id,
+        job_id,
+        JOB_REMOVE,
+        at,
+    )
+
+
+async def is_member(db: TeamDb, segment_id: UUID, contact_id: UUID) -> bool:
+    found = await db.value(
+        "SELECT true FROM segment_members WHERE team_id = $1 AND segment_id = $2 AND contact_id = $3",
+        segment_id,
+        contact_id,
+    )
+    return found is True

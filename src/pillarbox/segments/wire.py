@@ -1,0 +1,57 @@
+"""Shapes of the segments endpoints (segments.md sections 1 and 2); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from pillarbox.kernel.wire.instants import DatabaseTime, database_style
+from pillarbox.segments.queries import Segment
+
+Name = Annotated[str, Meta(max_length=255, extra={"trimmed": True})]
+
+
+class NamedSegment(Struct):
+    """A new segment, or the new name of one."""
+
+    name: Name
+
+
+class SegmentCreated(Struct):
+    object: Literal["segment"]
+    id: UUID
+    name: str
+
+
+class SegmentItem(Struct):
+    id: UUID
+    name: str
+    created_at: DatabaseTime
+
+
+class FullSegment(Struct):
+    object: Literal["segment"]
+    id: UUID
+    name: str
+    created_at: DatabaseTime
+
+
+class SegmentRef(Struct):
+    object: Literal["segment"]
+    id: UUID
+
+
+class SegmentDeleted(Struct):
+    object: Literal["segment"]
+    id: UUID
+    deleted: Literal[True]
+
+
+def item(segment: Segment) -> SegmentItem:
+    return SegmentItem(segment.id, segment.name, database_style(segment.created_at))
+
+
+def full(segment: Segment) -> FullSegment:
+    return FullSegment("segment", segment.id, segment.name, database_style(segment.created_at))

@@ -1,0 +1,45 @@
+"""What contacts get of topics (topics.md section 2): what they chose, else the default of the topic.
+
+Nothing is copied into contacts when a topic is made, so the default works for contacts that come later. The
+rule in SQL, wherever a statement needs it: `coalesce(choice.subscription, topic.default_subscription)`; who
+has unsubscribed from everything gets nothing besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.wire.paging import every_row
+from pillarbox.topics import queries
+from pillarbox.topics.queries import Subscription
+
+
+class Wanted(NamedTuple):
+    """Mail of a topic to an address, in the form in which addresses are compared."""
+
+    team_id: UUID
+    topic_id: UUID
+    address: str
+
+
+async def of_contact(db: TeamDb, contact_id: UUID) -> list[Subscription]:
+    """Every topic that there is, as a contact has it, the newest first. Having unsubscribed from everything
+    is not folded in."""
+    return await every_row(partial(queries.subscriptions, db, contact_id))
+
+
+async def refused(conn: Connection, wanted: Sequence[Wanted]) -> set[Wanted]:
+    """Which of these mails, of several teams, must not go out: the address has unsubscribed from everything,
+    has left the topic, or never joined one that people must join. Whoever is no contact has the default.
+
+    A deleted topic counts as it was when it was deleted: its mail that is still to go out honours what people
+    chose. Of a topic that is not known at all nobody gets mail.
+    """
+    if not wanted:
+        return set()
+    columns = [list(column) for column in zip(*wanted, strict=True)]
+    return {Wanted(*found) for found in await queries.refused(conn, *columns)}
