@@ -16,8 +16,8 @@ ORDER = (
     "deliver",
     "reading",
     "find",
-    "contacts",
     "suppressions",
+    "contacts",
     "parse",
     "inbound",
     "submission",
@@ -25,6 +25,7 @@ ORDER = (
     "domains",
     "metrics",
     "logs",
+    "unsubscribe",
     "memory",
     "profile",
 )

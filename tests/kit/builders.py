@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from kit.imports import accepted
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
@@ -142,6 +143,14 @@ async def a_contact(team: Team, made: Made) -> str:
     return str((await team.post("/contacts", new)).json()["id"])
 
 
+async def an_import(team: Team, made: Made) -> str:
+    """With a row that failed, whether the file is read here or not."""
+    import_id = await accepted(team, f"email\n{MARK}@quay.example\n")
+    error = "INSERT INTO contact_import_errors VALUES ($1, $2, $3, 1, $4, 'invalid_email')"
+    await team.world.pool.execute(error, team.id, UUID(import_id), team.world.app.need(Ids).new(), MARK)
+    return import_id
+
+
 async def a_contact_property(team: Team, made: Made) -> str:
     new = {"key": f"key_{uuid4().hex[:8]}", "type": "string", "fallback_value": MARK}
     return str((await team.post("/contact-properties", new)).json()["id"])
@@ -169,6 +178,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
+    "import_id": an_import,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 

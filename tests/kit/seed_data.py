@@ -42,8 +42,9 @@ async def rival(pillarbox: World, name: str) -> None:
 
 
 KINDS = [
-    *("email.sent", "email.bounced", "email.received", "domain.created", "topic.created"),
-    *("contact.created", "contact.topics.updated", "suppression.added"),
+    *("email.sent", "email.bounced", "email.received", "domain.created", "suppression.added"),
+    "topic.created",
+    *("contact.created", "contact.topics.updated"),
 ]
 TAG = {"name": "kind", "value": "berth"}
 

@@ -118,6 +118,11 @@ def suppressed(item: Item, targets: Sequence[Target], at: datetime) -> list[Entr
     ]
 
 
+def refused(item: Item, targets: Sequence[Target], at: datetime) -> list[Entry]:
+    """The events of recipients who may not get this mail, each for its own reason."""
+    return [_entry(item, t.position, Kind.FAILED, at, Detail(reason=t.refusal)) for t in targets]
+
+
 SUPPRESSED_REASON = {
     "bounce": "previous_bounce",
     "complaint": "previous_complaint",
