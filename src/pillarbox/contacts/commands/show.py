@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from pillarbox.contacts import overview_queries, queries, segment_queries
 from pillarbox.contacts.overview_queries import Suppressed, TopicInDetail
 from pillarbox.contacts.queries import Contact, FoundContact
@@ -137,7 +139,8 @@ def shape(one: Overview) -> dict[str, Any]:
 
 
 def _properties(found: FoundContact) -> list[tuple[str, str, Any]]:
-    return [(key, kind, value) for key, (value, kind) in sorted(found.values().items())]
+    known: dict[str, dict[str, Any]] = msgspec.json.decode(found.encoded)
+    return [(key, one["type"], one["value"]) for key, one in known.items()]
 
 
 def _chosen(topic: TopicInDetail) -> str:
