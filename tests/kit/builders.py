@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from kit.imports import accepted
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
@@ -104,6 +105,12 @@ async def a_received_attachment(team: Team, made: Made) -> str:
     return str(listed["data"][0]["id"])
 
 
+async def a_suppression(team: Team, made: Made) -> str:
+    """An address that is on the list."""
+    email = f"{MARK}-{uuid4().hex[:8]}@quay.example"
+    return str((await team.post("/suppressions", {"email": email})).json()["id"])
+
+
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
@@ -136,6 +143,14 @@ async def a_contact(team: Team, made: Made) -> str:
     return str((await team.post("/contacts", new)).json()["id"])
 
 
+async def an_import(team: Team, made: Made) -> str:
+    """With a row that failed, whether the file is read here or not."""
+    import_id = await accepted(team, f"email\n{MARK}@quay.example\n")
+    error = "INSERT INTO contact_import_errors VALUES ($1, $2, $3, 1, $4, 'invalid_email')"
+    await team.world.pool.execute(error, team.id, UUID(import_id), team.world.app.need(Ids).new(), MARK)
+    return import_id
+
+
 async def a_contact_property(team: Team, made: Made) -> str:
     new = {"key": f"key_{uuid4().hex[:8]}", "type": "string", "fallback_value": MARK}
     return str((await team.post("/contact-properties", new)).json()["id"])
@@ -157,11 +172,13 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "webhook_id": a_webhook,
     "event": an_event,
     "log_id": a_log,
+    "suppression": a_suppression,
     "topic_id": a_topic,
     "segment_id": a_segment,
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
+    "import_id": an_import,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 

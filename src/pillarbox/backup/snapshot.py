@@ -34,7 +34,10 @@ BLOBS = """
              UNION ALL
             SELECT blob, size FROM captured WHERE blob IS NOT NULL
              UNION ALL
-            SELECT blob, size FROM received_sources WHERE blob IS NOT NULL) AS named
+            SELECT blob, size FROM received_sources WHERE blob IS NOT NULL
+            UNION ALL
+            SELECT blob, size FROM contact_imports
+             WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress')) AS named
      GROUP BY key
      ORDER BY key COLLATE "C"
 """

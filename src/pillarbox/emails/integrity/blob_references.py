@@ -29,7 +29,7 @@ AT_ONCE = 16
 OLD = timedelta(hours=24)
 NIL = UUID(int=0)
 
-FOLDERS = ("attachments", "captured", "received")
+FOLDERS = ("attachments", "captured", "received", "imports")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 
@@ -73,6 +73,19 @@ TABLES = (
         """,
         "SELECT blob FROM received_sources WHERE team_id = $1 AND id = $2",
     ),
+    Table(
+        "contact_imports",
+        """
+        SELECT team_id, id, blob, size FROM contact_imports
+         WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress') AND (team_id, id) > ($1, $2)
+         ORDER BY team_id, id
+         LIMIT $3
+        """,
+        """
+        SELECT blob FROM contact_imports
+         WHERE team_id = $1 AND id = $2 AND status IN ('queued', 'in_progress')
+        """,
+    ),
 )
 
 LISTED = "CREATE TEMPORARY TABLE listed_blobs (key text NOT NULL)"
@@ -88,6 +101,8 @@ DELETE_NAMED = """
             UNION ALL
             SELECT blob FROM received_sources WHERE blob IS NOT NULL
             UNION ALL
+            SELECT blob FROM contact_imports WHERE blob IS NOT NULL
+            UNION ALL
             SELECT 'attachments/' || id::text FROM attachments WHERE size IS NULL) AS named
      WHERE l.key = named.key
 """
@@ -99,6 +114,7 @@ NAMED = """
     SELECT (SELECT count(*) FROM attachments WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM captured WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM received_sources WHERE blob IS NOT NULL)
+         + (SELECT count(*) FROM contact_imports WHERE blob IS NOT NULL)
 """
 
 
