@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "contacts",
     "parse",
     "inbound",
     "submission",

@@ -554,3 +554,12 @@ async def test_unsubscribing_leaves_choices_alone(database_url: str, tmp_path: P
         assert await subscriptions(team, contact) == {news: "opt_in"}
         await team.call("PATCH", f"/contacts/{contact}", {"unsubscribed": False})
         assert await subscriptions(team, contact) == {news: "opt_in"}
+
+
+async def test_usage_counts_contacts_and_segments(database_url: str, tmp_path: Path) -> None:
+    async with a_team(database_url, tmp_path) as team:
+        await several(team, 3)
+        await a_segment(team)
+        found = (await team.get("/usage")).json()
+        assert found["contacts"] == {"used": 3, "limit": 2**53 - 1}
+        assert found["segments"] == {"used": 1, "limit": None}

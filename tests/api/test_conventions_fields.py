@@ -141,7 +141,7 @@ def test_a_trimmed_text_is_measured_without_the_blanks_around_it() -> None:
     for blank in ("", "  ", "\u3000\n"):
         with pytest.raises(Problem, match="Missing `name` field"):
             fields.parse(Named, {"name": blank})
-        with pytest.raises(Problem, match="Invalid `name` field. Use at least 1 character."):
+        with pytest.raises(Problem, match=r"Invalid `name` field\. Use at least 1 character\."):
             fields.parse(Renamed, {"name": blank})
     with pytest.raises(Problem, match="Use at most 3 characters"):
         fields.parse(Named, {"name": " abcd "})

@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
-from kit.builders import BODIES, label, made_for
+from kit.builders import body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
-from kit.seed_data import CAPTURE_TOKEN, HEADERS, POSTED, QUERIES, rival, seed_team
+from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
-from pillarbox.kernel.http.routing import Access, Route
+from pillarbox.kernel.http.routing import Access, Intake, Route
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
@@ -54,7 +54,7 @@ async def test_webhooks_are_as_the_document_describes_them(database_url: str, tm
             schema = said["content"]["application/json"]["schema"]
             assert description.errors(schema, payload) == []
             assert description.disorder(schema, payload, payload["type"]) == []
-        assert seen == {"email.sent", "email.bounced", "email.received", "domain.created"}
+        assert seen == set(KINDS)
 
 
 def test_every_field_of_an_answer_says_what_it_holds() -> None:
@@ -80,8 +80,10 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
         return await captured(pillarbox, team, entry)
     if entry.needs is Access.PUBLIC:
         return [await pillarbox.client(None).get(await public_path(team, entry))]
+    if entry.intake is Intake.STREAM:
+        return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
-    body = BODIES.get((entry.method, entry.path)) or POSTED.get(entry.path, {})
+    body = body_of(entry.method, entry.path, ids) or POSTED.get(entry.path, {})
     headers = HEADERS.get(entry.path, {})
     paths = [entry.path.format(**ids) + query for query in QUERIES.get(entry.path, ("",))]
     times = 1 + len(entry.also)

@@ -111,7 +111,10 @@ async def a_topic(team: Team, made: Made) -> str:
 
 
 async def a_segment(team: Team, made: Made) -> str:
-    return str((await team.post("/segments", {"name": MARK})).json()["id"])
+    """With a member."""
+    segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
+    await team.post("/contacts", {"email": f"{uuid4().hex[:8]}@quay.example", "segments": [segment_id]})
+    return segment_id
 
 
 async def a_log(team: Team, made: Made) -> str:
@@ -120,7 +123,7 @@ async def a_log(team: Team, made: Made) -> str:
 
 
 async def a_contact(team: Team, made: Made) -> str:
-    """In a segment, with a property and a choice."""
+    """In a segment (the one that the path names, if it names one before), with a property and a choice."""
     key = f"key_{uuid4().hex[:8]}"
     await team.post("/contact-properties", {"key": key, "type": "string"})
     made["topic_id"] = await a_topic(team, made)
@@ -128,8 +131,8 @@ async def a_contact(team: Team, made: Made) -> str:
         "email": f"{MARK}-{uuid4().hex[:8]}@quay.example",
         "first_name": MARK,
         "properties": {key: MARK},
-        "segments": [await a_segment(team, made)],
-        "topics": [{"id": made["topic_id"], "subscription": "opt_in"}],
+        "segments": [made.get("audience_id") or await a_segment(team, made)],
+        "topics": [{"id": made["topic_id"], "subscription": "opt_out"}],
     }
     return str((await team.post("/contacts", new)).json()["id"])
 
@@ -178,11 +181,14 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/api-keys/{api_key_id}"): {"name": "Mine now"},
     ("PATCH", "/domains/{domain_id}"): {"open_tracking": True},
     ("PATCH", "/contacts/{contact}"): {"first_name": "Mine now"},
-    ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_out"}],
+    ("PATCH", "/contacts/{contact}/topics"): [{"id": "{topic_id}", "subscription": "opt_in"}],
     ("PATCH", "/contact-properties/{contact_property_id}"): {"fallback_value": "Mine now"},
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
+    ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
+    ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},
+    ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
 name."""

@@ -41,7 +41,10 @@ async def rival(pillarbox: World, name: str) -> None:
     await trust.trust(pillarbox.pool, name, other.id, pillarbox.app.need(DomainContext))
 
 
-KINDS = ["email.sent", "email.bounced", "email.received", "domain.created"]
+KINDS = [
+    *("email.sent", "email.bounced", "email.received", "domain.created", "topic.created"),
+    *("contact.created", "contact.topics.updated"),
+]
 TAG = {"name": "kind", "value": "berth"}
 
 POSTED = {
@@ -51,8 +54,16 @@ POSTED = {
     "/domains": {"name": "described.example", "tracking_subdomain": "links"},
     "/domains/claim": {"name": "claimed.example"},
     "/webhooks": {"endpoint": "https://hooks.harbor.example/in", "events": ["email.sent"]},
+    "/contacts": {"email": "described@quay.example", "unsubscribed": True},
+    "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
+    "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
+    "/segments": {"name": "Described"},
+    "/audiences": {"name": "Described"},
 }
 """A valid body for each route that makes something and has no parameters in its path."""
+
+FORMS = {"/contacts/imports": {"file": ("people.csv", b"email\ndescribed@quay.example\n")}}
+"""The files of each route that takes a form."""
 
 HEADERS = {"/emails/batch": {"x-batch-validation": "permissive"}}
 

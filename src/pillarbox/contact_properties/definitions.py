@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from pillarbox.contact_properties import queries
 from pillarbox.contact_properties.queries import Definition
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import every_row
 from pillarbox.kernel.wire.problems import InvalidField
 
 LONGEST: Final = 2000
@@ -37,6 +39,11 @@ class Values(NamedTuple):
 
 
 NO_VALUES: Final = Values()
+
+
+async def definitions(db: TeamDb) -> list[Definition]:
+    """The properties of the team, the newest first."""
+    return await every_row(partial(queries.page, db))
 
 
 async def values_of(db: TeamDb, wanted: Mapping[str, Any]) -> Values:
@@ -81,4 +88,4 @@ def wrong(value: object, kind: str) -> str | None:
     return None
 
 
-__all__ = ["GREATEST", "LONGEST", "MOST", "NO_VALUES", "Definition", "Values", "refuse", "values_of", "wrong"]
+__all__ = ["Definition", "Values", "definitions", "refuse", "values_of", "wrong"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +18,14 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="contacts", plugin=_plugin)
+def _contacts() -> typer.Typer:
+    from pillarbox.contacts.commands.contacts import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="contacts",
+    plugin=_plugin,
+    commands={"contacts": Group(_contacts, "Show a contact, and write contacts to a file.")},
+)

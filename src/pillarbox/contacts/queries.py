@@ -161,6 +161,32 @@ ENCODED_MEMBERS = """
              LIMIT $4) AS page
 """
 
+FOLLOWING = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, created_at, unsubscribed,
+           properties::text AS properties
+      FROM contacts
+     WHERE team_id = $1 AND id > $2
+     ORDER BY id
+     LIMIT $3
+"""
+
+FOLLOWING_MEMBERS = """
+    SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+           c.unsubscribed, c.properties::text AS properties
+      FROM segment_members m
+      JOIN contacts c ON c.team_id = $1 AND c.id = m.contact_id
+     WHERE m.team_id = $1 AND m.segment_id = $4 AND m.contact_id > $2
+     ORDER BY m.contact_id
+     LIMIT $3
+"""
+
+COUNT = """
+    SELECT CASE WHEN $2::uuid IS NULL
+                THEN (SELECT count(*) FROM contacts WHERE team_id = $1)
+                ELSE (SELECT count(*) FROM segment_members WHERE team_id = $1 AND segment_id = $2)
+            END
+"""
+
 # Rows are locked in the order of addresses, as by everybody who locks several.
 REMOVE_VALUES = """
     WITH walked AS MATERIALIZED (
@@ -210,6 +236,17 @@ class FoundContact(ListedContact):
     def values(self) -> dict[str, tuple[Any, Any]]:
         """Value and type of each property, by its key."""
         found: dict[str, tuple[Any, Any]] = msgspec.json.decode(self.properties or "{}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedContact(ListedContact):
+    """The same with its values by number, as JSON."""
+
+    properties: str
+
+    def values(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(self.properties)
         return found
 
 
@@ -317,6 +354,19 @@ async def encoded(db: TeamDb, segment_id: UUID | None, most: int, below: UUID, a
     else:
         found = await db.one(EncodedRows, ENCODED_MEMBERS, *args, segment_id)
     return found or EncodedRows(None, None, is_last=True)
+
+
+async def following(db: TeamDb, after: UUID, segment_id: UUID | None, most: int) -> list[ExportedContact]:
+    """The next contacts, the oldest first: of a segment, or all."""
+    if segment_id is None:
+        return await db.all(ExportedContact, FOLLOWING, after, most)
+    return await db.all(ExportedContact, FOLLOWING_MEMBERS, after, most, segment_id)
+
+
+async def count(db: TeamDb, segment_id: UUID | None) -> int:
+    """How many contacts the team has, or a segment."""
+    found: int = await db.value(COUNT, segment_id)
+    return found
 
 
 async def remove_values(db: TeamDb, after: UUID, numbers: list[str], batch: int) -> UUID | None:

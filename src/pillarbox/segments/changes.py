@@ -1,4 +1,4 @@
-"""Making, naming and deleting segments (segments.md sections 1, 4 and 5); nothing is told to webhooks."""
+"""Making, naming and deleting segments (segments.md section 2); nothing is told to webhooks."""
 
 from __future__ import annotations
 

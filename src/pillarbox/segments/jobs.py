@@ -14,7 +14,7 @@ from pillarbox.segments.queries import JOB_REMOVE
 BATCH = 1000
 
 REMOVE_MEMBERS: Final = """
-    WITH some AS MATERIALIZED (
+    WITH next AS MATERIALIZED (
         SELECT contact_id
           FROM segment_members
          WHERE team_id = $1 AND segment_id = $2
@@ -22,8 +22,8 @@ REMOVE_MEMBERS: Final = """
          LIMIT $3
     )
     DELETE FROM segment_members m
-     USING some
-     WHERE m.team_id = $1 AND m.segment_id = $2 AND m.contact_id = some.contact_id
+     USING next
+     WHERE m.team_id = $1 AND m.segment_id = $2 AND m.contact_id = next.contact_id
 """
 
 

@@ -1,4 +1,4 @@
-"""Shapes of the segments endpoints (segments.md sections 1 to 6); field order is the contract's."""
+"""Shapes of the segments endpoints (segments.md sections 1 and 2); field order is the contract's."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.topics import routes, topic_events
 from pillarbox.topics.changes import TopicChanges
-from pillarbox.topics.collector import TopicCollector
+from pillarbox.topics.collector import SETTLED_AFTER, TopicCollector
 from pillarbox.webhooks.publish import Publisher
 
 
@@ -19,6 +19,16 @@ SLICE = Slice(
     name="topics",
     provides={TopicChanges: _changes},
     routes=collect(routes),
-    periodic=lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
+    retention=[
+        Retention(
+            [
+                Kept(
+                    "deleted topics with what contacts chose, where no mail from before is open",
+                    SETTLED_AFTER,
+                )
+            ],
+            lambda kit: TopicCollector(kit.pool, kit.clock).periodic(),
+        )
+    ],
     webhook_shapes=topic_events.SHAPES,
 )

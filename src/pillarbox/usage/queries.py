@@ -84,8 +84,11 @@ STORED = """
      GROUP BY team_id
 """
 
-DOMAINS = """
-    SELECT t.most_domains, (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS used
+OWNED = """
+    SELECT t.most_domains,
+           (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS domains,
+           (SELECT count(*) FROM contacts c WHERE c.team_id = $1) AS contacts,
+           (SELECT count(*) FROM segments s WHERE s.team_id = $1) AS segments
       FROM teams t
      WHERE t.id = $1
 """
@@ -113,11 +116,13 @@ class Used(NamedTuple):
     month_received: int
 
 
-class Domains(NamedTuple):
-    """How many domains a team has, and how many it may where it has a number of its own."""
+class Owned(NamedTuple):
+    """How many of each a team has, and how many domains it may have where it has a number of its own."""
 
     most_domains: int | None
-    used: int
+    domains: int
+    contacts: int
+    segments: int
 
 
 async def lock(conn: Connection, teams: Sequence[UUID]) -> None:
@@ -150,8 +155,8 @@ async def is_above(db: TeamDb, email_id: UUID) -> bool:
     return bool(found)
 
 
-async def domains(db: TeamDb) -> Domains:
-    found = await db.one(Domains, DOMAINS)
+async def owned(db: TeamDb) -> Owned:
+    found = await db.one(Owned, OWNED)
     assert found is not None, "the caller's team is there"
     return found
 

@@ -18,4 +18,4 @@ async def usage(request: Request, db: TeamDb) -> Reply[wire.Usage]:
     used = await request.use(UsageMeter).read(db.source, db.team_id)
     now = request.use(Clock).now()  # type: ignore[type-abstract]
     rate_limit = limits.rate_limit if own is None else own
-    return Reply(wire.usage(used, await queries.domains(db), limits, rate_limit, now))
+    return Reply(wire.usage(used, await queries.owned(db), limits, rate_limit, now))

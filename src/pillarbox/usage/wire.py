@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
-from pillarbox.usage.queries import Domains, Used
+from pillarbox.usage.queries import Owned, Used
 from pillarbox.usage.windows import next_day, next_month
 
 UNLIMITED: Final = 9007199254740991
@@ -71,8 +71,8 @@ class Limits:
     most_domains: int | None
 
 
-def usage(used: Used, domains: Domains, limits: Limits, rate_limit: int, now: datetime) -> Usage:
-    """Contacts, segments, broadcasts and automations count nothing as long as there are none."""
+def usage(used: Used, owned: Owned, limits: Limits, rate_limit: int, now: datetime) -> Usage:
+    """Broadcasts and automations count nothing as long as there are none."""
     day, month = iso_style(next_day(now)), iso_style(next_month(now))
     daily = Emails(used.day_sent + used.day_received, used.daily_quota, used.day_sent, used.day_received, day)
     monthly = Emails(
@@ -85,13 +85,13 @@ def usage(used: Used, domains: Domains, limits: Limits, rate_limit: int, now: da
     return Usage(
         "usage",
         EmailWindows(daily, monthly),
-        contacts=Counted(0, UNLIMITED),
-        segments=Counted(0, None),
+        contacts=Counted(owned.contacts, UNLIMITED),
+        segments=Counted(owned.segments, None),
         broadcasts=Counted(0, None),
         ai_credits=Credits(0, None, None),
         automation_runs=Runs(0, UNLIMITED, month),
         domains=Counted(
-            domains.used, limits.most_domains if domains.most_domains is None else domains.most_domains
+            owned.domains, limits.most_domains if owned.most_domains is None else owned.most_domains
         ),
         rate_limit=RateLimit(rate_limit, "1000ms"),
     )

@@ -1,1 +1,1 @@
-"""Segments under their older name (contacts.md section 5): the same rows, the same ids."""
+"""Segments under their older name (audiences.md): the same rows, the same ids."""

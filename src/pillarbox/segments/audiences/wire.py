@@ -1,4 +1,4 @@
-"""Shapes of the audiences endpoints (contacts.md section 5); a list has the items of a list of segments."""
+"""Shapes of the audiences endpoints (audiences.md); a list has the items of a list of segments."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""`pillarbox contacts`. Begin with `contacts.py`: the commands and their options."""

@@ -1,0 +1,90 @@
+"""`pillarbox contacts export`: contacts of any number, in the memory of some thousand."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pillarbox.contact_properties.definitions import Definition, definitions
+from pillarbox.contacts import queries, segment_queries
+from pillarbox.contacts.queries import ExportedContact
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Refused, as_id, say
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.output_file import STANDARD, output_file
+from pillarbox.kernel.terminal.progress import transfer
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.teams.commands.choosing import one_team
+
+BLOCK: Final = 5000
+COLUMNS: Final = ("email", "first_name", "last_name", "unsubscribed", "created_at", "id")
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take for a formula begins so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is written, and where. `segment` is the id of one."""
+
+    file: str
+    segment: str | None
+    is_plain: bool
+
+
+async def export_file(connected: Connected, team: str | None, wanted: Export) -> int:
+    """Write the contacts of a team, or of a segment; a file is there only when it is whole."""
+    owner = await one_team(connected, team)
+    db = TeamDb(connected.pool, owner.id)
+    segment_id = None if wanted.segment is None else as_id(wanted.segment, "a segment")
+    if segment_id is not None and not await segment_queries.exists(db, segment_id):
+        raise Refused(f"The team {owner.name!r} has no segment {segment_id}.")
+    known = sorted(await definitions(db), key=lambda one: one.key)
+    total = await queries.count(db, segment_id) if sys.stderr.isatty() else None
+    try:
+        with output_file(wanted.file) as file, transfer("Exporting", total) as shown:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow((*COLUMNS, *(one.key for one in known)))
+            rows, after = 0, queries.FIRST
+            while block := await queries.following(db, after, segment_id, BLOCK):
+                writer.writerows(cells(block, known, is_plain=wanted.is_plain))
+                rows, after = rows + len(block), block[-1].id
+                shown.reach(rows, rows)
+            summary = shown.summary
+    except BrokenPipeError:
+        raise
+    except OSError as wrong:
+        where = wrong.filename or wanted.file
+        raise Refused(f"{where} cannot be written: {wrong.strerror or wrong}.") from None
+    if wanted.file != STANDARD:
+        say(f"{wanted.file}: {summary}.")
+    return 0
+
+
+def cells(
+    block: Sequence[ExportedContact], known: Sequence[Definition], *, is_plain: bool
+) -> Iterator[list[object]]:
+    """The cells of each contact."""
+    for one in block:
+        values = one.values()
+        row: list[object] = [
+            one.email,
+            one.first_name,
+            one.last_name,
+            _word(one.unsubscribed),
+            iso_style(one.created_at),
+            one.id,
+            *(_word(values.get(str(definition.number))) for definition in known),
+        ]
+        yield row if is_plain else [harmless(value) for value in row]
+
+
+def harmless(value: object) -> object:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _word(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,153 @@
+"""`pillarbox contacts show`: all that decides whether a person gets mail, and what became of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from pillarbox.contacts import overview_queries, queries, segment_queries
+from pillarbox.contacts.overview_queries import Suppressed, TopicInDetail
+from pillarbox.contacts.queries import Contact, FoundContact
+from pillarbox.contacts.segment_queries import SegmentOfContact
+from pillarbox.contacts.store import find
+from pillarbox.emails.search.filters import EmailFilter, FoundEmail
+from pillarbox.emails.search.find import find as find_emails
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Refused, instant, say, show_json, show_table
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.wire.paging import every_row
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.teams.commands.choosing import chosen_teams
+from pillarbox.teams.queries import Team
+
+LAST: Final = 10
+"""Mails that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What is known of a contact of one team."""
+
+    team: Team
+    contact: Contact
+    found: FoundContact
+    segments: Sequence[SegmentOfContact]
+    topics: Sequence[TopicInDetail]
+    suppressed: Suppressed | None
+    emails: Sequence[FoundEmail]
+
+
+async def show_contact(connected: Connected, team: str | None, named: str, *, json: bool) -> int:
+    """Print what each team knows of a contact."""
+    teams = await chosen_teams(connected, team)
+    found = [one for one in [await overview(connected, one, named) for one in teams] if one is not None]
+    if not found:
+        whose = f"The team {teams[0].name!r}" if team is not None else "No team"
+        raise Refused(f"{whose} has {'no' if team is not None else 'a'} contact {named!r}.")
+    if json:
+        show_json({"object": "list", "data": [shape(one) for one in found]})
+        return 0
+    for number, one in enumerate(found):
+        if number:
+            say()
+        show_overview(one)
+    return 0
+
+
+async def overview(connected: Connected, team: Team, named: str) -> Overview | None:
+    """What the team knows; None where it has no such contact."""
+    db = TeamDb(connected.pool, team.id)
+    try:
+        contact_id = await find(db, named)
+    except NotFound:
+        return None
+    contact, found = await overview_queries.contact(db, contact_id), await queries.found(db, contact_id)
+    address = await queries.address_of(db, contact_id)
+    if contact is None or found is None or address is None:
+        return None
+    wanted = EmailFilter.parsed(to=address)
+    return Overview(
+        team=team,
+        contact=contact,
+        found=found,
+        segments=await every_row(partial(segment_queries.page, db, contact_id)),
+        topics=await overview_queries.topics(db, contact_id),
+        suppressed=await overview_queries.suppressed(db, address),
+        emails=(await find_emails(connected.pool, team.id, wanted, limit=LAST)).emails,
+    )
+
+
+def show_overview(one: Overview) -> None:
+    """For people."""
+    contact = one.contact
+    name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
+    say(f"{contact.email}{f' ({name})' if name else ''}, contact {contact.id} of {one.team.name}")
+    say(f"Created {instant(contact.created_at)}, changed {instant(contact.updated_at)}.")
+    say("Unsubscribed from everything." if contact.unsubscribed else "Not unsubscribed.")
+    if one.suppressed is None:
+        say("Not on the suppression list.")
+    else:
+        say(f"On the suppression list since {instant(one.suppressed.created_at)}: {one.suppressed.origin}.")
+    _section("Properties", ("Key", "Type", "Value"), _properties(one.found))
+    _section("Segments", ("Id", "Name"), [(segment.id, segment.name) for segment in one.segments])
+    topics = [(topic.id, topic.name, topic.subscription, _chosen(topic)) for topic in one.topics]
+    _section("Topics", ("Id", "Name", "Subscription", "Chosen"), topics)
+    emails = [(mail.id, mail.created_at, mail.subject, mail.last_event) for mail in one.emails]
+    _section("Last emails to this address", ("Id", "Accepted", "Subject", "State"), emails)
+
+
+def shape(one: Overview) -> dict[str, Any]:
+    """For machines."""
+    contact = one.contact
+    return {
+        "team": {"id": one.team.id, "name": one.team.name},
+        "id": contact.id,
+        "email": contact.email,
+        "first_name": contact.first_name,
+        "last_name": contact.last_name,
+        "unsubscribed": contact.unsubscribed,
+        "created_at": contact.created_at,
+        "updated_at": contact.updated_at,
+        "properties": {key: value for key, _, value in _properties(one.found)},
+        "segments": [{"id": segment.id, "name": segment.name} for segment in one.segments],
+        "topics": [
+            {
+                "id": topic.id,
+                "name": topic.name,
+                "subscription": topic.subscription,
+                "chosen_at": topic.chosen_at,
+            }
+            for topic in one.topics
+        ],
+        "suppression": None
+        if one.suppressed is None
+        else {"origin": one.suppressed.origin, "created_at": one.suppressed.created_at},
+        "emails": [
+            {
+                "id": mail.id,
+                "created_at": mail.created_at,
+                "subject": mail.subject,
+                "last_event": mail.last_event,
+            }
+            for mail in one.emails
+        ],
+    }
+
+
+def _properties(found: FoundContact) -> list[tuple[str, str, Any]]:
+    return [(key, kind, value) for key, (value, kind) in sorted(found.values().items())]
+
+
+def _chosen(topic: TopicInDetail) -> str:
+    return "the topic's default" if topic.chosen_at is None else instant(topic.chosen_at)
+
+
+def _section(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    say()
+    if rows:
+        say(f"{title}:")
+        show_table(columns, rows)
+    else:
+        say(f"{title}: none.")

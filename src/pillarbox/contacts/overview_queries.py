@@ -1,0 +1,58 @@
+"""SQL of what the operator is shown of a contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.contacts.queries import Contact
+from pillarbox.kernel.postgres.database import TeamDb
+
+CONTACT = """
+    SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at, updated_at
+      FROM contacts
+     WHERE team_id = $1 AND id = $2
+"""
+
+TOPICS = """
+    SELECT t.id, t.name, coalesce(c.subscription, t.default_subscription) AS subscription, c.chosen_at
+      FROM topics t
+      LEFT JOIN topic_choices c ON c.team_id = t.team_id AND c.topic_id = t.id AND c.contact_id = $2
+     WHERE t.team_id = $1 AND t.deleted_at IS NULL
+     ORDER BY t.id DESC
+"""
+
+SUPPRESSED = """
+    SELECT origin, created_at FROM suppressions WHERE team_id = $1 AND address = $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInDetail:
+    """What counts for a contact; `chosen_at` is None where the contact did not choose."""
+
+    id: UUID
+    name: str
+    subscription: str
+    chosen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    origin: str
+    created_at: datetime
+
+
+async def contact(db: TeamDb, contact_id: UUID) -> Contact | None:
+    return await db.one(Contact, CONTACT, contact_id)
+
+
+async def topics(db: TeamDb, contact_id: UUID) -> list[TopicInDetail]:
+    """All topics, the newest first."""
+    return await db.all(TopicInDetail, TOPICS, contact_id)
+
+
+async def suppressed(db: TeamDb, address: str) -> Suppressed | None:
+    """The entry of an address in the suppression list."""
+    return await db.one(Suppressed, SUPPRESSED, address)
