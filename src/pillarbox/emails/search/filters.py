@@ -11,7 +11,7 @@ from pillarbox.domains.names import NotADomain, normalised
 from pillarbox.emails.retention import first_id
 from pillarbox.emails.search import terms
 from pillarbox.mail.message.address import AddressError, parse_mailbox
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import STATES, Kind
 
 OLDEST, NEWEST = UUID(int=0), UUID(int=2**128 - 1)
 
@@ -53,8 +53,8 @@ class EmailFilter:
         words = frozenset(terms.words(subject or ""))
         if subject is not None and not words:
             raise NotAFilter(f"{subject!r} has no word that could be looked for.")
-        if state is not None and state not in set(Kind):
-            raise NotAFilter(f"{state!r} is no state; use one of {', '.join(Kind)}.")
+        if state is not None and state not in STATES:
+            raise NotAFilter(f"{state!r} is no state; use one of {', '.join(STATES)}.")
         return cls(
             to=None if to is None else _recipient(to),
             sender=None if sender is None else _address(sender),
