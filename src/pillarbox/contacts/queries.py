@@ -201,7 +201,7 @@ REMOVE_VALUES = """
           FROM contacts c
           JOIN walked ON walked.id = c.id AND walked.is_concerned
          WHERE c.team_id = $1
-         ORDER BY c.address
+         ORDER BY c.address COLLATE "C"
            FOR NO KEY UPDATE OF c
     ), changed AS (
         UPDATE contacts c
