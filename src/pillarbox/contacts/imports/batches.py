@@ -91,6 +91,7 @@ def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> It
     while True:
         batch = reader.next(source, lines)
         batch.at = now()
+        batch.given = reader.given
         batch.lines = reader.staged(batch.at)
         batch.staged = len(batch.lines)
         yield batch
@@ -170,6 +171,11 @@ class _Reader:
         if self._errors_left > 0:
             self._errors_left -= 1
             batch.errors.append(RowError(self._row, shown(cell), reason))
+
+    @property
+    def given(self) -> int:
+        """How many of the addresses that were read say something about the subscription."""
+        return sum(row.unsubscribed is not None for row in self._found.values())
 
     def staged(self, now: int) -> list[str]:
         """The lines for COPY, in the order of addresses: locks are taken in one order."""
