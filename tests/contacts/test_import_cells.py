@@ -67,7 +67,8 @@ def test_the_short_way_to_an_address_is_the_one_parser_there_is(local: str, doma
 
 
 @pytest.mark.parametrize(
-    "cell", ["ann", "@quay.example", "Ann <ann@quay.example>", "a@b", "a b@c.de", "a@[127.0.0.1]", "a@b.c,d@e.f"]
+    "cell",
+    ["ann", "@quay.example", "Ann <ann@quay.example>", "a@b", "a b@c.de", "a@[127.0.0.1]", "a@b.c,d@e.f"],
 )
 def test_other_forms_are_no_addresses(cell: str) -> None:
     assert reason(address_of, cell) == "invalid_email"
@@ -148,7 +149,9 @@ def test_names() -> None:
 def batch(*rows: str, skip: bool = False, errors_left: int = 1000) -> Batch:
     """The one batch of a file without a header row."""
     content = iter(["\n".join(rows).encode()])
-    plan = Plan("utf-8", ",", {name: at for at, name in enumerate(HEADER)}, PROPERTIES, skip, 0, 0, errors_left)
+    plan = Plan(
+        "utf-8", ",", {name: at for at, name in enumerate(HEADER)}, PROPERTIES, skip, 0, 0, errors_left
+    )
     [found] = batches(lambda: next(content, b""), plan, lambda: NOW)
     return found
 
@@ -189,7 +192,12 @@ def test_under_skip_the_first_row_of_an_address_counts() -> None:
 
 def test_a_failed_row_says_nothing_and_is_told() -> None:
     found = batch(
-        "a@b.co,Ann", "a@b.co,Bea,,perhaps", ",Cee", "no address,Dee", "c@d.co,,,,," + "x", f"e@f.co,{'x' * 256}"
+        "a@b.co,Ann",
+        "a@b.co,Bea,,perhaps",
+        ",Cee",
+        "no address,Dee",
+        "c@d.co,,,,," + "x",
+        f"e@f.co,{'x' * 256}",
     )
     assert staged(found) == {"a@b.co": (None, "Ann", None, None, {})}
     assert [(one.row, one.email, one.reason) for one in found.errors] == [

@@ -132,9 +132,7 @@ def test_a_cell_has_at_most_a_megabyte() -> None:
 def fault_of_large(content: bytes) -> tuple[list[list[str]], str]:
     found: list[list[str]] = []
     with pytest.raises(FileFault) as raised:
-        found.extend(
-            record for record in records_into(found, Lines(pieces(content, dialect.PIECE), "utf-8"))
-        )
+        found.extend(record for record in records_into(found, Lines(pieces(content, dialect.PIECE), "utf-8")))
     return found, raised.value.reason
 
 
@@ -212,7 +210,11 @@ def test_the_header_row_is_the_first_line_that_is_not_blank_and_its_cells_are_tr
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header() -> None:
-    for encoding, mark in [("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")]:
+    for encoding, mark in [
+        ("utf-8", b"\xef\xbb\xbf"),
+        ("utf-16-le", b"\xff\xfe"),
+        ("utf-16-be", b"\xfe\xff"),
+    ]:
         content = mark + "email,né\na,b\n".encode(encoding)
         found = header(content, encoding, len(mark))
         assert (found.cells, found.end) == (("email", "né"), len(mark + "email,né\n".encode(encoding)))
@@ -250,6 +252,6 @@ def test_the_header_row_is_complete_in_the_beginning_of_the_file() -> None:
 
 
 def test_a_hostile_header_row_takes_no_time() -> None:
-    for row in (b'""\n"', b'"\n', b',"', b'x"\n', b'""\n', b',\n', b'"",\n', b';"\n,"'):
+    for row in (b'""\n"', b'"\n', b',"', b'x"\n', b'""\n', b",\n", b'"",\n', b';"\n,"'):
         with contextlib.suppress(HeaderFault):
             header(b'"' + row * (dialect.HEAD // len(row)))

@@ -75,7 +75,9 @@ async def test_a_semicolon_file_with_quoted_commas_and_line_ends(database_url: s
         assert (found["first_name"], found["last_name"]) == ("Lee, Ann", 'of the; "Pier"')
 
 
-@pytest.mark.parametrize(("on_conflict", "expected"), [("upsert", (3, 1, 2, 0, 0)), ("skip", (3, 1, 0, 2, 0))])
+@pytest.mark.parametrize(
+    ("on_conflict", "expected"), [("upsert", (3, 1, 2, 0, 0)), ("skip", (3, 1, 0, 2, 0))]
+)
 async def test_one_address_three_times(
     database_url: str, tmp_path: Path, on_conflict: str, expected: tuple[int, ...]
 ) -> None:
@@ -111,7 +113,12 @@ async def test_upsert_keeps_what_is_blank_or_not_mapped(database_url: str, tmp_p
     async with importing_team(database_url, tmp_path) as team:
         segment, topic = await a_segment(team), await a_topic(team)
         for name in ("ann", "bea"):
-            new = {"email": f"{name}@harbor.example", "first_name": "Old", "last_name": "Lee", "unsubscribed": True}
+            new = {
+                "email": f"{name}@harbor.example",
+                "first_name": "Old",
+                "last_name": "Lee",
+                "unsubscribed": True,
+            }
             await team.post("/contacts", new)
         places = {"segments": [str(segment)], "topics": [{"id": str(topic), "subscription": "opt_out"}]}
         file = "email,first_name,last_name\nann@harbor.example,,Kay\nbea@harbor.example,,\n"
@@ -124,7 +131,9 @@ async def test_upsert_keeps_what_is_blank_or_not_mapped(database_url: str, tmp_p
             assert await topics_of(team, f"{name}@harbor.example") == {str(topic): "opt_out"}
         both = "email,unsubscribed\nann@harbor.example,subscribed\nbea@harbor.example,\ncy@harbor.example,Y\n"
         assert await counts(team, both) == (3, 1, 2, 0, 0)
-        said = [(await contact(team, f"{name}@harbor.example"))["unsubscribed"] for name in ("ann", "bea", "cy")]
+        said = [
+            (await contact(team, f"{name}@harbor.example"))["unsubscribed"] for name in ("ann", "bea", "cy")
+        ]
         assert said == [False, True, True]
 
 
@@ -211,7 +220,9 @@ async def test_a_header_alone_and_a_file_without_a_line_end(database_url: str, t
         assert await counts(team, "email\nann@harbor.example") == (1, 1, 0, 0, 0)
 
 
-async def test_a_file_that_cannot_be_read_on_keeps_what_came_before(database_url: str, tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_on_keeps_what_came_before(
+    database_url: str, tmp_path: Path
+) -> None:
     """NUL, a quote that never closes, bytes that the encoding does not have, a cell that is too large."""
     async with importing_team(database_url, tmp_path) as team:
         large = b'"' + b"x" * 1_048_577 + b'"'
@@ -272,7 +283,9 @@ async def test_what_is_deleted_meanwhile_is_left_out(database_url: str, tmp_path
         waiting = await accepted(
             team,
             "email,plan,seats\nann@x.example,pro,1\n",
-            column_map={"properties": {"plan": {"column": "plan"}, "seats": {"column": "seats", "type": "number"}}},
+            column_map={
+                "properties": {"plan": {"column": "plan"}, "seats": {"column": "seats", "type": "number"}}
+            },
             segments=[str(gone), str(kept)],
             topics=[{"id": str(topic), "subscription": "opt_out"}],
         )
@@ -281,7 +294,9 @@ async def test_what_is_deleted_meanwhile_is_left_out(database_url: str, tmp_path
         defined = {one["key"]: one["id"] for one in (await team.get("/contact-properties")).json()["data"]}
         assert (await team.call("DELETE", f"/contact-properties/{defined['plan']}")).status_code == 200
         assert (await ended(team, waiting))["counts"]["created"] == 1
-        assert (await contact(team, "ann@x.example"))["properties"] == {"seats": {"value": 1, "type": "number"}}
+        assert (await contact(team, "ann@x.example"))["properties"] == {
+            "seats": {"value": 1, "type": "number"}
+        }
         assert await segments_of(team, "ann@x.example") == [str(kept)]
         assert await team.world.pool.fetchval("SELECT count(*) FROM topic_choices") == 0
 
@@ -299,7 +314,9 @@ async def test_what_the_lists_refuse(database_url: str, tmp_path: Path) -> None:
         for path, status in asked.items():
             answer = await team.get(path)
             assert answer.status_code == status, path
-        assert (await team.get(f"/contacts/imports/{unknown}")).json()["message"] == "Contact import not found"
+        assert (await team.get(f"/contacts/imports/{unknown}")).json()[
+            "message"
+        ] == "Contact import not found"
 
 
 async def test_the_file_goes_with_the_end_of_the_import(database_url: str, tmp_path: Path) -> None:

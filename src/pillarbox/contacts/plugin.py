@@ -20,7 +20,6 @@ from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.webhooks.publish import Publisher
 
 
-
 def _import_intake(kit: Kit) -> ImportIntake:
     def wake() -> None:
         # Not before: jobs need parts that are built later.
