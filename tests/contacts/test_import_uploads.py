@@ -186,14 +186,40 @@ async def zeros(octets: int, sent: list[int]) -> AsyncIterator[bytes]:
     for _ in range(octets // len(piece)):
         sent[0] += len(piece)
         yield piece
+    yield f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+async def spoken(team: Team, pieces: AsyncIterator[bytes], *headers: str) -> bytes:
+    """What is answered to a body that is sent until there is an answer."""
+    address = team.world.url.removeprefix("http://")
+    host, _, port = address.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = (
+        "POST /contacts/imports HTTP/1.1",
+        f"Host: {address}",
+        f"Authorization: Bearer {team.token}",
+        f"Content-Type: multipart/form-data; boundary={BOUNDARY}",
+        *headers,
+    )
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    answer = asyncio.create_task(reader.readuntil(b"\r\n\r\n"))
+    async for piece in pieces:
+        writer.write(piece if "chunked" not in "".join(headers) else b"%x\r\n%b\r\n" % (len(piece), piece))
+        await writer.drain()
+        if answer.done():
+            break
+    head = await answer
+    writer.close()
+    return head
 
 
 async def test_a_gigabyte_of_zeros_is_refused_and_not_kept(database_url: str, tmp_path: Path) -> None:
     """Chunked, so that nobody knows its size before."""
     async with importing_team(database_url, tmp_path) as team:
         sent = [0]
-        answer = await post_form(team, zeros(1024**3, sent))
-        assert (answer.status_code, answer.json()["name"]) == (413, "validation_error")
+        head = await spoken(team, zeros(1024**3, sent), "Transfer-Encoding: chunked")
+        assert head.startswith(b"HTTP/1.1 413 ")
+        assert sent[0] < 1024**3
         await nothing_is_kept(team, tmp_path)
 
 
@@ -201,14 +227,8 @@ async def test_one_byte_too_many_is_refused(database_url: str, tmp_path: Path) -
     """209,715,201 bytes of a file; and a body that is announced as larger than any form, of which nothing is
     read."""
     async with importing_team(database_url, tmp_path) as team:
-        media = f"multipart/form-data; boundary={BOUNDARY}"
-
-        async def first() -> AsyncIterator[bytes]:
-            yield b"--"
-
-        head = {"content-type": media, "content-length": "300000000"}
-        request = team.http.build_request("POST", "/contacts/imports", content=first(), headers=head)
-        assert (await team.http.send(request)).status_code == 413
+        head = await spoken(team, zeros(0, [0]), "Content-Length: 300000000")
+        assert head.startswith(b"HTTP/1.1 413 ")
         answer = await post_form(team, zeros(MOST_BYTES, [0]))
         assert answer.status_code == 413
         assert str(MOST_BYTES) in answer.json()["message"]
@@ -246,8 +266,10 @@ async def test_a_team_uploads_a_few_files_at_a_time(database_url: str, tmp_path:
             yield whole[-10:]
 
         uploads = [asyncio.create_task(post_form(team, slow())) for _ in range(UPLOADS_OF_TEAM)]
-        while (answer := await post(team, b"email\n")).status_code != 503:
-            assert answer.status_code == 201
+        while len(list((tmp_path / "blobs").rglob(".partial-*"))) < UPLOADS_OF_TEAM:
+            await asyncio.sleep(0.01)
+        answer = await post(team, b"email\n")
+        assert answer.status_code == 503
         assert answer.headers["retry-after"]
         go_on.set()
         assert {(await upload).status_code for upload in uploads} == {201}
