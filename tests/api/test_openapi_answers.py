@@ -15,10 +15,10 @@ from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
-from kit.seed_data import CAPTURE_TOKEN, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
+from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
-from pillarbox.kernel.http.routing import Access, Route
+from pillarbox.kernel.http.routing import Access, Intake, Route
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
@@ -80,6 +80,8 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
         return await captured(pillarbox, team, entry)
     if entry.needs is Access.PUBLIC:
         return [await pillarbox.client(None).get(await public_path(team, entry))]
+    if entry.intake is Intake.STREAM:
+        return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
     body = body_of(entry.method, entry.path, ids) or POSTED.get(entry.path, {})
     headers = HEADERS.get(entry.path, {})

@@ -66,6 +66,9 @@ POSTED = {
 }
 """A valid body for each route that makes something and has no parameters in its path."""
 
+FORMS = {"/contacts/imports": {"file": ("people.csv", b"email\ndescribed@quay.example\n")}}
+"""The files of each route that takes a form."""
+
 HEADERS = {"/emails/batch": {"x-batch-validation": "permissive"}}
 
 QUERIES = {
