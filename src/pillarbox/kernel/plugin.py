@@ -196,7 +196,7 @@ SLICE = Slice(
         KeyRing: lambda kit: KeyRing.parse(kit.settings.secret_key or ""),
         RingWatch: lambda kit: RingWatch(kit.pool, kit.clock, kit.need(KeyRing)),
         Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
-        # A claim, which holds row locks, asks for them: requests that wait for those may hold all of their pool.
+        # A claim asks for them while it holds row locks, for which requests may wait with all of their pool.
         LinkKeys: lambda kit: LinkKeys(kit.engine_pool, kit.clock, kit.need(KeyRing)),
         BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
         StoreWatch: lambda kit: StoreWatch(kit.pool, kit.clock, kit.need(BlobStore), kit.settings),
