@@ -63,11 +63,14 @@ class Contacts:
         if added and not stored.has_changed:
             await queries.touch(db, stored.id, self.ids.now())
             stored = stored._replace(has_changed=True)
+        if not stored.has_changed and not belonging.topics:
+            return stored
+        contact = await self._locked(db, stored.id)
         if stored.has_changed:
             kind = event_data.CREATED if stored.is_new else event_data.UPDATED
-            await self._publish(db, kind, await self._locked(db, stored.id))
+            await self._publish(db, kind, contact, is_in_none=stored.is_new and not belonging.segments)
         if belonging.topics:
-            await self.choose_topics(db, stored.id, belonging.topics)
+            await self._choose(db, contact, belonging.topics)
         return stored
 
     async def change(self, db: TeamDb, contact_id: UUID, change: Change) -> bool:
@@ -91,11 +94,15 @@ class Contacts:
         """Write down what the contact chose; returns the topics whose subscription is another now.
 
         404, and nothing is written, for a topic that the team has not, and for a contact that is gone."""
-        contact = await self._locked(db, contact_id)
-        before = await topic_queries.effective(db, contact_id, list(choices))
+        return await self._choose(db, await self._locked(db, contact_id), choices)
+
+    async def _choose(
+        self, db: TeamDb, contact: Contact, choices: Mapping[UUID, Subscription]
+    ) -> dict[UUID, Subscription]:
+        """The same for a contact that is locked."""
+        before = await topic_queries.choose(db, contact.id, choices, self.ids.now())
         if len(before) < len(choices):
             raise NotFound("Topic")
-        await topic_queries.choose(db, contact_id, choices, self.ids.now())
         changed = {topic: word for topic, word in choices.items() if before[topic] != word}
         if changed:
             data = event_data.topics_data(contact.email, changed)
@@ -150,8 +157,9 @@ class Contacts:
             await self._publish(db, event_data.UPDATED, await self._locked(db, contact_id))
         return has_changed
 
-    async def _publish(self, db: TeamDb, kind: str, contact: Contact) -> None:
-        segment_ids = await segment_queries.ids(db, contact.id)
+    async def _publish(self, db: TeamDb, kind: str, contact: Contact, *, is_in_none: bool = False) -> None:
+        """`is_in_none`: the contact is known to be in no segment."""
+        segment_ids = [] if is_in_none else await segment_queries.ids(db, contact.id)
         await self._tell(db, kind, event_data.contact_data(db.team_id, contact, segment_ids))
 
     async def _tell(self, db: TeamDb, kind: str, data: object) -> None:

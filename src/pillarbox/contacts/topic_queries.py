@@ -12,21 +12,24 @@ from pillarbox.contacts.change import Subscription
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
-EFFECTIVE = """
-    SELECT t.id, coalesce(c.subscription, t.default_subscription) AS subscription
-      FROM topics t
-      LEFT JOIN topic_choices c ON c.team_id = t.team_id AND c.topic_id = t.id AND c.contact_id = $2
-     WHERE t.team_id = $1 AND t.id = ANY ($3::uuid[]) AND t.deleted_at IS NULL
-"""
-
+# What counted before, of topics that are not deleted; the choices of these are written.
 CHOOSE = """
-    INSERT INTO topic_choices AS c (team_id, contact_id, topic_id, subscription, chosen_at)
-    SELECT $1, $2, topic_id, subscription, $5
-      FROM unnest($3::uuid[], $4::text[]) AS k (topic_id, subscription)
-     ORDER BY topic_id
-    ON CONFLICT (team_id, contact_id, topic_id) DO UPDATE
-       SET subscription = excluded.subscription, chosen_at = excluded.chosen_at
-     WHERE c.subscription <> excluded.subscription
+    WITH before AS (
+        SELECT t.id, coalesce(c.subscription, t.default_subscription) AS subscription
+          FROM topics t
+          LEFT JOIN topic_choices c ON c.team_id = t.team_id AND c.topic_id = t.id AND c.contact_id = $2
+         WHERE t.team_id = $1 AND t.id = ANY ($3::uuid[]) AND t.deleted_at IS NULL
+    ), chosen AS (
+        INSERT INTO topic_choices AS c (team_id, contact_id, topic_id, subscription, chosen_at)
+        SELECT $1, $2, k.topic_id, k.subscription, $5
+          FROM unnest($3::uuid[], $4::text[]) AS k (topic_id, subscription)
+          JOIN before ON before.id = k.topic_id
+         ORDER BY k.topic_id
+        ON CONFLICT (team_id, contact_id, topic_id) DO UPDATE
+           SET subscription = excluded.subscription, chosen_at = excluded.chosen_at
+         WHERE c.subscription <> excluded.subscription
+    )
+    SELECT id, subscription FROM before
 """
 
 REMOVE_ALL = """
@@ -72,14 +75,13 @@ async def live(db: TeamDb, topic_ids: list[UUID]) -> set[UUID]:
     return set(await db.values(LIVE, topic_ids))
 
 
-async def effective(db: TeamDb, contact_id: UUID, topic_ids: list[UUID]) -> dict[UUID, str]:
-    """What counts for a contact, of those topics that are not deleted."""
-    return dict(await db.all(Effective, EFFECTIVE, contact_id, topic_ids))
-
-
-async def choose(db: TeamDb, contact_id: UUID, choices: Mapping[UUID, Subscription], now: datetime) -> None:
-    """Write down what a contact, whose row is locked, has chosen."""
-    await db.run(CHOOSE, contact_id, list(choices), list(choices.values()), now)
+async def choose(
+    db: TeamDb, contact_id: UUID, choices: Mapping[UUID, Subscription], now: datetime
+) -> dict[UUID, str]:
+    """Write down what a contact, whose row is locked, has chosen; returns what counted before, of those
+    topics that are not deleted."""
+    found = await db.all(Effective, CHOOSE, contact_id, list(choices), list(choices.values()), now)
+    return dict(found)
 
 
 async def remove_all(db: TeamDb, contact_id: UUID) -> None:
