@@ -142,8 +142,10 @@ class MultipartForm:
             return
         try:
             self._parser.write(bytes(part))
-        except FormParserError as wrong:
-            raise NotAForm(f"{wrong}.") from None
+        except FormParserError:
+            raise NotAForm(
+                "Its parts are not divided as its content type says, or a head is too large."
+            ) from None
 
     def _on_part(self) -> None:
         self._parts += 1
