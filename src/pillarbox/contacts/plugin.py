@@ -13,16 +13,26 @@ from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.store import Contacts
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.slices import Kept, Retention, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.webhooks.publish import Publisher
+
+
+def _import_intake(kit: Kit) -> ImportIntake:
+    def wake() -> None:
+        # Not before: jobs need parts that are built later.
+        kit.need(Jobs).wake()
+
+    return ImportIntake(kit.need(BlobStore), kit.need(Ids), kit.need(DiskSpace), wake)
+
 
 SLICE = Slice(
     name="contacts",
     provides={
         Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher)),
-        ImportIntake: lambda kit: ImportIntake(kit.need(BlobStore), kit.need(Ids), kit.need(DiskSpace)),
+        ImportIntake: _import_intake,
         ImportJobs: lambda kit: ImportJobs(kit.engine_pool, kit.need(BlobStore), kit.clock),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
     },

@@ -164,7 +164,7 @@ class Lines:
         """Put what ends with a line end into the text, and carry the rest. A CR at the very end is carried,
         too: it may be half of a CRLF."""
         new = self._decoded(piece)
-        last = len(new) - 1 if new.endswith("\r") else len(new)
+        last = len(new) - 1 if new.endswith("\r") and not self._fault else len(new)
         end = max(new.rfind("\n"), new.rfind("\r", 0, last)) + 1
         if end:
             self._text, self._carry = self._carry + new[:end], new[end:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -116,6 +116,7 @@ class ImportIntake:
     blobs: BlobStore
     ids: Ids
     room: DiskSpace
+    wake: Callable[[], None]
     slots: Slots = field(default_factory=Slots)
 
     async def take(self, request: Request, db: TeamDb) -> UUID:
@@ -135,6 +136,7 @@ class ImportIntake:
                 upload, options = await self._received(form, key)
                 await faults.point("import.stored")
                 await self._made(db, stamp.id, stamp.at, upload, options)
+                self.wake()
             except OutcomeUnknown:
                 raise
             except BaseException as failure:
