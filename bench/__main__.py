@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "suppressions",
     "contacts",
     "parse",
     "inbound",
@@ -24,6 +25,7 @@ ORDER = (
     "domains",
     "metrics",
     "logs",
+    "unsubscribe",
     "memory",
     "profile",
 )

@@ -15,6 +15,7 @@ from kit.webhook_events import published_kinds, subscribe
 from kit.world import Team, world
 from pillarbox.contact_properties.defining import JOB_REMOVE, RESERVED
 from pillarbox.contact_properties.removal import Removal
+from pillarbox.contacts import queries as contact_queries
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.kernel.work.jobs import Finished, Job
 
@@ -270,3 +271,54 @@ async def test_rows_without_their_other_half_are_found(database_url: str, tmp_pa
             "choice_without_contact",
             "choice_without_topic",
         }
+
+
+async def test_a_removal_that_was_cut_off_goes_on_from_the_beginning(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its process ended between two batches: nothing is lost, and the number is kept until the end."""
+    async with a_team(database_url, tmp_path) as team:
+        plan = await defined(team)
+        for number in range(6):
+            new = {"email": f"p{number}@quay.example", "properties": {"plan": "pro"}}
+            assert (await team.post("/contacts", new)).status_code == 201
+        await team.call("DELETE", f"/contact-properties/{plan}")
+        db, pool = team.db, team.world.pool
+        assert await contact_queries.remove_values(db, contact_queries.FIRST, ["1"], 2) is not None
+        assert await pool.fetchval("SELECT count(*) FROM contacts WHERE properties <> '{}'") == 4
+        assert await broken(team) == []
+        await defined(team, "tier")
+        await removed(team)
+        assert await pool.fetchval("SELECT count(*) FROM contacts WHERE properties <> '{}'") == 0
+        assert await pool.fetchval("SELECT array_agg(number) FROM contact_properties") == [2]
+
+
+async def test_the_properties_of_several_deletions_go_in_one_walk(database_url: str, tmp_path: Path) -> None:
+    async with a_team(database_url, tmp_path) as team:
+        ids = [await defined(team, f"key_{number}") for number in range(5)]
+        new = {"email": "a@b.example", "properties": {f"key_{number}": "x" for number in range(5)}}
+        await team.post("/contacts", new)
+        for one in ids[:4]:
+            await team.call("DELETE", f"/contact-properties/{one}")
+        pool = team.world.pool
+        row = await pool.fetchrow("SELECT * FROM jobs WHERE kind = $1 LIMIT 1", JOB_REMOVE)
+        job = Job(row["team_id"], row["id"], row["kind"], row["subject_id"], 1, 1, row["created_at"])
+        done = await Removal(pool).remove(job)
+        assert done.effects is not None
+        async with pool.acquire() as conn:
+            await done.effects(conn)
+        assert await pool.fetchval("SELECT properties::text FROM contacts") == '{"5": "x"}'
+        await removed(team)
+        assert await pool.fetchval("SELECT count(*) FROM contact_properties") == 1
+
+
+async def test_a_server_removes_the_values_by_itself(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path) as pillarbox:
+        team = await pillarbox.team()
+        plan = await defined(team)
+        await team.post("/contacts", {"email": "a@b.example", "properties": {"plan": "pro"}})
+        await team.call("DELETE", f"/contact-properties/{plan}")
+        async with asyncio.timeout(20):
+            while await pillarbox.pool.fetchval("SELECT count(*) FROM contact_properties"):
+                await asyncio.sleep(0.05)
+        assert await pillarbox.pool.fetchval("SELECT properties::text FROM contacts") == "{}"

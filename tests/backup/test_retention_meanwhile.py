@@ -17,6 +17,7 @@ from kit.world import World, world
 from pillarbox.backup import check, restore
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.failure import BackupError
+from pillarbox.backup.location import location_of
 from pillarbox.backup.make import BackupOptions, make, session
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import BucketFiles, Target
@@ -111,7 +112,9 @@ def bucket(folder: Path) -> Target:
     for name in ("store", "store/blobs"):
         (folder / name).mkdir(exist_ok=True)
     files = BucketFiles(Bucket(LocalStore(folder / "store")))
-    return Target("s3://bucket", files, BlobStore(Bucket(LocalStore(folder / "store" / "blobs"))))
+    return Target(
+        location_of("s3://bucket"), files, BlobStore(Bucket(LocalStore(folder / "store" / "blobs")))
+    )
 
 
 @pytest.fixture

@@ -65,6 +65,8 @@ def test_pages_follow_one_another(harbor: Installation) -> None:
         ("--domain", "x"),
         ("--since", "yesterday"),
         ("--until", "2026-13-01"),
+        ("--since", "2026-10-03", "--until", "2026-10-03"),
+        ("--since", "2026-10-03T00:00:00+02:00", "--until", "2026-10-02T21:00:00Z"),
         ("--after", "first"),
         ("--team", "Nobody"),
     ],

@@ -145,7 +145,7 @@ def test_a_wrong_passphrase_changes_nothing(made: Path, blank: Installation) -> 
     with passphrase("another one"):
         done = blank.run("restore", str(made))
     assert done.exit_code == 1
-    assert "The passphrase does not open the key ring" in done.stderr
+    assert "The passphrase is not the one of the backup" in done.stderr
     assert not blank.folder.exists()
     assert blank.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")[0][0] == 0
 

@@ -61,7 +61,9 @@ def test_a_newer_schema_is_in_the_way(empty: Installation) -> None:
     found = empty.json("upgrade", "--check", status=1)
     assert "start the newer release" in found["reasons"][0]
     empty.sql("UPDATE schema_migrations SET compatible_since = $1 WHERE version = $2", newer - 1, newer)
-    assert empty.json("upgrade", "--check")["ready"] is True
+    found = empty.json("upgrade", "--check")
+    assert found["ready"] is True
+    assert "A newer release has upgraded the database" in found["notes"][0]
 
 
 def test_without_check_it_does_nothing(empty: Installation) -> None:

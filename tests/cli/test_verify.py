@@ -70,6 +70,24 @@ def test_an_empty_installation_is_clean(empty: Installation) -> None:
 
 DAMAGE: list[tuple[str, str, str, set[str]]] = [
     (
+        "a suppression that no recipient is compared with",
+        "mixed",
+        "UPDATE suppressions SET address = 'Gone@quay.example' WHERE source_id = $1",
+        {"suppression_not_comparable", "suppression_without_cause"},
+    ),
+    (
+        "a manual suppression with a cause",
+        "mixed",
+        "UPDATE suppressions SET origin = 'manual' WHERE source_id = $1",
+        {"manual_suppression_with_source"},
+    ),
+    (
+        "a suppression of who got the mail",
+        "mixed",
+        "UPDATE suppressions SET address = 'ada@quay.example' WHERE source_id = $1",
+        {"suppression_without_cause"},
+    ),
+    (
         "a content that is gone",
         "plain",
         "DELETE FROM contents WHERE id = $1",

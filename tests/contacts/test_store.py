@@ -12,7 +12,9 @@ from kit.webhook_events import published_events
 from kit.world import Team
 from pillarbox.contacts.change import NOTHING, Belonging, Change
 from pillarbox.contacts.event_data import audience_of
+from pillarbox.contacts.prometheus import CHANGES
 from pillarbox.contacts.store import Contacts
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
 
@@ -153,3 +155,21 @@ async def test_a_deleted_contact_leaves_nothing_and_is_told_with_its_last_state(
         last = (await published_events(team))[-1]
         assert last["type"] == "contact.deleted"
         assert (last["data"]["first_name"], last["data"]["segment_ids"]) == ("Ada", [str(segment)])
+
+
+async def changed(team: Team, db: TeamDb, contact: UUID) -> UUID:
+    await contacts(team).set_unsubscribed(db, contact, unsubscribed=True)
+    return contact
+
+
+async def test_what_was_committed_is_counted(database_url: str, tmp_path: Path) -> None:
+    async with told_team(database_url, tmp_path) as team:
+        before = CHANGES.value(("contact.created",)), CHANGES.value(("contact.updated",))
+        contact = await upsert(team)
+        with pytest.raises(NotFound):
+            async with team.db.transaction() as db:
+                await contacts(team).add_to_segments(db, await changed(team, db, contact), [uuid4()])
+        assert (CHANGES.value(("contact.created",)), CHANGES.value(("contact.updated",))) == (
+            before[0] + 1,
+            before[1],
+        )

@@ -21,6 +21,10 @@ async def test_backups_that_are_late_are_told(database_url: str) -> None:
         assert (late.level, late.found) == (Level.WARNING, "the last is of 2026-11-20 14:59 UTC")
         await pool.execute(insert, "new", NOW - timedelta(hours=1))
         assert (await age(pool, NOW)).level is Level.OK
+        await pool.execute(insert, "future", NOW + timedelta(days=900))
+        ahead = await age(pool, NOW)
+        assert ahead.level is Level.WARNING
+        assert "of the future" in (ahead.step or "")
 
 
 async def test_what_a_restore_has_put_aside_is_told(database_url: str) -> None:

@@ -87,10 +87,11 @@ WORLD = """
 """
 
 
-async def examined(here: Installation, dns: DnsServer, sink: Sink, *arguments: str) -> Any:
+async def examined(
+    here: Installation, dns: DnsServer, sink: Sink, *arguments: str, route: str | None = "direct"
+) -> Any:
     """What `pillarbox doctor` comes to on this installation."""
     variables = {
-        "PILLARBOX_ROUTE": "direct",
         "PILLARBOX_DNS": f"127.0.0.1:{dns.port}",
         "PILLARBOX_REMOTE_SMTP_PORT": str(sink.port),
         "PILLARBOX_HOSTNAME": "mx.pillar.example",
@@ -99,7 +100,21 @@ async def examined(here: Installation, dns: DnsServer, sink: Sink, *arguments: s
     with pytest.MonkeyPatch.context() as patch:
         for name, text in variables.items():
             patch.setenv(name, text)
+        if route is not None:
+            patch.setenv("PILLARBOX_ROUTE", route)
         return await asyncio.to_thread(here.run, "doctor", *arguments)
+
+
+async def test_without_a_server_the_route_is_not_taken_for_known(database_url: str, tmp_path: Path) -> None:
+    async with manual_world(database_url, tmp_path) as pillarbox, DnsServer(WORLD) as dns, Sink() as sink:
+        await pillarbox.team()
+        here = Installation(database_url, tmp_path)
+        done = await examined(here, dns, sink, "--json", route=None)
+        checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+        for name in ("outgoing", "return_path"):
+            assert checks[name]["level"] == "skipped"
+            assert checks[name]["found"] == "no server runs, and `doctor` was not told its route"
+        assert "PILLARBOX_ROUTE" in checks["outgoing"]["step"]
 
 
 async def test_the_command_against_a_data_folder(database_url: str, tmp_path: Path) -> None:

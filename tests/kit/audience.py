@@ -58,18 +58,21 @@ async def a_segment(team: Team, name: str = "Beta testers") -> UUID:
     return UUID(str(stamp.id))
 
 
-async def a_topic(team: Team, default: str = "opt_in", name: str = "Release notes") -> UUID:
+async def a_topic(
+    team: Team, default: str = "opt_in", name: str = "Release notes", visibility: str = "public"
+) -> UUID:
     stamp = team.world.app.need(Ids).stamp()
     await team.world.pool.execute(
         """
         INSERT INTO topics (team_id, id, name, default_subscription, visibility, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, 'public', $5, $5)
+        VALUES ($1, $2, $3, $4, $6, $5, $5)
         """,
         team.id,
         stamp.id,
         name,
         default,
         stamp.at,
+        visibility,
     )
     return UUID(str(stamp.id))
 

@@ -7,7 +7,8 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
@@ -57,6 +58,43 @@ class Tab:
                 await self._page.locator(form).evaluate("form => form.requestSubmit()")
 
         await self._chromium.does(submitted())
+
+    async def look(self, width: int, *, is_dark: bool) -> None:
+        """See the page in a window of that width, by day or by night."""
+        scheme: Literal["dark", "light"] = "dark" if is_dark else "light"
+        await self._chromium.does(self._page.set_viewport_size({"width": width, "height": SIZE["height"]}))
+        await self._chromium.does(self._page.emulate_media(color_scheme=scheme))
+
+    async def picture(self, path: Path) -> None:
+        """Keep what the page looks like, all of it."""
+        await self._chromium.does(self._page.screenshot(path=path, full_page=True))
+
+    async def keys(self, *names: str) -> None:
+        """Press these keys, one after the other."""
+        for name in names:
+            await self._chromium.does(self._page.keyboard.press(name))
+
+    async def enters(self, name: str) -> None:
+        """Press a key that sends a form, and return when its answer is shown."""
+
+        async def entered() -> None:
+            async with self._page.expect_navigation():
+                await self._page.keyboard.press(name)
+
+        await self._chromium.does(entered())
+
+    async def presses(self, button: str) -> None:
+        """Press the button of that name, as a reader finds it, and return when the answer is shown."""
+
+        async def pressed() -> None:
+            async with self._page.expect_navigation():
+                await self._page.get_by_role("button", name=button, exact=True).click()
+
+        await self._chromium.does(pressed())
+
+    async def switches(self, box: str) -> None:
+        """Change the checkbox of that name."""
+        await self._chromium.does(self._page.get_by_role("checkbox", name=box, exact=True).click())
 
     async def barriers(self) -> list[str]:
         """What axe-core says keeps people out (rules of WCAG 2.1, levels A and AA), as 'rule: element'."""

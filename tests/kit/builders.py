@@ -105,6 +105,12 @@ async def a_received_attachment(team: Team, made: Made) -> str:
     return str(listed["data"][0]["id"])
 
 
+async def a_suppression(team: Team, made: Made) -> str:
+    """An address that is on the list."""
+    email = f"{MARK}-{uuid4().hex[:8]}@quay.example"
+    return str((await team.post("/suppressions", {"email": email})).json()["id"])
+
+
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
@@ -166,6 +172,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "webhook_id": a_webhook,
     "event": an_event,
     "log_id": a_log,
+    "suppression": a_suppression,
     "topic_id": a_topic,
     "segment_id": a_segment,
     "audience_id": a_segment,

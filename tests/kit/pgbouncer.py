@@ -114,9 +114,15 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
+def _listens(path: Path) -> bool:
+    """Whether the program takes connections; the socket lies there a moment earlier."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
 def _wait_for(path: Path, running: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not path.exists():
+    while not _listens(path):
         if running.poll() is not None or time.monotonic() > deadline:
             raise AssertionError(log.read_text() if log.exists() else "PgBouncer does not start")
         time.sleep(0.02)

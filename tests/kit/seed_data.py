@@ -42,7 +42,8 @@ async def rival(pillarbox: World, name: str) -> None:
 
 
 KINDS = [
-    *("email.sent", "email.bounced", "email.received", "domain.created", "topic.created"),
+    *("email.sent", "email.bounced", "email.received", "domain.created", "suppression.added"),
+    "topic.created",
     *("contact.created", "contact.topics.updated"),
 ]
 TAG = {"name": "kind", "value": "berth"}
@@ -54,6 +55,9 @@ POSTED = {
     "/domains": {"name": "described.example", "tracking_subdomain": "links"},
     "/domains/claim": {"name": "claimed.example"},
     "/webhooks": {"endpoint": "https://hooks.harbor.example/in", "events": ["email.sent"]},
+    "/suppressions": {"email": "described@quay.example"},
+    "/suppressions/batch/add": {"emails": ["described@quay.example", "other@quay.example"]},
+    "/suppressions/batch/remove": {"emails": ["other@quay.example"]},
     "/contacts": {"email": "described@quay.example", "unsubscribed": True},
     "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},

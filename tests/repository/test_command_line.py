@@ -15,7 +15,7 @@ import pytest
 
 import pillarbox
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.process import supervisor
+from pillarbox.kernel.process import database_start
 from pillarbox.kernel.process.workers import StartError
 from pillarbox.kernel.storage.data_folder import FolderError, read_note
 from repository.running import TESTS
@@ -141,12 +141,12 @@ def refused(*_: object, **__: object) -> str:
 def test_a_database_that_does_not_answer_is_named_once_while_it_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(supervisor, "DATABASE_WAIT", 0.2)
-    monkeypatch.setattr(supervisor, "DATABASE_PAUSE", 0.01)
+    monkeypatch.setattr(database_start, "DATABASE_WAIT", 0.2)
+    monkeypatch.setattr(database_start, "DATABASE_PAUSE", 0.01)
     log.configure("text", level="info")
     expected = "The database of --database-url cannot be reached: Connection refused."
     with pytest.raises(StartError, match=f"^{re.escape(expected)}$"):
-        asyncio.run(supervisor.connect_patiently("postgresql://ann@127.0.0.1:1/harbor"))
+        asyncio.run(database_start.connect_patiently("postgresql://ann@127.0.0.1:1/harbor"))
     (line,) = capfd.readouterr().err.splitlines()
     assert "database.waiting" in line
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -20,7 +21,7 @@ from kit.world import mail, world
 from pillarbox.app import SETTINGS
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.connection_limits import Limits, too_few
-from pillarbox.kernel.postgres.database import open_pool
+from pillarbox.kernel.postgres.database import KEPT_PROMISES, open_pool
 from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
 from pillarbox.kernel.settings.settings import read_settings
 from pillarbox.kernel.terminal.connect import connect
@@ -184,6 +185,47 @@ async def test_sessions_have_their_settings_behind_a_pooler_too(database_url: st
                 assert conn.get_server_pid() == await conn.fetchval("SELECT pg_backend_pid()")
         finally:
             await pool.close()
+
+
+OTHERS = {
+    "synchronous_commit": "off",
+    "statement_timeout": "'50ms'",
+    "transaction_timeout": "'50ms'",
+    "idle_session_timeout": "'50ms'",
+    "default_transaction_isolation": "'serializable'",
+}
+"""What other programs on the server may want."""
+
+HELD = """
+    SELECT name, setting FROM pg_settings WHERE name = ANY ($1) ORDER BY name
+"""
+
+
+async def test_what_others_set_for_a_database_breaks_no_promise(database_url: str) -> None:
+    """DUR-01: acknowledged means durable, whatever the role or the database has as its default."""
+    name = urlsplit(database_url).path[1:]
+    async with connected(database_url) as conn:
+        known = [row[0] for row in await conn.fetch(HELD, list(OTHERS))]
+        for setting in known:
+            await conn.execute(f"ALTER DATABASE {name} SET {setting} = {OTHERS[setting]}")
+    pool = await open_pool(database_url, most=1, application="pillarbox-test")
+    try:
+        held = {row["name"]: row["setting"] for row in await pool.fetch(HELD, known)}
+        assert held == {setting: KEPT_PROMISES[setting] for setting in known}
+        await pool.execute("SELECT pg_sleep(0.1)")
+    finally:
+        await pool.close()
+
+
+async def test_how_far_standbys_are_waited_for_stays_the_operators_choice(database_url: str) -> None:
+    name = urlsplit(database_url).path[1:]
+    async with connected(database_url) as conn:
+        await conn.execute(f"ALTER DATABASE {name} SET synchronous_commit = remote_apply")
+    pool = await open_pool(database_url, most=1, application="pillarbox-test")
+    try:
+        assert await pool.fetchval("SELECT current_setting('synchronous_commit')") == "remote_apply"
+    finally:
+        await pool.close()
 
 
 def test_a_start_with_a_pooler_in_transaction_mode_ends_in_one_sentence(

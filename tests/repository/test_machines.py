@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-import sys
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
+from kit.commands import command, refused
 from kit.http_client import http_client
 from kit.object_store import object_store
-from kit.process import KEY, PATIENCE, Served, connected, environment, served, settled, verified
+from kit.process import KEY, PATIENCE, Served, connected, served, settled, verified
 from kit.world import world
 from pillarbox.kernel.postgres.migrations import FOLDER
 from pillarbox.kernel.security.ring_check import OtherKeyRing, established, known_keys, lacking
@@ -25,31 +25,6 @@ from pillarbox.kernel.settings.settings import create_key_ring_file, settings_of
 
 LARGE = {"filename": "chart.bin", "content": b64encode(b"chart" * 600_000).decode()}
 GONE = "The blob store cannot be reached right now. Try again later."
-
-
-def refused(data: Path, **settings: str) -> str:
-    """The one sentence with which a start ends."""
-    running = Served(data, {"processes": "1", **settings})
-    try:
-        assert running.process.wait(PATIENCE) == 1
-        sentence = running.log.wait_for_end()[-1]
-    finally:
-        running.end()
-    assert sentence.startswith("pillarbox: ")
-    assert not [line for line in running.log.all if line.startswith("Traceback")]
-    return sentence
-
-
-def command(*words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`pillarbox WORDS`, in a folder where nothing is."""
-    return subprocess.run(
-        [sys.executable, "-m", "pillarbox", *words],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=PATIENCE,
-        cwd=folder,
-    )
 
 
 def ring_in(folder: Path) -> str:

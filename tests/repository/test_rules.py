@@ -170,7 +170,7 @@ LOST = re.compile(
 OWN_LISTS = {
     "kernel/postgres/database.py": "the list that everybody uses",
     "kernel/postgres/bounded_pool.py": "below it",
-    "kernel/process/supervisor.py": "a URL that cannot be used looks like a connection that is lost",
+    "kernel/process/database_start.py": "a URL that cannot be used looks like a connection that is lost",
 }
 """Modules that name exceptions of a lost connection, with the reason."""
 

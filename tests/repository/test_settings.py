@@ -20,7 +20,9 @@ from pillarbox.kernel.settings.settings import (
     create_key_ring_file,
     key_ring_text,
     read_settings,
+    settings_of,
 )
+from pillarbox.kernel.storage.disk_space import disks_of
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 FILE = Path(__file__)
@@ -344,3 +346,10 @@ def test_a_damaged_key_ring_file_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not hold a key ring"):
         key_ring_text(read_settings(SETTINGS, {"data": str(tmp_path)}, {}))
     assert (tmp_path / "secret.key").read_text() == "damaged"
+
+
+@pytest.mark.parametrize("name", ["data", "a b", "a#b", "a?b=1", "50%41", "ü"])
+def test_blobs_are_kept_in_the_data_folder_whatever_its_name(name: str, tmp_path: Path) -> None:
+    """Otherwise the blobs of folders with a `#` in their names share one."""
+    settings = settings_of({"data": str(tmp_path / name)})
+    assert disks_of(settings.data, settings.blobs) == [tmp_path / name / "blobs"]

@@ -199,7 +199,8 @@ def test_an_unreachable_database_is_one_sentence(tmp_path: Path, database_url: s
     missing = re.sub(r"///\w+", "///no_such_database", database_url)
     with supervisor(tmp_path / "data", "--database-url", missing) as running:
         assert running.exit_status() == 1
-        running.log.wait_for("pillarbox: The database refuses the connection")
+        (line,) = running.log.wait_for_end()
+        assert line.startswith("pillarbox: The database refuses the connection")
 
 
 def test_a_named_database_is_used_and_no_other_is_started(tmp_path: Path, database_url: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.timeline.rules import OPEN, RANK, RULES, Bounce, Detail, Entry, Fate, Kind, step
+from pillarbox.timeline.rules import OPEN, RANK, RULES, STATES, Bounce, Detail, Entry, Fate, Kind, step
 
 START = datetime(2026, 10, 3, tzinfo=UTC)
 NOBODY = UUID(int=0)
@@ -95,3 +95,10 @@ def test_an_outcome_that_is_settled_twice_counts_once(kind: Kind) -> None:
     again, repeated, shown = applied(first, fate)
     assert counts
     assert (again, repeated, shown) == (fate, [], [])
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_unsubscribing_counts_once_and_changes_no_state(state: Kind) -> None:
+    """topics.md 4: the metric of the recipient, and no event of its delivery."""
+    fate, counts, shown = applied([Kind.UNSUBSCRIBED, Kind.UNSUBSCRIBED, Kind.UNSUBSCRIBED], Fate(state))
+    assert (fate, counts, shown) == (Fate(state, unsubscribed_at=START), ["unsubscribed"], [])

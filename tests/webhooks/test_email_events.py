@@ -15,8 +15,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import Connection, transaction
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.wire.instants import iso_style
-from pillarbox.suppressions import automatic
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions import changes
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind
 from pillarbox.webhooks.bodies import Bodies, Subject
@@ -209,7 +209,7 @@ async def test_a_suppressed_address_is_published_once(database_url: str, tmp_pat
         cause = Cause(team.id, "gone@quay.example", "bounce", UUID(email), app.kit.clock.now())
         for _ in range(2):
             async with transaction(pillarbox.pool) as conn:
-                await automatic.add(conn, [cause, cause], app.need(Ids), app.need(Publisher))
+                await changes.add(conn, [cause, cause], app.need(Ids), app.need(Publisher))
         [body] = await made.payloads()
         entry = await pillarbox.pool.fetchrow("SELECT * FROM suppressions WHERE team_id = $1", team.id)
         assert list(body["data"]) == ["id", "email", "origin", "source_id", "created_at"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from hashlib import sha256
+from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from pillarbox.backup.failure import BackupError
 from pillarbox.kernel.postgres.migrations import Applied
 
-FORMAT = 1
+FORMAT = 2
+KNOWN_FORMATS = (1, 2)
+"""The second one names the installation."""
+
 DUMP = "database.dump"
 INDEX = "blobs.index"
 KEYS = "keys.json"
@@ -59,7 +63,8 @@ class KeyRingInfo(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """One backup. `checksum` is that of the manifest itself, taken while it is empty."""
+    """One backup. `checksum` is that of the manifest itself, taken while it is empty. `store_id` tells
+    installations apart: it is the id of the blob store of the database, unset before there is one."""
 
     format: int
     name: str
@@ -76,6 +81,7 @@ class Manifest(Struct, frozen=True):
     blobs: BlobCounts
     key_ring: KeyRingInfo
     checksum: str = ""
+    store_id: UUID | UnsetType = UNSET
 
     @property
     def octets(self) -> int:
@@ -94,7 +100,7 @@ def decoded(text: bytes, name: str) -> Manifest:
     """The manifest of a file; BackupError where it is damaged or of a newer program."""
     try:
         head = msgspec.json.decode(text, type=dict)
-        if head.get("format") != FORMAT:
+        if head.get("format") not in KNOWN_FORMATS:
             raise BackupError(
                 f"The backup {name} has the format {head.get('format')!r}, which this release does not know."
             )

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from pillarbox.backup.backup_manifest import MOST_LISTED
 from pillarbox.backup.failure import BackupError
-from pillarbox.backup.target import Hashed
+from pillarbox.backup.target import SCRATCH, Hashed, sentences
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore
+
+R = TypeVar("R")
 
 AT_ONCE = 8
 BATCH = 256
@@ -102,12 +104,13 @@ async def copy(
             async with slots:
                 return await _bring(source, target, blob, known, reread=reread)
 
-        found = await asyncio.gather(*(one(*pair) for pair in batch))
+        found = await together(one(*pair) for pair in batch)
         for (blob, _), (entry, is_new) in zip(batch, found, strict=True):
             if entry is None:
                 done.miss(blob.key)
                 continue
-            index.write(entry.line)
+            with sentences(SCRATCH):
+                index.write(entry.line)
             done.blobs += 1
             done.octets += entry.size
             done.copied += is_new
@@ -161,6 +164,19 @@ async def _same(source: BlobStore, target: BlobStore, key: str) -> IndexEntry | 
         return None
     here, there = await checksum(source, key), await checksum(target, key)
     return here if here == there else None
+
+
+async def together(works: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
+    """The results of all of them. Where one fails the others have ended, too, when this raises: then nobody
+    uses the store any more."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 async def checksum(store: BlobStore, key: str) -> IndexEntry:

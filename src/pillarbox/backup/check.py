@@ -7,14 +7,25 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from pillarbox.backup import blob_index, secrets
+from pillarbox.backup import blob_index
 from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
-from pillarbox.backup.failure import BackupError
+from pillarbox.backup.failure import BackupError, WrongPassphrase
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Target
-from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.backup.restore import ring_in
+from pillarbox.backup.target import SCRATCH, Target, sentences
 
 MOST_SHOWN = 20
+
+
+async def refuse_wrong_passphrase(target: Target, manifest: Manifest, passphrase: str | None) -> None:
+    """WrongPassphrase before anything large is read; what else is wrong, `problems` finds."""
+    if passphrase is not None and manifest.key_ring.included and KEYS in manifest.files:
+        try:
+            await ring_in(target, manifest, passphrase)
+        except WrongPassphrase:
+            raise
+        except BackupError:
+            return
 
 
 async def problems(
@@ -23,7 +34,7 @@ async def problems(
     """What is wrong with a backup, a sentence each: checksums of its files and blobs, the dump's list of
     tables, and with a passphrase the key ring. Empty where a restore finds everything."""
     found = []
-    with tempfile.TemporaryDirectory(prefix="pillarbox-backup-") as folder:
+    with scratch_folder() as folder:
         for name, file in sorted(manifest.files.items()):
             try:
                 await target.fetch(manifest.name, name, Path(folder, name), file)
@@ -35,6 +46,12 @@ async def problems(
     return found
 
 
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is gone when the block is over."""
+    with sentences(SCRATCH):
+        return tempfile.TemporaryDirectory(prefix="pillarbox-backup-")
+
+
 async def _of_file(
     path: Path, name: str, target: Target, manifest: Manifest, programs: Programs, passphrase: str | None
 ) -> list[str]:
@@ -44,10 +61,7 @@ async def _of_file(
     if name == INDEX:
         return await _of_blobs(path, target, manifest)
     if name == KEYS and passphrase is not None:
-        text = await target.content(manifest.name, KEYS)
-        ring = secrets.opened(text, passphrase, manifest.name)
-        if list(KeyRing.parse(ring).key_ids) != manifest.key_ring.ids:
-            return ["The key ring has other keys than the manifest says."]
+        await ring_in(target, manifest, passphrase)
     return []
 
 
@@ -56,7 +70,7 @@ async def _of_blobs(index: Path, target: Target, manifest: Manifest) -> list[str
     blobs = octets = wrong = 0
     listed = blob_index.entries(index)
     while batch := list(islice(listed, blob_index.AT_ONCE)):
-        troubles = await asyncio.gather(*(blob_index.trouble(target.blobs, entry) for entry in batch))
+        troubles = await blob_index.together(blob_index.trouble(target.blobs, entry) for entry in batch)
         for entry, trouble in zip(batch, troubles, strict=True):
             blobs, octets = blobs + 1, octets + entry.size
             wrong += trouble is not None

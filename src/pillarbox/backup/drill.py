@@ -14,7 +14,7 @@ from pathlib import Path
 from pillarbox.backup import check, restore
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import Target
+from pillarbox.backup.target import SCRATCH, Target, sentences
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import Clock
@@ -39,8 +39,12 @@ async def drill(
 ) -> list[str]:
     """What is wrong with a backup, a sentence each; empty where it can be restored and all fits together."""
     found = await check.problems(target, manifest, programs, passphrase)
-    ring = await restore.key_ring(target, manifest, passphrase, None) if not found else None
-    folder = Path(tempfile.mkdtemp(prefix="pillarbox-drill-"))
+    if found:
+        # What is damaged cannot be restored as it was; the sentences say more than a restore that fails.
+        return found
+    ring = await restore.key_ring(target, manifest, passphrase, None)
+    with sentences(SCRATCH):
+        folder = Path(tempfile.mkdtemp(prefix="pillarbox-drill-"))
     postgres = EmbeddedPostgres(folder / "postgres", bin_dir=bin_dir, durable=False)
     try:
         await postgres.start()

@@ -9,15 +9,17 @@ is encrypted; the manifest makes it a backup. Only then are older backups remove
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
+from uuid import UUID
 
 import asyncpg
+from msgspec import UNSET
 
 from pillarbox import __version__
 from pillarbox.backup import blob_index, secrets, snapshot
@@ -37,7 +39,7 @@ from pillarbox.backup.blob_index import Copied, IndexEntry
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.retention import keep_newest
-from pillarbox.backup.target import Target, pieces, sentences
+from pillarbox.backup.target import SCRATCH, Target, pieces, sentences
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
@@ -46,12 +48,15 @@ from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.store_check import known_id
 
 log = get("backup")
 
 KEPT_ROWS = 100
+NAMED_BY = "%Y%m%dT%H%M%S.%fZ"
 
 IS_MIGRATED = "SELECT to_regclass('schema_migrations') IS NOT NULL"
+HAS_STORE_ID = "SELECT to_regclass('blob_store') IS NOT NULL"
 HAS_TABLE = "SELECT to_regclass('backups') IS NOT NULL"
 NOTE = """
     INSERT INTO backups (name, target, snapshot_at, finished_at, octets) VALUES ($1, $2, $3, $4, $5)
@@ -73,11 +78,12 @@ class BackupOptions:
 
 
 class Made(NamedTuple):
-    """A backup that is there. `gone` are older ones that were removed; `problem` says why some were not."""
+    """A backup that is there. `gone` are older ones that were removed; `problems` say what is wrong with
+    others of the target."""
 
     manifest: Manifest
     gone: list[str]
-    problem: str | None
+    problems: list[str]
 
 
 async def make(
@@ -95,11 +101,14 @@ async def make(
     """
     async with session(url) as conn:
         started = clock.now()
-        # To the microsecond: backups are ordered by their names.
-        name = f"{started:%Y%m%dT%H%M%S.%fZ}-{suffix}"
+        store_id = await _store_id(conn)
+        earlier = await _earlier(target, store_id)
+        name = name_of(started, earlier.newest, suffix)
         await target.remove_unfinished()
         try:
-            manifest = await _write(conn, url, blobs, target, programs, options, clock, started, name)
+            manifest = await _write(
+                conn, url, blobs, target, programs, options, clock, started, name, earlier, store_id
+            )
             await target.publish(name, encoded(manifest))
         except BaseException:
             await _abandon(target, name)
@@ -108,8 +117,51 @@ async def make(
         try:
             gone = await keep_newest(target, options.keep) if options.keep is not None else []
         except BackupError as problem:
-            return Made(manifest, [], str(problem))
-    return Made(manifest, gone, None)
+            return Made(manifest, [], [*earlier.problems, f"Older backups could NOT be removed: {problem}"])
+    return Made(manifest, gone, earlier.problems)
+
+
+def name_of(started: datetime, newest: str | None, suffix: str) -> str:
+    """The name of a new backup: its time, to the microsecond, because backups are ordered by their names.
+    Where the clock has gone back it comes right behind the newest one, or `--keep` would remove the new one.
+    """
+    if newest is not None and newest >= f"{started:{NAMED_BY}}":
+        started = datetime.strptime(newest.partition("-")[0], NAMED_BY) + timedelta(microseconds=1)
+    return f"{started:{NAMED_BY}}-{suffix}"
+
+
+class Earlier(NamedTuple):
+    """What a target has already: the name of its newest backup, the manifest of the newest one that can be
+    read, and what is wrong with it."""
+
+    newest: str | None
+    manifest: Manifest | None
+    problems: list[str]
+
+
+async def _earlier(target: Target, store_id: UUID | None) -> Earlier:
+    """What is in the target. A damaged backup must not keep new ones from being made; BackupError where they
+    are of another installation."""
+    problems = []
+    names = await target.backups()
+    for name in names:
+        try:
+            manifest = await target.manifest(name)
+        except BackupError as problem:
+            problems.append(str(problem))
+            continue
+        if store_id is not None and manifest.store_id not in (UNSET, store_id):
+            raise BackupError(
+                f"The target {target.place} has backups of another installation, such as {name}; give each "
+                "installation a target of its own."
+            )
+        return Earlier(names[0], manifest, problems)
+    return Earlier(names[0] if names else None, None, problems)
+
+
+async def _store_id(conn: Connection) -> UUID | None:
+    """The id of the blob store of the database; the table is not there in older schemas."""
+    return await known_id(conn) if await conn.fetchval(HAS_STORE_ID) else None
 
 
 @asynccontextmanager
@@ -147,6 +199,8 @@ async def _write(
     clock: Clock,
     started: datetime,
     name: str,
+    earlier: Earlier,
+    store_id: UUID | None,
 ) -> Manifest:
     """Everything but the manifest."""
     files: dict[str, StoredFile] = {}
@@ -155,10 +209,10 @@ async def _write(
             programs.refuse_newer(seen.server)
             applied = [AppliedMigration.of(row) for row in await applied_in(conn)]
             tables, work = await snapshot.counts(conn), await snapshot.open_work(conn)
-            with sentences("The folder for temporary files"):
+            with sentences(SCRATCH):
                 await snapshot.list_blobs(conn, cast(BufferedRandom, listed))
             files[DUMP] = await target.write(name, DUMP, programs.dump(url, seen.id))
-        copied = await _copy(blobs, target, listed, index, reread=options.reread)
+        copied = await _copy(blobs, target, listed, index, earlier, reread=options.reread)
         if copied.missing:
             await _refuse_lost_session(conn)
         files[INDEX] = await target.write(name, INDEX, pieces(Path(index.name)))
@@ -179,6 +233,7 @@ async def _write(
         open_work=work,
         blobs=BlobCounts(copied.blobs, copied.octets, copied.copied, copied.missing, copied.missing_keys),
         key_ring=KeyRingInfo(_key_ids(options.ring), included=KEYS in files),
+        store_id=store_id or UNSET,
     )
 
 
@@ -187,20 +242,30 @@ def _key_ids(ring: str | None) -> list[str]:
 
 
 async def _copy(
-    blobs: BlobStore, target: Target, listed: BinaryIO, index: BinaryIO, *, reread: bool
+    blobs: BlobStore, target: Target, listed: BinaryIO, index: BinaryIO, earlier: Earlier, *, reread: bool
 ) -> Copied:
     """Bring the blobs to the target; those of its newest backup are there already."""
-    with scratch() as earlier, sentences("The blob store or the target"):
-        names = await target.backups()
-        if names:
-            newest = await target.manifest(names[0])
-            await target.fetch(names[0], INDEX, Path(earlier.name), newest.files[INDEX])
-        known: Iterator[IndexEntry] = blob_index.entries(Path(earlier.name))
+    with scratch() as file, sentences("The blob store or the target"):
+        known = await _known_blobs(target, earlier, Path(file.name))
         copied = await blob_index.copy(
             blobs, target.blobs, blob_index.wanted(listed), known, index, reread=reread
         )
-        index.flush()
+        with sentences(SCRATCH):
+            index.flush()
         return copied
+
+
+async def _known_blobs(target: Target, earlier: Earlier, file: Path) -> Iterable[IndexEntry]:
+    """The blobs of the backup before; none where its index is damaged, so that all are copied anew."""
+    before = earlier.manifest
+    if before is None:
+        return ()
+    try:
+        await target.fetch(before.name, INDEX, file, before.files[INDEX])
+    except BackupError as problem:
+        earlier.problems.append(str(problem))
+        return ()
+    return blob_index.entries(file)
 
 
 async def _refuse_lost_session(conn: Connection) -> None:
@@ -235,4 +300,5 @@ async def _note(conn: Connection, target: Target, manifest: Manifest) -> None:
 
 def scratch() -> BinaryIO:
     """A file that is gone when it is closed."""
-    return cast(BinaryIO, tempfile.NamedTemporaryFile(prefix="pillarbox-backup-"))
+    with sentences(SCRATCH):
+        return cast(BinaryIO, tempfile.NamedTemporaryFile(prefix="pillarbox-backup-"))

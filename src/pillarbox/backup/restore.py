@@ -8,16 +8,16 @@ database is made under another name and renamed at the very end.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterable
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
 import asyncpg
 
 from pillarbox.backup import blob_index, restored, secrets, snapshot
-from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest
+from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, Manifest, StoredFile
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Hashed, Target, sentences
@@ -34,6 +34,7 @@ from pillarbox.kernel.postgres.migrations import (
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.storage.data_folder import LOCK_FILE, RUN_FOLDER
 
 SEALED_BY = """
     SELECT DISTINCT convert_from(substring(sealed FROM 3 FOR get_byte(sealed, 1)), 'SQL_ASCII') AS key_id
@@ -61,14 +62,14 @@ ADD_COLUMN = "ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS compatible_
 STORE_ID = "store-id"
 """The blob with the id of its store."""
 
-ALLOWED = frozenset({"lost+found"})
-"""What an empty folder may hold: it may be a disk of its own."""
+ALLOWED = frozenset({"lost+found", LOCK_FILE})
+"""What an empty folder may hold: it may be a disk of its own, and a start may have been refused there."""
 
 
 def refuse_occupied_folder(folder: Path) -> None:
     """BackupError unless the data folder is new or empty."""
     try:
-        found = sorted(path.name for path in folder.iterdir() if path.name not in ALLOWED)
+        found = sorted(path.name for path in folder.iterdir() if not _is_nothing(path))
     except FileNotFoundError:
         return
     except OSError as failure:
@@ -78,6 +79,11 @@ def refuse_occupied_folder(folder: Path) -> None:
             f"The data folder {folder} is not empty (it has {found[0]}); restore into a new one. What an "
             "interrupted restore left may be removed."
         )
+
+
+def _is_nothing(path: Path) -> bool:
+    """Whether a new folder may have this in it."""
+    return path.name in ALLOWED or (path.name == RUN_FOLDER and path.is_dir() and not any(path.iterdir()))
 
 
 async def refuse_occupied_database(url: str) -> None:
@@ -113,7 +119,17 @@ async def key_ring(
         return given
     if not manifest.key_ring.included or passphrase is None:
         return None
-    text = secrets.opened(await target.content(manifest.name, KEYS), passphrase, manifest.name)
+    return await ring_in(target, manifest, passphrase)
+
+
+async def ring_in(target: Target, manifest: Manifest, passphrase: str) -> str:
+    """The text of the ring of the backup; raises WrongPassphrase, or BackupError where it is damaged."""
+    file = await target.content(manifest.name, KEYS)
+    if StoredFile(len(file), sha256(file).hexdigest()) != manifest.files[KEYS]:
+        raise BackupError(
+            f"The key ring of the backup {manifest.name} is damaged: its checksum is another one."
+        )
+    text = secrets.opened(file, passphrase, manifest.name)
     if list(KeyRing.parse(text).key_ids) != manifest.key_ring.ids:
         raise BackupError("The key ring of the backup has other keys than its manifest says.")
     return text
@@ -171,7 +187,7 @@ async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scra
     copied = blobs = 0
     with sentences("The blob store or the target"):
         while batch := list(islice(listed, blob_index.AT_ONCE)):
-            copied += sum(await asyncio.gather(*(_bring(target, entry, store) for entry in batch)))
+            copied += sum(await blob_index.together(_bring(target, entry, store) for entry in batch))
             blobs += len(batch)
     return copied, blobs
 

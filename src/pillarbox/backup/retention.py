@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pillarbox.backup.backup_manifest import INDEX
 from pillarbox.backup.blob_index import only_in
+from pillarbox.backup.check import scratch_folder
 from pillarbox.backup.failure import BackupError
 from pillarbox.backup.target import Target, sentences
 
@@ -21,7 +21,7 @@ async def keep_newest(target: Target, keep: int) -> list[str]:
     kept, removed = names[:keep], names[keep:]
     if not removed:
         return []
-    with tempfile.TemporaryDirectory(prefix="pillarbox-backup-") as folder:
+    with scratch_folder() as folder:
         kept_indexes = [await _index(target, name, Path(folder)) for name in kept]
         removed_indexes = [path for name in removed if (path := await _readable(target, name, Path(folder)))]
         for name in removed:

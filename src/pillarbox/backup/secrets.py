@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from msgspec import Struct
 
-from pillarbox.backup.failure import BackupError
+from pillarbox.backup.failure import BackupError, WrongPassphrase
 
 COST = 2**17
 BLOCK = 8
@@ -47,7 +47,7 @@ def sealed(ring: str, passphrase: str, backup: str) -> bytes:
 
 
 def opened(file: bytes, passphrase: str, backup: str) -> str:
-    """The text of the ring; BackupError where the passphrase is another one or the file is damaged."""
+    """The text of the ring of an undamaged file; raises WrongPassphrase, or BackupError where it is none."""
     try:
         found = msgspec.json.decode(file, type=SealedKeys)
         salt, nonce, text = (
@@ -65,10 +65,7 @@ def opened(file: bytes, passphrase: str, backup: str) -> str:
     try:
         return AESGCM(key).decrypt(nonce, text, PURPOSE + backup.encode()).decode()
     except (InvalidTag, ValueError):
-        raise BackupError(
-            f"The passphrase does not open the key ring of the backup {backup}: it is another one, or "
-            "the file is damaged."
-        ) from None
+        raise WrongPassphrase(backup) from None
 
 
 def _key(passphrase: str, salt: bytes, cost: int, block: int, parallel: int) -> bytes:

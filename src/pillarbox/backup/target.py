@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import re
 import shutil
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
@@ -13,25 +15,26 @@ from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from typing import Protocol, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from obstore.exceptions import BaseError
 from obstore.store import from_url
 
 from pillarbox.backup.backup_manifest import DUMP, INDEX, KEYS, MANIFEST, Manifest, StoredFile, decoded
 from pillarbox.backup.failure import BackupError
+from pillarbox.backup.location import BACKUPS, BLOBS, Location, location_of
 from pillarbox.kernel.storage.backend import PART, BlobFailed, BlobMissing, gathered
-from pillarbox.kernel.storage.blobs import SCHEMES, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.bucket import Bucket
 from pillarbox.kernel.storage.folder import Folder
 
 R = TypeVar("R")
 
-BACKUPS = "backups"
-BLOBS = "blobs"
 DRAFT = ".unfinished-"
+SCRATCH = "The folder for temporary files"
 REMOVED = ".removed-"
 FILES = (DUMP, INDEX, KEYS, MANIFEST)
+NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]+")
+"""Of a backup; what else lies in a target is not ours, and left alone."""
 
 
 class Files(Protocol):
@@ -55,26 +58,27 @@ class Files(Protocol):
 class Target:
     """A place for backups. Errors of the place are BackupError, with a sentence."""
 
-    def __init__(self, place: str, files: Files, blobs: BlobStore) -> None:
-        self.place = place
+    def __init__(self, location: Location, files: Files, blobs: BlobStore) -> None:
+        self.location = location
+        self.place = location.place
         self.blobs = blobs
         self._files = files
 
     @classmethod
     def open(cls, place: str) -> Target:
         """The target that an argument names; nothing is read or written yet."""
-        parts = urlsplit(place)
-        if parts.scheme in SCHEMES and parts.scheme != "file":
-            if parts.username or parts.password:
-                raise BackupError("Credentials of a bucket come from the environment, not from its URL.")
-            place = place.rstrip("/")
-            try:
-                files, blobs = Bucket(from_url(place)), Bucket(from_url(f"{place}/{BLOBS}"))
-            except (BaseError, ValueError) as failure:
-                raise BackupError(f"The target {place} cannot be used: {failure}.") from None
-            return cls(place, BucketFiles(files), BlobStore(blobs))
-        folder = Path(unquote(parts.path) if parts.scheme == "file" else place).absolute()
-        return cls(str(folder), FolderFiles(folder), BlobStore(Folder(folder / BLOBS)))
+        location = location_of(place)
+        if location.folder is not None:
+            folder = location.folder
+            return cls(location, FolderFiles(folder), BlobStore(Folder(folder / BLOBS)))
+        url = location.place
+        try:
+            files, blobs = Bucket(from_url(url)), Bucket(from_url(f"{url}/{BLOBS}"))
+        except (BaseError, ValueError) as failure:
+            # What follows the first line is the library's own notes.
+            reason = str(failure).partition("\n")[0].rstrip(".")
+            raise BackupError(f"The target {url} cannot be used: {reason}.") from None
+        return cls(location, BucketFiles(files), BlobStore(blobs))
 
     async def close(self) -> None:
         await self.blobs.close()
@@ -127,8 +131,8 @@ class Target:
 
         async def copied() -> StoredFile:
             hashed = Hashed(self.read(backup, name))
-            with opened(path, "wb") as file:
-                async for chunk in hashed:
+            with sentences(f"The folder {path.parent}"), opened(path, "wb") as file:
+                async for chunk in self._checked(hashed):
                     await asyncio.to_thread(_write_all, file.fileno(), chunk)
             return hashed.file
 
@@ -146,6 +150,12 @@ class Target:
         await self._safely(self._files.remove_unfinished())
         await self._safely(self.blobs.remove_partial(datetime.now(UTC) - timedelta(days=1)))
 
+    async def _checked(self, data: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+        """The same bytes; an error of reading them is the target's, wherever they are written."""
+        with sentences(f"The target {self.place}"):
+            async for chunk in data:
+                yield chunk
+
     async def _safely(self, work: Awaitable[R]) -> R:
         with sentences(f"The target {self.place}"):
             return await work
@@ -159,7 +169,10 @@ def sentences(what: str) -> Iterator[None]:
     except BlobMissing as missing:
         raise BackupError(f"{what} has no file {missing}.") from None
     except BlobFailed as failure:
-        raise BackupError(f"{what} cannot be used: {failure.reason}.") from None
+        # A disk gives the name of its error, a store says in words what it is.
+        number = getattr(errno, failure.reason, None)
+        reason = failure.reason if number is None else os.strerror(number)
+        raise BackupError(f"{what} cannot be used: {reason}.") from None
     except OSError as failure:
         raise BackupError(f"{what} cannot be used: {failure.strerror or failure}.") from None
 
@@ -238,8 +251,10 @@ class FolderFiles:
 
     async def remove_unfinished(self) -> None:
         if await asyncio.to_thread(self._backups.is_dir):
-            for path in [*self._backups.glob(DRAFT + "*"), *self._backups.glob(REMOVED + "*")]:
-                await asyncio.to_thread(shutil.rmtree, path)
+            for mark in (DRAFT, REMOVED):
+                for path in self._backups.glob(mark + "*"):
+                    if NAME.fullmatch(path.name.removeprefix(mark)):
+                        await asyncio.to_thread(shutil.rmtree, path)
 
     def _publish(self, backup: str) -> None:
         draft = self._backups / (DRAFT + backup)
@@ -251,7 +266,7 @@ class FolderFiles:
 
     def _names(self) -> list[str]:
         found = self._backups.glob(f"*/{MANIFEST}")
-        return [path.parent.name for path in found if not path.parent.name.startswith(".")]
+        return [path.parent.name for path in found if NAME.fullmatch(path.parent.name)]
 
 
 class BucketFiles:
@@ -273,7 +288,8 @@ class BucketFiles:
         return self._bucket.stream(_key(backup, name), 0, None)
 
     async def names(self) -> list[str]:
-        return [key.split("/")[1] for key in await self._keys() if key.endswith(f"/{MANIFEST}")]
+        keys = await self._keys()
+        return [key.split("/")[1] for key in keys if key.endswith(f"/{MANIFEST}")]
 
     async def remove(self, backup: str) -> None:
         for name in reversed(FILES):
@@ -286,7 +302,13 @@ class BucketFiles:
 
     async def _keys(self) -> list[str]:
         ever = datetime.max.replace(tzinfo=UTC)
-        return [key async for key in self._bucket.list(BACKUPS, ever) if key.count("/") == 2]
+        return [key async for key in self._bucket.list(BACKUPS, ever) if _is_ours(key)]
+
+
+def _is_ours(key: str) -> bool:
+    """Whether it is the key of a file of a backup."""
+    parts = key.split("/")
+    return len(parts) == 3 and NAME.fullmatch(parts[1]) is not None
 
 
 def _key(backup: str, name: str) -> str:

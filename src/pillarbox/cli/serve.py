@@ -7,7 +7,7 @@ The fork server runs already when the options are read, because loading the prog
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +17,7 @@ from pillarbox.kernel.settings.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from pillarbox.kernel.postgres.database import Connection
+    from pillarbox.kernel.security.sealed_values import SealedColumn
 
 
 def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
@@ -27,10 +28,17 @@ def command_of(rows: tuple[Setting[Any], ...]) -> Callable[..., None]:
         settings = read_settings(rows, flags)
         from pillarbox.kernel.process.supervisor import serve
 
-        raise typer.Exit(serve(settings, first_team, fork_server=context.obj))
+        raise typer.Exit(serve(settings, first_team, sealed=sealed, fork_server=context.obj))
 
     with_options(command, rows)
     return command
+
+
+def sealed() -> Sequence[SealedColumn]:
+    """What the key ring encrypts, of all slices."""
+    from pillarbox.kernel.terminal.program import running_program
+
+    return [column for one in running_program().slices() for column in one.sealed]
 
 
 async def first_team(conn: Connection, settings: Settings) -> str | None:

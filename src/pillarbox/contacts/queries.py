@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from pillarbox.contact_properties.definitions import Values
 from pillarbox.contacts.change import Change
@@ -90,7 +90,8 @@ ADDRESS = """
 # Values of a property that was deleted are still there for a while (docs/decisions/0056).
 FOUND = """
     SELECT id, coalesce(email, address) AS email, first_name, last_name, unsubscribed, created_at,
-           (SELECT json_object_agg(p.key, json_build_array(v.value, p.type))::text
+           (SELECT string_agg('"' || p.key || '":{"value":' || v.value || ',"type":"' || p.type || '"}',
+                              ',' ORDER BY p.key COLLATE "C")
               FROM jsonb_each(c.properties) AS v
               JOIN contact_properties p
                 ON p.team_id = $1 AND p.number = v.key::integer AND p.deleted_at IS NULL) AS properties
@@ -200,7 +201,7 @@ REMOVE_VALUES = """
           FROM contacts c
           JOIN walked ON walked.id = c.id AND walked.is_concerned
          WHERE c.team_id = $1
-         ORDER BY c.address
+         ORDER BY c.address COLLATE "C"
            FOR NO KEY UPDATE OF c
     ), changed AS (
         UPDATE contacts c
@@ -229,14 +230,15 @@ class ListedContact:
 
 @dataclass(frozen=True, slots=True)
 class FoundContact(ListedContact):
-    """The same with its properties: value and type by key, as JSON; None where it has none."""
+    """The same with its properties as answers encode them, sorted and with commas between; None where it has
+    none. They may be megabytes, so nothing else is made of them where a request waits."""
 
     properties: str | None
 
-    def values(self) -> dict[str, tuple[Any, Any]]:
-        """Value and type of each property, by its key."""
-        found: dict[str, tuple[Any, Any]] = msgspec.json.decode(self.properties or "{}")
-        return found
+    @property
+    def encoded(self) -> Raw:
+        """The object of all properties."""
+        return Raw(f"{{{self.properties or ''}}}".encode())
 
 
 @dataclass(frozen=True, slots=True)

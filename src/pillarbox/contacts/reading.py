@@ -46,10 +46,7 @@ def full(contact: FoundContact) -> wire.FullContact:
         last_name=contact.last_name,
         created_at=database_style(contact.created_at),
         unsubscribed=contact.unsubscribed,
-        properties={
-            key: wire.PropertyOfContact(value, kind)
-            for key, (value, kind) in sorted(contact.values().items())
-        },
+        properties=contact.encoded,
     )
 
 

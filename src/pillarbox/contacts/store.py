@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from pillarbox.contact_properties.definitions import values_of
 from pillarbox.contacts import event_data, queries, segment_queries, topic_queries
 from pillarbox.contacts.change import NOWHERE, Belonging, Change, Subscription
+from pillarbox.contacts.prometheus import CHANGES
 from pillarbox.contacts.queries import Contact, Stored
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.email_address import EmailAddress, identifier
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.webhooks.publish import Event, Publisher
@@ -97,8 +99,7 @@ class Contacts:
         changed = {topic: word for topic, word in choices.items() if before[topic] != word}
         if changed:
             data = event_data.topics_data(contact.email, changed)
-            event = Event(db.team_id, event_data.TOPICS, self.ids.now(), data)
-            await self.publisher.publish(db.connection, [event])
+            await self._tell(db, event_data.TOPICS, data)
         return changed
 
     async def add_to_segments(self, db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID]) -> bool:
@@ -151,5 +152,8 @@ class Contacts:
 
     async def _publish(self, db: TeamDb, kind: str, contact: Contact) -> None:
         segment_ids = await segment_queries.ids(db, contact.id)
-        data = event_data.contact_data(db.team_id, contact, segment_ids)
+        await self._tell(db, kind, event_data.contact_data(db.team_id, contact, segment_ids))
+
+    async def _tell(self, db: TeamDb, kind: str, data: object) -> None:
         await self.publisher.publish(db.connection, [Event(db.team_id, kind, self.ids.now(), data)])
+        after_commit(db.connection, partial(CHANGES.add, 1, (kind,)))

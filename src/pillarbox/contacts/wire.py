@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.contact_properties.definitions import MOST
 from pillarbox.contacts.change import MOST_LISTED, Belonging, Change, Subscription
@@ -103,7 +103,7 @@ class FullContact(Struct):
     last_name: str | None
     created_at: DatabaseTime
     unsubscribed: bool
-    properties: dict[str, PropertyOfContact]
+    properties: Annotated[Raw, shown_as(dict[str, PropertyOfContact])]
 
 
 class DeletedContact(Struct):

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.unsubscribe.routes import UnsubscribeScreens
 
 
 def _background(kit: Kit) -> Sequence[Background]:
@@ -24,6 +26,7 @@ SLICE = Slice(
     provides={
         PageWork: lambda _: PageWork(),
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
+        UnsubscribeScreens: lambda _: UnsubscribePages(),
     },
     background=_background,
 )

@@ -7,24 +7,28 @@ from datetime import timedelta
 from typing import Protocol
 
 from pillarbox.delivery import prometheus
-from pillarbox.delivery.composing import Unsendable
+from pillarbox.delivery.composing import LARGE, Unsendable
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.pausing import Pauses
 from pillarbox.delivery.queue.quarantine import UncertainAttempts
 from pillarbox.delivery.rate_control import Signal
-from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, suppressed
+from pillarbox.delivery.reports import Report, Result, Settlement, decide, refuse, refused, suppressed
 from pillarbox.delivery.settle import Settler
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
+from pillarbox.kernel.process.byte_budget import ByteBudget
 from pillarbox.kernel.security.secrets import KeyRingError
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 log = get("delivery")
+
+MOST_COPIES = 48 * 1024 * 1024
+"""Bytes of large copies of single recipients that are in memory at once; the next one waits its turn."""
 
 
 class Transport(Protocol):
@@ -65,6 +69,7 @@ class Attempts:
         self._uncertain_attempts = UncertainAttempts(claims.begin)
         self._window = window
         self._chance = chance
+        self._copies = ByteBudget(MOST_COPIES)
 
     async def run(self, item: Item) -> Signal:
         """Attempt an item that this process has claimed; returns what was learned of its site."""
@@ -88,11 +93,13 @@ class Attempts:
             await self._settler.settle(refuse(item, Kind.FAILED, detail, now))
             return Signal.SILENT
         skipped = suppressed(item, [t for t in item.targets if t.origin is not None], now)
-        item.targets = [t for t in item.targets if t.origin is None]
+        skipped += refused(item, [t for t in item.targets if t.origin is None and t.refusal], now)
+        item.targets = [t for t in item.targets if t.origin is None and t.refusal is None]
         if not item.targets:
             await self._settler.settle(Settlement(item, skipped, None))
             return Signal.SILENT
-        return await self._send(item, skipped)
+        async with self._copies.of(_size_of_copy(item)):
+            return await self._send(item, skipped)
 
     async def _send(self, item: Item, skipped: list[Entry]) -> Signal:
         dot_allowed = False
@@ -149,6 +156,11 @@ class Attempts:
 
     def _is_lease_valid(self, item: Item) -> bool:
         return self._clock.boottime() < item.deadline
+
+
+def _size_of_copy(item: Item) -> int:
+    """What the copy of a recipient takes besides the email that it shares; 0 where that is little."""
+    return item.email.weight if item.copy is not None and item.email.weight > LARGE else 0
 
 
 async def log_database_errors(work: Awaitable[None]) -> None:

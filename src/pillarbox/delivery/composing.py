@@ -1,4 +1,5 @@
 """Composing and signing: an email becomes the bytes on the wire, once for all its items, in a thread.
+Where each recipient has a copy of its own, that is once for each of them.
 
 A thread gets several emails at once. Emails that arrive while it works are queued for the next batch. There
 is no timer: a single email is composed at once, and under load one call of a thread composes many. The emails
@@ -19,12 +20,13 @@ from typing import NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from pillarbox.delivery.items import AttachmentRef, LoadedEmail, ReadBlob, Signing, Wire
+from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, Signing, Wire
 from pillarbox.mail.authentication import dkim
 from pillarbox.mail.message.attachments import written
 from pillarbox.mail.message.compose import Attachment, Message, compose, compose_pieces
 from pillarbox.mail.message.files import File, Written, of_bytes
 from pillarbox.mail.message.long_content import LongContent
+from pillarbox.mail.message.placeholders import filled
 from pillarbox.mail.smtp.content import Content
 
 KEYS_KEPT = 1024
@@ -59,6 +61,7 @@ class _Request(NamedTuple):
     """All that a thread needs to make one message."""
 
     email: LoadedEmail
+    copy: PersonalCopy | None
     attachments: Sequence[Attachment]
     key: RSAPrivateKey | None
     done: asyncio.Future[Wire]
@@ -76,29 +79,33 @@ class Composer:
         self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
-    async def wire(self, email: LoadedEmail) -> Wire:
-        """The complete message; the same bytes at every attempt. Raises `Unsendable`."""
-        done = email.wire
+    async def wire(self, email: LoadedEmail, copy: PersonalCopy | None = None) -> Wire:
+        """The complete message, of this copy where there is one; the same bytes at every attempt. Raises
+        `Unsendable`."""
+        kept = email if copy is None else copy
+        done = kept.wire
         if done is None:
-            done = email.wire = asyncio.get_running_loop().create_future()
+            done = kept.wire = asyncio.get_running_loop().create_future()
             if _is_large(email.attachments):
-                task = asyncio.create_task(self._prepare(email, done))
+                task = asyncio.create_task(self._prepare(email, copy, done))
                 self._preparing.add(task)
                 task.add_done_callback(self._preparing.discard)
             else:
-                self._enqueue(email, done)
+                self._enqueue(email, copy, done)
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             raise
         except BaseException:
-            email.wire = None
+            kept.wire = None
             raise
 
-    async def _prepare(self, email: LoadedEmail, done: asyncio.Future[Wire]) -> None:
+    async def _prepare(
+        self, email: LoadedEmail, copy: PersonalCopy | None, done: asyncio.Future[Wire]
+    ) -> None:
         """Make a message with large attachments, mail by mail."""
         try:
-            made = await self._long(email)
+            made = await self._long(email, copy)
         except BaseException as trouble:
             _fail(done, trouble)
             if not isinstance(trouble, Exception):
@@ -107,13 +114,13 @@ class Composer:
             if not done.done():
                 done.set_result(made)
 
-    async def _long(self, email: LoadedEmail) -> LongContent:
+    async def _long(self, email: LoadedEmail, copy: PersonalCopy | None) -> LongContent:
         key = self._key(email.signing) if email.signing else None
         loop = asyncio.get_running_loop()
         attachments = [
             _attachment(ref, await written(self._file(ref), ref.content_type)) for ref in email.attachments
         ]
-        pieces = await loop.run_in_executor(self._threads, _pieces, email, attachments)
+        pieces = await loop.run_in_executor(self._threads, _pieces, email, copy, attachments)
         first = pieces[0]
         if key is None or email.signing is None or isinstance(first, Written):
             return LongContent(pieces)
@@ -133,14 +140,14 @@ class Composer:
             raise ValueError("an attachment without bytes cannot be sent")
         return File(ref.size, partial(self._read, ref.blob))
 
-    def _enqueue(self, email: LoadedEmail, done: asyncio.Future[Wire]) -> None:
+    def _enqueue(self, email: LoadedEmail, copy: PersonalCopy | None, done: asyncio.Future[Wire]) -> None:
         try:
             key = self._key(email.signing) if email.signing else None
             attachments = [_attachment(e, _data(e)) for e in email.attachments] if email.attachments else ()
         except Exception as trouble:
             _fail(done, trouble)
             return
-        self._queued.append(_Request(email, attachments, key, done))
+        self._queued.append(_Request(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.
@@ -227,12 +234,17 @@ def _compose_all(requests: Sequence[_Request]) -> list[Content | Exception]:
 
 def _composed(request: _Request) -> Content | Exception:
     try:
-        return _compose_signed(request.email, request.attachments, request.key)
+        return _compose_signed(request)
     except Exception as trouble:
         return trouble
 
 
-def _message(email: LoadedEmail, attachments: Sequence[Attachment]) -> Message:
+def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]) -> Message:
+    html, text, headers = email.html, email.text, email.headers
+    if copy is not None:
+        html = filled(html, copy.html) if html else html
+        text = filled(text, copy.text) if text else text
+        headers = [*headers, *copy.headers]
     return Message(
         sender=email.sender,
         to=email.to,
@@ -241,26 +253,27 @@ def _message(email: LoadedEmail, attachments: Sequence[Attachment]) -> Message:
         subject=email.subject,
         date=email.date,
         message_id=email.message_id,
-        html=email.html,
-        text=email.text,
-        headers=email.headers,
+        html=html,
+        text=text,
+        headers=headers,
         attachments=attachments,
         seed=email.email_id.bytes,
     )
 
 
-def _pieces(email: LoadedEmail, attachments: Sequence[Attachment]) -> Sequence[bytes | Written]:
+def _pieces(
+    email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]
+) -> Sequence[bytes | Written]:
     try:
-        return compose_pieces(_message(email, attachments))
+        return compose_pieces(_message(email, copy, attachments))
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
 
 
-def _compose_signed(
-    email: LoadedEmail, attachments: Sequence[Attachment], key: RSAPrivateKey | None
-) -> Content:
+def _compose_signed(request: _Request) -> Content:
+    email, key = request.email, request.key
     try:
-        raw = compose(_message(email, attachments))
+        raw = compose(_message(email, request.copy, request.attachments))
     except ValueError as wrong:
         raise Unsendable("rendering_failed", str(wrong)) from wrong
     if key is None or email.signing is None:

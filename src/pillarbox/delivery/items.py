@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -29,13 +29,31 @@ Key = tuple[UUID, UUID, int]
 """A work item: team, email, group."""
 
 
+Wire = Content | LongContent
+"""A message as it is sent: in memory, or with files that are read as it goes."""
+
+
+@dataclass(slots=True)
+class PersonalCopy:
+    """What the copy of one recipient has of its own; all else of it is in the `LoadedEmail`, which the copies
+    share. `html` and `text` are the values of placeholders by their names, as each part needs them."""
+
+    headers: Sequence[tuple[str, str]]
+    html: Mapping[str, str]
+    text: Mapping[str, str]
+    wire: asyncio.Future[Wire] | None = None
+
+
 class Target(NamedTuple):
-    """One open recipient of an item. `origin` is set where the address is suppressed."""
+    """One open recipient of an item. `origin` is set where the address is suppressed, `refusal` is a reason
+    of `failed` where this recipient may not get the mail. Who has a `copy` is the only one of its item."""
 
     position: int
     mailbox: str
     address: str
     origin: str | None = None
+    refusal: str | None = None
+    copy: PersonalCopy | None = None
 
 
 class AttachmentRef(NamedTuple):
@@ -57,10 +75,6 @@ class Signing(NamedTuple):
     selector: str
     sealed: bytes
     context: bytes
-
-
-Wire = Content | LongContent
-"""A message as it is sent: in memory, or with files that are read as it goes."""
 
 
 @dataclass(slots=True)
@@ -136,6 +150,11 @@ class Item:
     def is_first(self) -> bool:
         """Whether nothing has become of the email yet, as far as is known."""
         return self.alone and not (self.tries or self.reached or self.uncertain) and len(self.targets) == 1
+
+    @property
+    def copy(self) -> PersonalCopy | None:
+        """What differs from the copies of other recipients; None where all get the same message."""
+        return self.targets[0].copy if self.targets else None
 
     @property
     def key(self) -> Key:

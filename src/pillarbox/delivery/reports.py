@@ -14,7 +14,7 @@ from pillarbox.delivery.queries import Retry
 from pillarbox.delivery.rate_control import Signal
 from pillarbox.delivery.retries import next_attempt
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 REPLY_KEPT = 2000
@@ -116,6 +116,11 @@ def suppressed(item: Item, targets: Sequence[Target], at: datetime) -> list[Entr
         _entry(item, t.position, Kind.SUPPRESSED, at, Detail(suppressed=SUPPRESSED_REASON[t.origin or ""]))
         for t in targets
     ]
+
+
+def refused(item: Item, targets: Sequence[Target], at: datetime) -> list[Entry]:
+    """The events of recipients who may not get this mail, each for its own reason."""
+    return [_entry(item, t.position, Kind.FAILED, at, Detail(reason=t.refusal)) for t in targets]
 
 
 SUPPRESSED_REASON = {

@@ -25,7 +25,8 @@ from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.team_queues import TeamQueues
-from pillarbox.suppressions import automatic
+from pillarbox.suppressions import changes
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.record import FirstEventConflict, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
 from pillarbox.webhooks.publish import Publisher
@@ -204,7 +205,7 @@ class Settler:
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
         taken = await self._timeline.record(conn, entries, first=first)
-        await automatic.add(conn, _causes(batch, taken), self._ids, self._publisher)
+        await changes.add(conn, _causes(batch, taken), self._ids, self._publisher)
         if self._known_domains is not None:
             await self._known_domains.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
         captured = [s for s in batch if s.item.key in ours and s.report and s.report.captured]
@@ -239,7 +240,15 @@ def _has_arrived(settlement: Settlement) -> bool:
     return any(entry.kind is Kind.DELIVERED for entry in settlement.entries)
 
 
-def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[automatic.Cause]:
+def _causes(batch: Sequence[Settlement], taken: Sequence[Entry]) -> list[Cause]:
     """The bad addresses whose bounce took effect."""
-    bounced = {(e.team_id, e.email_id) for e in taken if e.kind is Kind.BOUNCED}
-    return [c for s in batch for c in s.causes if (c.team_id, c.source_id) in bounced]
+    bounced = {(e.team_id, e.email_id, e.position) for e in taken if e.kind is Kind.BOUNCED}
+    return [cause for s in batch if s.causes for cause in s.causes if _has_bounced(s.item, cause, bounced)]
+
+
+def _has_bounced(item: Item, cause: Cause, bounced: Collection[tuple[UUID, UUID, int | None]]) -> bool:
+    return any(
+        (item.team_id, item.email_id, target.position) in bounced
+        for target in item.targets
+        if target.address == cause.address
+    )

@@ -78,7 +78,7 @@ class CaptureStore:
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()
-        wire = await self._composer.wire(item.email)
+        wire = await self._composer.wire(item.email, item.copy)
         share = self._budget.of(wire.size if wire.size > LARGE else 0)
         await share.take()
         try:

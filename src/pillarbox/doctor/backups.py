@@ -12,6 +12,9 @@ from pillarbox.doctor.checks import Check, Level
 LATE: Final = timedelta(days=2)
 """A daily backup may fail once before anybody is told twice."""
 
+AHEAD: Final = timedelta(hours=1)
+"""Between clocks of several machines; more is a wrong clock."""
+
 LAST: Final = "SELECT max(snapshot_at) FROM backups"
 
 RESTORED: Final = "SELECT backup FROM restored"
@@ -24,12 +27,16 @@ async def age(pool: asyncpg.Pool, now: datetime) -> Check:
     if last is None:
         advice = "`pillarbox backup TARGET` makes one (docs/guide/backup.md)."
         return Check("backup.age", Level.SKIPPED, title, "none was made by this program", wanted, advice)
+    found = f"the last is of {last:%Y-%m-%d %H:%M} UTC"
+    if last > now + AHEAD:
+        advice = "Look at the clocks: a backup is of the future, so nobody can tell how old the last one is."
+        return Check("backup.age", Level.WARNING, title, found, wanted, advice)
     late = now - last > LATE
     return Check(
         "backup.age",
         Level.WARNING if late else Level.OK,
         title,
-        f"the last is of {last:%Y-%m-%d %H:%M} UTC",
+        found,
         wanted,
         "Look at what your timer said, and run `pillarbox backup TARGET`." if late else None,
     )

@@ -18,6 +18,9 @@ class Level(Enum):
     SKIPPED = "skipped"
 
 
+ROUTE_UNKNOWN = "no server runs, and `doctor` was not told its route"
+
+
 class Check(Struct, frozen=True):
     """`name` is for programs and never changes its meaning; the rest is for people."""
 

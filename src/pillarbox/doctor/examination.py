@@ -40,17 +40,24 @@ class CheckedInstallation:
     measure: Callable[[Path], Space | None] = space_of
     sealed: Sequence[SealedColumn] = ()
 
+    def knows(self, setting: str) -> bool:
+        """Whether the value of a setting is the server's, or was given to the command."""
+        return self.running or setting in self.settings.given
+
 
 async def examined(installation: CheckedInstallation, outside: Outside) -> list[Check]:
     """Everything that concerns the machine and not one domain."""
     settings = installation.settings
-    kind = settings.route.kind
+    # Where no server runs, it may be started with other values than the defaults.
+    route = settings.route if installation.knows("route") else None
+    kind = None if route is None else route.kind
+    smtp = settings.smtp if installation.knows("smtp") else None
     receives: bool = await installation.pool.fetchval(RECEIVES)
     outgoing_check, names, listeners, return_path = await asyncio.gather(
-        outgoing(outside, settings.route, settings[REMOTE_SMTP_PORT], installation.probed),
+        outgoing(outside, route, settings[REMOTE_SMTP_PORT], installation.probed),
         naming(outside, settings.hostname, kind),
         listening(outside, installation.listeners, running=installation.running),
-        return_path_check(outside, settings.hostname, kind, settings.smtp, receives=receives),
+        return_path_check(outside, settings.hostname, kind, smtp, receives=receives),
     )
     return [
         outgoing_check,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Final
 
-from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.checks import ROUTE_UNKNOWN, Check, Level
 from pillarbox.doctor.outside import SMTP_PORT, Contact, Outside, Reached, is_address
 from pillarbox.kernel.settings.kinds import HostPort, RouteKind
 
@@ -59,14 +59,17 @@ async def _listener(outside: Outside, name: str, at: HostPort) -> Check:
 
 
 async def return_path_check(
-    outside: Outside, hostname: str, route: RouteKind, at: HostPort | None, *, receives: bool
+    outside: Outside, hostname: str, route: RouteKind | None, at: HostPort | None, *, receives: bool
 ) -> Check:
-    """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive.
+    """Whether mail servers reach us: bounces come to the return path, and mail to domains that receive. The
+    route is None where it is not known.
 
     Bounces that come later are lost where nobody answers; what a server says at once is not.
     """
     name, title = "return_path", "Bounces and mail find their way to this machine"
     expected = f"{hostname} greets on port {SMTP_PORT}"
+    if route is None and not receives:
+        return Check(name, Level.SKIPPED, title, ROUTE_UNKNOWN, expected)
     if route is RouteKind.CAPTURE and not receives:
         return Check(name, Level.SKIPPED, title, "the route is `capture`: nothing comes back", expected)
     trouble = Level.PROBLEM if receives and route is not RouteKind.CAPTURE else Level.WARNING

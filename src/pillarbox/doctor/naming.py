@@ -16,8 +16,8 @@ PTR: Final = "ptr"
 PTR_TITLE: Final = "The address points back to the name"
 
 
-async def naming(outside: Outside, hostname: str, route: RouteKind) -> list[Check]:
-    """HELO name and PTR. Only who delivers directly is judged by them."""
+async def naming(outside: Outside, hostname: str, route: RouteKind | None) -> list[Check]:
+    """HELO name and PTR. Only who delivers directly is judged by them. The route may be unknown: None."""
     trouble = Level.PROBLEM if route is RouteKind.DIRECT else Level.WARNING
     if "." not in hostname or is_address(hostname):
         return [

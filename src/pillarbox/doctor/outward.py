@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pillarbox.delivery.smtp.relay_faults import RelayFault
-from pillarbox.doctor.checks import Check, Level
+from pillarbox.doctor.checks import ROUTE_UNKNOWN, Check, Level
 from pillarbox.doctor.outside import CONTROL_PORT, Contact, Outside, Reached
 from pillarbox.domains.dns.answers import AnswerKind
 from pillarbox.kernel.settings.kinds import Relay, Route, RouteKind
@@ -73,8 +73,11 @@ class Tried(NamedTuple):
         return self.contact.reached is Reached.BANNER and self.contact.line.startswith("220")
 
 
-async def outgoing(outside: Outside, route: Route, port: int, domains: Sequence[str]) -> Check:
-    """The check that fits the route."""
+async def outgoing(outside: Outside, route: Route | None, port: int, domains: Sequence[str]) -> Check:
+    """The check that fits the route, which is None where it is not known."""
+    if route is None:
+        step = "Start the server, or set PILLARBOX_ROUTE to its route for this command."
+        return Check(NAME, Level.SKIPPED, TITLE, ROUTE_UNKNOWN, step=step)
     if route.kind is RouteKind.CAPTURE:
         found = "the route is `capture`: mail is kept here and nothing leaves the machine"
         return Check(NAME, Level.SKIPPED, TITLE, found, step="To deliver, start the server with `--route`.")

@@ -8,7 +8,7 @@ their own, because theirs waits for its turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -20,6 +20,7 @@ from pillarbox.delivery.queue.claims import Claims
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails import prometheus, queries
 from pillarbox.emails.commits import Acceptance, Commits
+from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
 from pillarbox.kernel.http.idempotency import Idempotency
@@ -112,6 +113,7 @@ class Accept:
         ids: Ids,
         writer: Commits,
         senders: Senders,
+        topics: TopicRules,
         blobs: BlobStore,
         admits: Callable[[], None],
         rules: Rules,
@@ -123,6 +125,7 @@ class Accept:
         self._ids = ids
         self._writer = writer
         self._senders = senders
+        self._topics = topics
         self._blobs = blobs
         self._admits = admits
         self._rules = rules
@@ -151,12 +154,22 @@ class Accept:
 
     # May it be sent? -------------------------------------------------------------------------------
 
-    async def check(self, caller: Caller, outgoing: Outgoing) -> Checked:
-        """Raise the contract's answer where this caller may not send this (emails.md 1.6 to 1.8)."""
+    async def topics(self, caller: Caller, topic_ids: Collection[UUID]) -> set[UUID]:
+        """Those of these topics that the team has, for `check`."""
+        return await self._topics.live(TeamDb(self._pool, caller.team_id), topic_ids) if topic_ids else set()
+
+    async def check(
+        self, caller: Caller, outgoing: Outgoing, topics: Collection[UUID] | None = None
+    ) -> Checked:
+        """Raise the contract's answer where this caller may not send this (emails.md 1.6 to 1.8). `topics`
+        are those that the team has, where that is known already."""
         if outgoing.template is not None:
             raise NotFound("Template")
-        if outgoing.topic_id is not None:
-            raise NotFound("Topic")
+        if (topic_id := outgoing.topic_id) is not None:
+            if topics is None:
+                topics = await self.topics(caller, [topic_id])
+            if topic_id not in topics:
+                raise NotFound("Topic")
         name = outgoing.sender.domain
         domain = await self._senders.find(caller.team_id, name)
         if caller.domain_id is not None and (domain is None or domain.id != caller.domain_id):
@@ -282,7 +295,7 @@ class Accept:
 
     def _reserve(self, item: Acceptance) -> int:
         """How many work items of this acceptance the engine of this process takes over."""
-        wanted = sum(len(draft.groups) for draft in item.drafts if draft.is_immediate)
+        wanted = sum(len(draft.groups) for draft in item.drafts if draft.is_handed_over)
         if self._engine is None or not wanted:
             return 0
         if any(self._engine.holds_back(item.caller.team_id, draft.groups) for draft in item.drafts):
@@ -309,9 +322,11 @@ class Accept:
             # Its lease brings the work back, and it is judged then.
             self._cancel_reservations([item], [count])
         elif count and self._engine is not None:
-            drafts = [draft for draft in item.drafts if stored and draft.is_immediate]
+            drafts = [draft for draft in item.drafts if stored and draft.is_handed_over]
             items = [found for draft in drafts for found in hand_over(draft, origins, deadline)]
             self._engine.take(items, count, item.weight)
+            if stored and len(drafts) < len(item.drafts):
+                self._wake()
         elif stored:
             self._wake()
 

@@ -199,7 +199,7 @@ class Commits:
         rows = Rows(self._owner, self._clock.now(), LEASE)
         for acceptance, is_leased in zip(kept, leased, strict=True):
             for draft in acceptance.drafts:
-                rows.add(draft, leased=is_leased and draft.is_immediate)
+                rows.add(draft, leased=is_leased and draft.is_handed_over)
         return _Prepared(kept, rows, self._timeline.opened(rows.openings))
 
     async def _write_and_publish(self, conn: Connection, prepared: _Prepared) -> Origins:

@@ -15,6 +15,7 @@ import msgspec
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, Target
 from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
@@ -24,7 +25,7 @@ from pillarbox.timeline.record import MetricDimensions
 EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
            e.scheduled_at, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, c.headers, c.attachments,
-           e.content_id, t.number AS team_number,
+           e.content_id, e.topic_id, t.number AS team_number,
            CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
       FROM emails e
@@ -49,6 +50,8 @@ TARGETS = """
      ORDER BY r.email_id, r.position
 """
 
+TOPIC_OPT_OUT = "topic_opt_out"
+
 ATTACHMENTS = """
     SELECT content_id, id, filename, content_type, cid, size, data, blob
       FROM attachments
@@ -62,8 +65,12 @@ Loaded = dict[UUID, tuple[LoadedEmail, dict[int, list[Target]]] | None]
 class EmailLoader:
     """Loads emails for the engine."""
 
-    def __init__(self, senders: Senders, *, domain_required: bool) -> None:
+    def __init__(
+        self, senders: Senders, topics: TopicRules, copies: TopicCopies, *, domain_required: bool
+    ) -> None:
         self._senders = senders
+        self._topics = topics
+        self._copies = copies
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
@@ -84,7 +91,36 @@ class EmailLoader:
             email = _loaded_email(team_id, row, domain, attachments.get(row["content_id"], []))
             email.refusal = self._refusal(row, domain)
             loaded[row["id"]] = (email, targets.get(row["id"], {}))
+        if of_topics := [row for row in rows if row["topic_id"] is not None]:
+            await self._personalize(conn, team_id, of_topics, loaded)
         return loaded
+
+    async def _personalize(
+        self, conn: Connection, team_id: UUID, rows: Sequence[Any], loaded: Loaded
+    ) -> None:
+        """Say of each recipient of mail of a topic whether it wants it, and give it its own copy."""
+        wanted: list[tuple[LoadedEmail, dict[int, list[Target]], Any]] = []
+        for row in rows:
+            found = loaded[row["id"]]
+            if found is not None:
+                wanted.append((*found, row))
+        mails = {
+            (team_id, row["topic_id"], target.address)
+            for _, groups, row in wanted
+            for targets in groups.values()
+            for target in targets
+        }
+        refused = await self._topics.refused(conn, list(mails))
+        for email, groups, row in wanted:
+            for grp, targets in groups.items():
+                groups[grp] = [
+                    target._replace(refusal=TOPIC_OPT_OUT)
+                    if (team_id, row["topic_id"], target.address) in refused
+                    else target._replace(
+                        copy=await self._copies.of(email, target, row["topic_id"], row["created_at"])
+                    )
+                    for target in targets
+                ]
 
     async def _attachments(
         self, conn: Connection, team_id: UUID, rows: Sequence[Any]

@@ -25,6 +25,12 @@ def _emails() -> typer.Typer:
     return group
 
 
+def _suppressions() -> typer.Typer:
+    from pillarbox.emails.commands.explain import group
+
+    return group
+
+
 MANIFEST = Manifest(
     name="emails",
     title="Emails",
@@ -32,5 +38,8 @@ MANIFEST = Manifest(
     settings=SETTINGS,
     commands={
         "emails": Group(_emails, "List emails, and show what became of one."),
+        "suppressions": Group(
+            _suppressions, "List, add, remove, import, export and explain suppressed addresses."
+        ),
     },
 )

@@ -18,6 +18,7 @@ from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
 from pillarbox.mail.message.headers import HeaderError, check_custom_header, is_reserved
+from pillarbox.mail.message.placeholders import MOST, has_too_many
 
 MOST_RECIPIENTS = 50
 MOST_SUBJECT = 998
@@ -90,6 +91,8 @@ def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoin
     if scheduled_at is not None and scheduled_at <= now:
         scheduled_at = None  # `now`, or less than a minute ago: sent like any other mail
     topic_id = _topic(body.get("topic_id"))
+    if topic_id is not None:
+        _refuse_placeholders(html, text)
     if sender is None or subject is None:
         # Only a template could fill them in, and there is none yet (contract decision 37).
         raise NotFound("Template")
@@ -264,6 +267,13 @@ def _topic(value: object) -> UUID | None:
     if not isinstance(value, str) or not well_formed(value):
         raise NotAUuid("topic_id")
     return UUID(value)
+
+
+def _refuse_placeholders(html: str | None, text: str | None) -> None:
+    """With a topic each recipient's copy has a link in their place, so their number is bounded."""
+    for field, body in (("html", html), ("text", text)):
+        if has_too_many(body):
+            raise InvalidField(field, f"Use at most {MOST} placeholders.")
 
 
 def _template(value: object) -> str | None:

@@ -15,6 +15,7 @@ from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
 from pillarbox.emails.commits import Commits
+from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
@@ -35,6 +36,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
 from pillarbox.kernel.observability.request_log import RequestLogWriter
+from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.tokens import Signer
 from pillarbox.kernel.slices import Background, Kept, Kit, Retention, Slice, Stop
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -60,6 +62,7 @@ def _accept(kit: Kit) -> Accept:
         ids=kit.need(Ids),
         writer=_commits(kit),
         senders=kit.need(Senders),
+        topics=kit.need(TopicRules),
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(
@@ -89,7 +92,9 @@ def _commits(kit: Kit) -> Commits:
 
 def _loader(kit: Kit) -> EmailLoader:
     required = verified_domain_required(kit.settings)
-    return EmailLoader(Senders(kit.engine_pool, kit.clock), domain_required=required)
+    copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
+    senders = Senders(kit.engine_pool, kit.clock)
+    return EmailLoader(senders, kit.need(TopicRules), copies, domain_required=required)
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:

@@ -161,9 +161,10 @@ LIST = """
 
 GET = """
     SELECT e.id, e.message_id, e.to_list, e.sender, e.created_at, e.subject, c.html, c.text, e.bcc_list,
-           e.cc_list, e.reply_to_list, e.last_event, e.scheduled_at, e.tags, e.topic_id, e.content_id
+           e.cc_list, e.reply_to_list, e.last_event, e.scheduled_at, e.tags, t.id AS topic_id, e.content_id
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+      LEFT JOIN topics t ON t.team_id = e.team_id AND t.id = e.topic_id AND t.deleted_at IS NULL
      WHERE e.team_id = $1 AND e.id = $2
 """
 

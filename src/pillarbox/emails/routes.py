@@ -121,11 +121,13 @@ async def _sort_out(
     bad: list[wire.BatchError] = []
     size = parse.octets_to_read(request.size, items)
     parsed = await in_thread_if_large(size, _parsed, items, _now(request))
+    named = {item.topic_id for item in parsed if isinstance(item, Outgoing) and item.topic_id is not None}
+    topics = await accept.topics(request.known, named)
     for index, item in enumerate(parsed):
         try:
             if isinstance(item, Problem):
                 raise item
-            good.append(await accept.check(request.known, item))
+            good.append(await accept.check(request.known, item, topics))
         except Problem as problem:
             if strict:
                 raise _at(index, problem) from None

@@ -49,7 +49,8 @@ class AttachmentRow:
 @dataclass(slots=True)
 class Draft:
     """One email with the ids and instants it will be stored under. `is_immediate` says that its work can
-    begin with the commit, `waits_for_files` that it cannot before they have been fetched."""
+    begin with the commit, `waits_for_files` that it cannot before they have been fetched. `is_handed_over`:
+    the engine may take it with the commit; mail of a topic is judged and made personal when it is claimed."""
 
     caller: Caller
     team_id: UUID
@@ -64,16 +65,19 @@ class Draft:
     weight: int
     waits_for_files: bool
     is_immediate: bool
+    is_handed_over: bool
 
 
 def drafted(
     caller: Caller, outgoing: Outgoing, domain: SenderDomain | None, stamp: Stamp, token: str, ids: Ids
 ) -> Draft:
-    """Number the recipients and group them by destination (one work item per domain)."""
-    groups: dict[str, int] = {}
+    """Number the recipients and group them by destination (one work item per domain). With a topic each has a
+    copy of its own, so each is a group."""
+    groups: dict[tuple[str, int], int] = {}
     targets = []
+    is_alone = outgoing.topic_id is not None
     for position, (role, mailbox, key, address) in enumerate(outgoing.recipients()):
-        grp = groups.setdefault(mailbox.domain, len(groups))
+        grp = groups.setdefault((mailbox.domain, position if is_alone else 0), len(groups))
         targets.append((position, role, key, address, grp))
     attachments = _attachments(outgoing.attachments, ids) if outgoing.attachments else []
     weight = 2048 + 2 * (len(outgoing.html or "") + len(outgoing.text or ""))
@@ -81,6 +85,7 @@ def drafted(
     for row in attachments:
         weight += row.size or 0
         waits_for_files = waits_for_files or row.url is not None
+    is_immediate = outgoing.scheduled_at is None and not waits_for_files
     return Draft(
         caller,
         caller.team_id,
@@ -90,11 +95,12 @@ def drafted(
         stamp.at,
         f"<{token}@{outgoing.sender.domain}>",
         targets,
-        list(groups),
+        [destination for destination, _ in groups],
         attachments,
         weight,
         waits_for_files,
-        outgoing.scheduled_at is None and not waits_for_files,
+        is_immediate,
+        is_immediate and not is_alone,
     )
 
 

@@ -18,7 +18,7 @@ from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style
 from pillarbox.mail.message.headers import LONGEST_VALUE
 from pillarbox.mail.reports.replies import BounceType, SubType
 from pillarbox.timeline.history import HistoryEvent
-from pillarbox.timeline.rules import Detail, Kind
+from pillarbox.timeline.rules import STATES, Detail, Kind
 
 NULL = Raw(b"null")
 
@@ -29,7 +29,7 @@ STRICT, PERMISSIVE = "strict", "permissive"
 Addresses = str | Annotated[list[str], Meta(max_length=MOST_RECIPIENTS)]
 Mailboxes = Annotated[Raw, shown_as(list[str])]
 SomeMailboxes = Annotated[Raw, shown_as(list[str] | None)]
-State = Annotated[str, shown_as(Kind)]
+State = Annotated[str, one_of(STATES)]
 TagPart = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,256}$")]
 
 
@@ -195,7 +195,7 @@ class Event(Struct):
 
     id: UUID
     created_at: DatabaseTime
-    event: State
+    event: Annotated[str, shown_as(Kind)]
     recipient: str | None
     host: str | None
     reply: str | None

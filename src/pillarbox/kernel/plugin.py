@@ -27,6 +27,7 @@ from pillarbox.kernel.postgres.notify import Listener
 from pillarbox.kernel.process.clock_watch import ClockCorrection, ClockWatch
 from pillarbox.kernel.security import rate_queries
 from pillarbox.kernel.security.authentication import Credentials
+from pillarbox.kernel.security.link_keys import LINK_KEYS, LinkKeys
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.ring_check import RingWatch
 from pillarbox.kernel.security.secrets import KeyRing
@@ -195,6 +196,7 @@ SLICE = Slice(
         KeyRing: lambda kit: KeyRing.parse(kit.settings.secret_key or ""),
         RingWatch: lambda kit: RingWatch(kit.pool, kit.clock, kit.need(KeyRing)),
         Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
+        LinkKeys: lambda kit: LinkKeys(kit.pool, kit.clock, kit.need(KeyRing)),
         BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
         StoreWatch: lambda kit: StoreWatch(kit.pool, kit.clock, kit.need(BlobStore), kit.settings),
         DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),
@@ -224,6 +226,7 @@ SLICE = Slice(
     ],
     clock_corrections=_clock_corrections,
     background=_background,
+    sealed=[LINK_KEYS],
     loops=_loops,
     metrics=_metrics,
 )

@@ -166,6 +166,7 @@ CREATE TABLE suppressions (
     PRIMARY KEY (team_id, id),
     CONSTRAINT suppressions_team_address_key UNIQUE (team_id, address)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX suppressions_origin ON suppressions (team_id, origin, id);
 
 -- Audience -------------------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +18,18 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="suppressions", plugin=_plugin)
+def _suppressions() -> typer.Typer:
+    from pillarbox.suppressions.commands.suppressions import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="suppressions",
+    plugin=_plugin,
+    commands={
+        "suppressions": Group(
+            _suppressions, "List, add, remove, import, export and explain suppressed addresses."
+        ),
+    },
+)

@@ -20,6 +20,15 @@ EVENTS = """
      LIMIT $3
 """
 
+LAST_OF = """
+    SELECT t.id, t.at, t.kind, r.mailbox AS recipient, t.detail
+      FROM recipients r
+      JOIN timeline t ON t.team_id = r.team_id AND t.email_id = r.email_id AND t.position = r.position
+     WHERE r.team_id = $1 AND r.email_id = $2 AND r.address = $3 AND t.kind = $4
+     ORDER BY t.id DESC
+     LIMIT 1
+"""
+
 REMOVE = """
     DELETE FROM timeline WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
 """
@@ -47,3 +56,8 @@ async def events(db: TeamDb, email_id: UUID, most: int) -> list[HistoryEvent]:
 async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
     """Remove every event of these emails; returns how many there were. Metrics keep their counts."""
     return await db.run(REMOVE, email_ids)
+
+
+async def last_of(db: TeamDb, email_id: UUID, address: str, kind: str) -> HistoryEvent | None:
+    """The last event of this kind of the recipients with this address, in the form that is compared."""
+    return await db.one(HistoryEvent, LAST_OF, email_id, address, kind)

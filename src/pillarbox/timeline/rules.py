@@ -28,7 +28,11 @@ class Kind(StrEnum):
     FAILED = "failed"
     SUPPRESSED = "suppressed"
     CANCELED = "canceled"
+    UNSUBSCRIBED = "unsubscribed"
 
+
+STATES = tuple(kind for kind in Kind if kind is not Kind.UNSUBSCRIBED)
+"""What recipients and emails are in; leaving a topic or everything by the link of a mail changes no state."""
 
 RANK = {kind: rank for rank, kind in enumerate(Kind)}
 FIRST = frozenset({Kind.QUEUED, Kind.SCHEDULED})
@@ -125,12 +129,14 @@ class Step(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """`after`: the states that the event may follow; `mark`: the column that keeps its first time."""
+    """`after`: the states that the event may follow; `mark`: the column that keeps its first time; `moves`:
+    whether it is a state itself."""
 
     after: frozenset[Kind]
     counts: str
     mark: str | None = None
     first_counts: str | None = None
+    moves: bool = True
 
 
 RULES: dict[Kind, Rule] = {
@@ -143,9 +149,10 @@ RULES: dict[Kind, Rule] = {
     Kind.CLICKED: Rule(ENGAGED, "clicked", "clicked_at", "unique_clicked"),
     Kind.FAILED: Rule(UNDERWAY | {Kind.SCHEDULED}, "failed"),
     Kind.SUPPRESSED: Rule(UNDERWAY | {Kind.SCHEDULED}, "suppressed"),
+    Kind.UNSUBSCRIBED: Rule(frozenset(STATES), "unsubscribed", "unsubscribed_at", moves=False),
 }
 
-ONCE = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.COMPLAINED})
+ONCE = frozenset({Kind.SENT, Kind.DELIVERY_DELAYED, Kind.COMPLAINED, Kind.UNSUBSCRIBED})
 """Events that happen once per recipient; a further delay is kept as a line of history only."""
 
 
@@ -159,14 +166,15 @@ def step(fate: Fate, entry: Entry) -> Step | None:
     first = rule.mark is None or getattr(fate, rule.mark) is None
     if entry.kind in ONCE and not first:
         return Step(fate, (), shows=False, publishes=False) if _is_history(entry) else None
-    changes: dict[str, Any] = {} if _is_late(fate.state, entry.kind) else {"state": entry.kind}
+    stays = not rule.moves or _is_late(fate.state, entry.kind)
+    changes: dict[str, Any] = {} if stays else {"state": entry.kind}
     if rule.mark is not None and first:
         changes[rule.mark] = entry.at
     if entry.kind is Kind.BOUNCED:
         changes["bounce_type"] = _bounce_type(entry)
     moved = fate._replace(**changes)
     counts = (_metric(rule, entry),) + ((rule.first_counts,) if rule.first_counts and first else ())
-    return Step(moved, counts, shows=moved.state is entry.kind, publishes=True)
+    return Step(moved, counts, shows=moved.state is entry.kind, publishes=rule.moves)
 
 
 def _is_history(entry: Entry) -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
+from pillarbox.emails.copies import MailOfTopic, TopicRules
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
-from pillarbox.topics import routes, topic_events
+from pillarbox.topics import lookup, routes, subscriptions, topic_events
 from pillarbox.topics.changes import TopicChanges
 from pillarbox.topics.collector import SETTLED_AFTER, TopicCollector
+from pillarbox.topics.subscriptions import Wanted
 from pillarbox.webhooks.publish import Publisher
 
 
@@ -15,9 +20,16 @@ def _changes(kit: Kit) -> TopicChanges:
     return TopicChanges(kit.need(Ids), kit.need(Publisher))
 
 
+async def _refused(conn: Connection, mails: Sequence[MailOfTopic]) -> Set[MailOfTopic]:
+    return await subscriptions.refused(conn, [Wanted(*mail) for mail in mails])
+
+
 SLICE = Slice(
     name="topics",
-    provides={TopicChanges: _changes},
+    provides={
+        TopicChanges: _changes,
+        TopicRules: lambda _: TopicRules(lookup.live, _refused),
+    },
     routes=collect(routes),
     retention=[
         Retention(

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.slices import Slice
+from pillarbox.contacts.store import Contacts
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.timeline.record import Timeline
+from pillarbox.unsubscribe import routes
+from pillarbox.unsubscribe.choices import Unsubscribing
 
-SLICE = Slice(name="unsubscribe")
+
+def _unsubscribing(kit: Kit) -> Unsubscribing:
+    return Unsubscribing(kit.pool, kit.clock, kit.need(Contacts), kit.need(Timeline))
+
+
+SLICE = Slice(name="unsubscribe", provides={Unsubscribing: _unsubscribing}, pages=collect(routes))

@@ -13,8 +13,10 @@ import typer
 from pillarbox.backup import check as checking
 from pillarbox.backup.backup_manifest import Manifest
 from pillarbox.backup.drill import drill
+from pillarbox.backup.location import refuse_shared_place
 from pillarbox.backup.make import BackupOptions, make
 from pillarbox.backup.programs import Programs
+from pillarbox.backup.restore import refuse_newer_program
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import (
     BackupName,
@@ -35,7 +37,8 @@ from pillarbox.kernel.terminal.connect import Data, DatabaseUrl
 
 NOT_WHOLE = 1
 INCOMPLETE = 3
-"""A backup was made, but blobs that rows name were not there to be copied, or older backups stay."""
+"""A backup was made, but blobs that rows name were not there to be copied, or something is wrong with older
+backups."""
 
 DRILL = "drill"
 
@@ -80,7 +83,7 @@ def command(
     (PILLARBOX_BACKUP_PASSPHRASE or PILLARBOX_BACKUP_PASSPHRASE_FILE).
 
     Status 0: made, or whole; 1: no backup was made, or it is not whole; 3: made, but blobs were missing,
-    or older backups could not be removed.
+    or older backups are damaged or could not be removed.
     """
     is_drill = words[0] == DRILL
     places = words[1:] if is_drill else words
@@ -120,12 +123,13 @@ async def back_up(
             "leave it out with --without-keys, and keep a copy of it elsewhere."
         )
     async with unmigrated_database(settings) as (found, _):
+        refuse_shared_place(target.location, found.data, found.blobs)
         if not without_keys:
             await refuse_unfit_ring(found)
         blobs = BlobStore.open(found.blobs)
         options = BackupOptions(found.secret_key, phrase, keep, reread)
         try:
-            manifest, gone, problem = await make(
+            manifest, gone, problems = await make(
                 found.database_url or "",
                 blobs,
                 target,
@@ -140,9 +144,9 @@ async def back_up(
     show_backup(manifest, target)
     if gone:
         say(f"{counted(len(gone), 'older backup is', 'older backups are')} removed.")
-    if problem is not None:
-        say(f"Older backups could NOT be removed: {problem}")
-    return INCOMPLETE if manifest.blobs.missing or problem is not None else 0
+    for problem in problems:
+        say(f"PROBLEM: {clean(problem)}")
+    return INCOMPLETE if manifest.blobs.missing or problems else 0
 
 
 def show_backup(manifest: Manifest, target: Target) -> None:
@@ -171,6 +175,7 @@ async def look_at(settings: Settings, place: str, backup: str | None) -> int:
         phrase = (
             passphrase("Passphrase (empty: the key ring is not opened)", twice=False) if keys_here() else None
         )
+        await checking.refuse_wrong_passphrase(target, manifest, phrase)
         found = await checking.problems(target, manifest, Programs(settings.pg_bin), phrase)
     finally:
         await target.close()
@@ -190,7 +195,9 @@ async def try_out(settings: Settings, place: str | None, backup: str | None) -> 
     clock = SystemClock()
     try:
         manifest = await target.manifest(backup)
+        refuse_newer_program(manifest)
         phrase = passphrase("", twice=False) if keys_here() else None
+        await checking.refuse_wrong_passphrase(target, manifest, phrase)
         found = await drill(
             target,
             manifest,

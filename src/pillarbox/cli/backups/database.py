@@ -24,7 +24,7 @@ from pillarbox.kernel.settings.settings import (
     read_settings,
 )
 from pillarbox.kernel.terminal.answers import DATABASE_TROUBLE, FAILED, WRONG_SETTING, Refused, stopped
-from pillarbox.kernel.terminal.connect import Note, database
+from pillarbox.kernel.terminal.connect import Note, database, run_until_signal
 from pillarbox.kernel.terminal.program import running_program
 
 PgBin = Annotated[
@@ -55,7 +55,7 @@ def perform(work: Callable[[Settings], Awaitable[int]], **flags: str | None) -> 
     try:
         settings = read_settings(running_program().settings, flags)
         log.configure(settings.log)
-        status = asyncio.run(_awaited(work, settings))
+        status = run_until_signal(_awaited(work, settings))
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
     except (BackupError, Refused, *SENTENCES) as problem:
@@ -98,4 +98,15 @@ def passphrase(prompt: str, *, twice: bool) -> str | None:
             raise Refused("The passphrases differ.")
     if text == "":
         raise Refused("The passphrase is empty.")
+    if text is not None and not _is_utf8(text):
+        raise Refused("The passphrase is not UTF-8 text.")
     return text
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether an environment or a terminal gave text, and not other bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

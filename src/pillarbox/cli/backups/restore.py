@@ -13,6 +13,7 @@ import typer
 
 from pillarbox.backup import restore, restored
 from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.location import refuse_shared_place
 from pillarbox.backup.programs import Programs
 from pillarbox.backup.target import Target
 from pillarbox.cli.backups.database import BackupName, BlobUrl, PgBin, passphrase, perform
@@ -75,6 +76,7 @@ async def restore_backup(settings: Settings, source: str, backup: str | None, *,
     if settings.database_url is not None:
         await restore.refuse_occupied_database(settings.database_url)
     target = Target.open(source)
+    refuse_shared_place(target.location, settings.data, settings.blobs)
     clock = SystemClock()
     try:
         manifest = await target.manifest(backup)

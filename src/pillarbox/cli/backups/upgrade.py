@@ -129,6 +129,10 @@ async def examined(
     schema = applied[-1].version if applied else 0
     reasons += [sentence for migration in pending for sentence in unsafe(migration, schema)]
     advice += [sentence for migration in pending for sentence in accepted(migration)]
+    if schema > len(migrations) and not reasons:
+        advice.append(
+            "A newer release has upgraded the database; this one goes on with it. Start the newer one."
+        )
     locked_tables = await tables(conn, pending)
     octets = int(await conn.fetchval(SIZE))
     free = None if folder is None else shutil.disk_usage(folder).free

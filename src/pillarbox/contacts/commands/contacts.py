@@ -38,8 +38,7 @@ def show(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Show a contact: its properties, segments and topics, whether it is suppressed, and the last mails to
-    it; of one team, or of all that have it."""
+    """Show a contact with all that decides whether it gets mail, and the last mails to it."""
     perform(
         lambda connected: show_contact(connected, team, named, json=json),
         data=data,

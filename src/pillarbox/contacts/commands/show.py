@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from pillarbox.contacts import overview_queries, queries, segment_queries
 from pillarbox.contacts.overview_queries import Suppressed, TopicInDetail
 from pillarbox.contacts.queries import Contact, FoundContact
@@ -24,6 +26,9 @@ from pillarbox.teams.queries import Team
 
 LAST: Final = 10
 """Mails that are shown."""
+
+LONGEST_SHOWN: Final = 200
+"""Characters of a value that people are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,8 @@ def show_overview(one: Overview) -> None:
         say("Not on the suppression list.")
     else:
         say(f"On the suppression list since {instant(one.suppressed.created_at)}: {one.suppressed.origin}.")
-    _section("Properties", ("Key", "Type", "Value"), _properties(one.found))
+    properties = [(key, kind, _cut(value)) for key, kind, value in _properties(one.found)]
+    _section("Properties", ("Key", "Type", "Value"), properties)
     _section("Segments", ("Id", "Name"), [(segment.id, segment.name) for segment in one.segments])
     topics = [(topic.id, topic.name, topic.subscription, _chosen(topic)) for topic in one.topics]
     _section("Topics", ("Id", "Name", "Subscription", "Chosen"), topics)
@@ -137,7 +143,12 @@ def shape(one: Overview) -> dict[str, Any]:
 
 
 def _properties(found: FoundContact) -> list[tuple[str, str, Any]]:
-    return [(key, kind, value) for key, (value, kind) in sorted(found.values().items())]
+    known: dict[str, dict[str, Any]] = msgspec.json.decode(found.encoded)
+    return [(key, one["type"], one["value"]) for key, one in known.items()]
+
+
+def _cut(value: Any) -> Any:
+    return f"{value[:LONGEST_SHOWN]}…" if isinstance(value, str) and len(value) > LONGEST_SHOWN else value
 
 
 def _chosen(topic: TopicInDetail) -> str:

@@ -91,7 +91,7 @@ def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> It
     while True:
         batch = reader.next(source, lines)
         batch.at = now()
-        batch.given = reader.given()
+        batch.given = reader.given
         batch.lines = reader.staged(batch.at)
         batch.staged = len(batch.lines)
         yield batch
@@ -126,8 +126,7 @@ class _Reader:
             for record in source:
                 if len(record) < self._width:
                     record += [""] * (self._width - len(record))
-                cell = record[self._email]
-                if (not cell or cell.isspace()) and is_blank(record):
+                if not record[self._email] and is_blank(record):
                     continue
                 self._row += 1
                 batch.rows += 1
@@ -173,9 +172,10 @@ class _Reader:
             self._errors_left -= 1
             batch.errors.append(RowError(self._row, shown(cell), reason))
 
+    @property
     def given(self) -> int:
-        """How many of the addresses found say something about the subscription."""
-        return sum([row.unsubscribed is not None for row in self._found.values()])
+        """How many of the addresses that were read say something about the subscription."""
+        return sum(row.unsubscribed is not None for row in self._found.values())
 
     def staged(self, now: int) -> list[str]:
         """The lines for COPY, in the order of addresses: locks are taken in one order."""

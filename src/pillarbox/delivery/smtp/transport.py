@@ -145,7 +145,7 @@ class SmtpTransport:
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         """Try the destination's servers in order until every recipient has a final reply."""
-        wire = await self._composer.wire(item.email)
+        wire = await self._composer.wire(item.email, item.copy)
         started = self._clock.now()
         attempt = _Attempt(item, wire, self._return_path(item), fence, {t.position: t for t in item.targets})
         found = await self._next_hops.hosts(item.destination)

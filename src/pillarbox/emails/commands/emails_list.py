@@ -20,7 +20,7 @@ from pillarbox.kernel.terminal.answers import Refused, as_id, clean, instant, sa
 from pillarbox.kernel.terminal.connect import Connected
 from pillarbox.kernel.wire.instants import parse_instant
 from pillarbox.teams.commands.choosing import one_team
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import STATES
 
 NARROWEST = 40
 
@@ -42,7 +42,7 @@ Subject = Annotated[
 State = Annotated[
     str | None,
     typer.Option(
-        "--state", metavar="STATE", help=f"With a recipient in it: {', '.join(Kind)}.", show_default=False
+        "--state", metavar="STATE", help=f"With a recipient in it: {', '.join(STATES)}.", show_default=False
     ),
 ]
 Domain = Annotated[

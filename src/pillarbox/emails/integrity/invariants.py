@@ -10,16 +10,16 @@ from __future__ import annotations
 from pillarbox.delivery.items import UNTIL_FETCHED
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.postgres.invariant import Invariant
-from pillarbox.timeline.rules import OPEN, RULES, Kind
+from pillarbox.timeline.rules import OPEN, RULES, STATES
 
 SEND, SEND_BATCH = "POST /emails", "POST /emails/batch"
 """Idempotency scopes whose answers name emails."""
 
 STILL_OPEN = sorted(OPEN)
-ENDS = sorted(set(RULES) - OPEN)
+ENDS = sorted({kind for kind, rule in RULES.items() if rule.moves} - OPEN)
 """Events of one recipient that are no longer open; `canceled` is an event of the whole email."""
 
-IN_ORDER = [kind.value for kind in Kind]
+IN_ORDER = [kind.value for kind in STATES]
 
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -86,7 +86,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         WITH own AS (
             SELECT team_id, email_id, position, array_agg(kind) AS kinds,
                    bool_or(kind = 'sent') AS sent, bool_or(kind = 'delivery_delayed') AS delayed,
-                   bool_or(kind = 'bounced') AS bounced, bool_or(kind = 'complained') AS complained
+                   bool_or(kind = 'bounced') AS bounced, bool_or(kind = 'complained') AS complained,
+                   bool_or(kind = 'unsubscribed') AS unsubscribed
               FROM timeline
              WHERE position IS NOT NULL
              GROUP BY team_id, email_id, position
@@ -113,6 +114,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             OR (r.delayed_at IS NOT NULL) <> coalesce(own.delayed, false)
             OR (r.bounce_type IS NOT NULL) <> coalesce(own.bounced, false)
             OR (r.complained_at IS NOT NULL) <> coalesce(own.complained, false)
+            OR (r.unsubscribed_at IS NOT NULL) <> coalesce(own.unsubscribed, false)
          LIMIT $1
         """,
         (ENDS,),
@@ -130,6 +132,7 @@ INVARIANTS: tuple[Invariant, ...] = (
               LEFT JOIN recipients r
                      ON r.team_id = t.team_id AND r.email_id = t.email_id AND r.position = t.position
              WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
+               AND t.kind <> 'unsubscribed'
                AND (t.kind = 'sent' AND r.delayed_at < t.at) IS NOT TRUE
                AND NOT (t.kind = 'scheduled'
                         AND EXISTS (SELECT FROM timeline moved

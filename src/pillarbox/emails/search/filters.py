@@ -11,8 +11,9 @@ from pillarbox.domains.names import NotADomain, normalised
 from pillarbox.emails.retention import first_id
 from pillarbox.emails.search import terms
 from pillarbox.mail.message.address import AddressError, parse_mailbox
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import STATES, Kind
 
+LONGEST_SHOWN = 80
 OLDEST, NEWEST = UUID(int=0), UUID(int=2**128 - 1)
 
 
@@ -52,9 +53,12 @@ class EmailFilter:
         """The filter that these texts mean; NotAFilter where one of them means nothing."""
         words = frozenset(terms.words(subject or ""))
         if subject is not None and not words:
-            raise NotAFilter(f"{subject!r} has no word that could be looked for.")
-        if state is not None and state not in set(Kind):
-            raise NotAFilter(f"{state!r} is no state; use one of {', '.join(Kind)}.")
+            raise NotAFilter(f"{_shown(subject)} has no word that could be looked for.")
+        state = None if state is None else state.lower()
+        if state is not None and state not in STATES:
+            raise NotAFilter(f"{_shown(state)} is no state; use one of {', '.join(STATES)}.")
+        if since is not None and until is not None and since >= until:
+            raise NotAFilter("No email is in that time: it ends before it begins.")
         return cls(
             to=None if to is None else _recipient(to),
             sender=None if sender is None else _address(sender),
@@ -119,6 +123,11 @@ class FoundPage:
     following: UUID | None
 
 
+def _shown(text: str) -> str:
+    """A value as the sentence shows it: quoted, and not all of a long one."""
+    return repr(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…")
+
+
 def _recipient(text: str) -> str:
     return f"@{_domain(text[1:])}" if text.startswith("@") else _address(text)
 
@@ -127,11 +136,11 @@ def _address(text: str) -> str:
     try:
         return parse_mailbox(text).key
     except AddressError:
-        raise NotAFilter(f"{text!r} is not an address.") from None
+        raise NotAFilter(f"{_shown(text)} is not an address.") from None
 
 
 def _domain(text: str) -> str:
     try:
         return normalised(text)
     except NotADomain as wrong:
-        raise NotAFilter(f"{text!r} is not a domain: {wrong}") from None
+        raise NotAFilter(f"{_shown(text)} is not a domain: {wrong}") from None

@@ -17,7 +17,7 @@ from pillarbox.emails.search import queries
 from pillarbox.emails.search.filters import NEWEST, OLDEST, EmailFilter, FoundPage
 from pillarbox.emails.search.queries import Candidate, EmailRange
 from pillarbox.kernel.postgres.database import Source
-from pillarbox.timeline.rules import Kind
+from pillarbox.timeline.rules import STATES, Kind
 
 MOST_BLOCKS = 128
 FEW_BLOCKS = 32
@@ -34,7 +34,7 @@ CANDIDATES = 60
 """Of one range at once; a range that has more is read on."""
 
 BY_WORK = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
-BY_EVENT = frozenset(Kind) - BY_WORK - {Kind.DELIVERED}
+BY_EVENT = frozenset(STATES) - BY_WORK - {Kind.DELIVERED}
 """States whose emails are named by the queue, and by the history. `delivered` is what most emails are."""
 
 

@@ -77,15 +77,32 @@ def literal(values: Iterable[object]) -> str:
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
+KEPT_PROMISES = {
+    "synchronous_commit": "on",
+    "statement_timeout": "0",
+    "transaction_timeout": "0",
+    "idle_session_timeout": "0",
+    "default_transaction_isolation": "read committed",
+}
+"""What a server, a role or a database may have otherwise for other programs, which would break a promise of
+ours: that what is acknowledged survives a crash, that a wait for a standby is not cut off, that guarded
+updates see what others have committed (docs/decisions/0070)."""
+
 SESSION = {
+    **KEPT_PROMISES,
     "lock_timeout": str(LOCK_TIMEOUT_MS),
     "idle_in_transaction_session_timeout": str(IDLE_LIMIT_MS),
     "timezone": "UTC",
     "jit": "off",
 }
+
+# Older servers do not know every setting. Of synchronous_commit only `off` gives up durability: the other
+# values say how far standbys are waited for, which is the operator's to choose.
 BEGIN_SESSION = """
     SELECT pg_backend_pid() AS backend, count(set_config(k.name, k.value, false)) AS done
       FROM unnest($1::text[], $2::text[]) AS k (name, value)
+     WHERE current_setting(k.name, true) IS NOT NULL
+       AND (k.name <> 'synchronous_commit' OR current_setting('synchronous_commit') = 'off')
 """
 
 BY_KEY = {
@@ -134,8 +151,14 @@ async def open_pool(
 
 async def _begin_session(wanted: Mapping[str, str], conn: Stateless) -> None:
     """Set what holds for a session. Not at its beginning: PgBouncer refuses parameters it does not know."""
+    conn.backend = await begin_session(conn, wanted)
+
+
+async def begin_session(conn: Connection, wanted: Mapping[str, str] = KEPT_PROMISES) -> int:
+    """Set this for the session, as far as the server knows it; returns the server process."""
     (row,) = await conn.fetch(BEGIN_SESSION, list(wanted), list(wanted.values()))
-    conn.backend = row["backend"]
+    backend: int = row["backend"]
+    return backend
 
 
 async def open_connection(url: str, *, application: str) -> asyncpg.Connection:

@@ -20,6 +20,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import signal
 import stat
@@ -57,6 +58,9 @@ START_TIMEOUT = 60.0
 LEFTOVER_TIMEOUT = 15.0
 STOP_TIMEOUT = 60.0
 LAST_LINES = 20
+COMPLAINT = re.compile(r"\b(?:error|FATAL|PANIC): ")
+"""The line in which a program of PostgreSQL says why it gave up."""
+
 LAST_WORDS_TIMEOUT = 2.0
 
 SETTINGS: Mapping[str, str] = {
@@ -194,8 +198,10 @@ class EmbeddedPostgres:
             **as_account(account),
         )
         if done.returncode != 0:
-            lines = done.stdout.decode(errors="replace").strip().splitlines() or ["no output"]
-            raise EmbeddedError(f"The embedded database could not be created: {lines[-1]}")
+            said = done.stdout.decode(errors="replace").strip().splitlines() or ["no output"]
+            # The reason comes first; then it tells how it tidies up.
+            reasons = [COMPLAINT.split(line)[-1] for line in said if COMPLAINT.search(line)] or said[-1:]
+            raise EmbeddedError(f"The embedded database could not be created: {reasons[0].strip()}")
         if self.folder.exists():
             self.folder.rmdir()
         fresh.rename(self.folder)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.database import Connection, begin_session
 from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
 
 FOLDER = Path(__file__).parents[2] / "schema" / "migrations"
@@ -170,6 +170,8 @@ async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
         await asyncio.sleep(LOCK_POLL)
     try:
         await conn.execute("SET client_min_messages = warning")
+        await begin_session(conn)
+        await refuse_other_encoding(conn)
         await conn.execute(TABLE)
         if not await conn.fetchval(HAS_COLUMN):
             await conn.execute(ADD_COLUMN)
@@ -186,6 +188,16 @@ async def refuse_old_server(conn: Connection) -> None:
     number = int(await conn.fetchval("SELECT current_setting('server_version_num')"))
     if number < OLDEST_SERVER:
         raise MigrationError(f"PostgreSQL {number // 10000} is too old; Pillarbox needs version 14 or newer.")
+
+
+async def refuse_other_encoding(conn: Connection) -> None:
+    """A new database must be able to hold any text; one that is in use stays as it is."""
+    encoding = await conn.fetchval("SELECT current_setting('server_encoding')")
+    if encoding != "UTF8" and await conn.fetchval("SELECT to_regclass('schema_migrations') IS NULL"):
+        raise MigrationError(
+            f"The database has the encoding {encoding}, which cannot hold every text; make it anew: CREATE "
+            "DATABASE … ENCODING 'UTF8' TEMPLATE template0."
+        )
 
 
 async def applied_in(conn: Connection) -> list[Applied]:

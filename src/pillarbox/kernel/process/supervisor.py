@@ -19,31 +19,29 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import asyncpg
 
 from pillarbox.kernel.network.listeners import HTTP, LMTP, SMTP, ListenError, bind, bound_at, submission_names
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.observability.loop_watchdog import LoopWatchdog
 from pillarbox.kernel.postgres import connection_limits
-from pillarbox.kernel.postgres.database import TROUBLE, Connection
 from pillarbox.kernel.postgres.embedded import CONNECTIONS, EmbeddedError, EmbeddedPostgres
-from pillarbox.kernel.postgres.migrations import MigrationError, migrate
-from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
-from pillarbox.kernel.postgres.pooler import PoolerError, refuse_transaction_mode
+from pillarbox.kernel.postgres.migrations import MigrationError
+from pillarbox.kernel.postgres.pooler import PoolerError
 from pillarbox.kernel.postgres.programs import ProgramsError
 from pillarbox.kernel.process import shared_memory, signals, supervisor_metrics
 from pillarbox.kernel.process.announcement import Announcement, Listening, is_terminal, local_url
 from pillarbox.kernel.process.children import reap_orphans
+from pillarbox.kernel.process.database_start import FirstTeam, prepare
 from pillarbox.kernel.process.fork_server_channel import FACTORY, ForkServerProcess
 from pillarbox.kernel.process.secrets_channel import SecretsChannel
 from pillarbox.kernel.process.supervisor_metrics import SupervisorMetrics, processes
 from pillarbox.kernel.process.workers import FIRST_PAUSE, LONGEST_PAUSE, HandOver, StartError, Workers
-from pillarbox.kernel.security.ring_check import KeyRingRefused, established
+from pillarbox.kernel.security.ring_check import KeyRingRefused
+from pillarbox.kernel.security.sealed_values import Columns
 from pillarbox.kernel.settings.kinds import HostPort, Role
 from pillarbox.kernel.settings.settings import ConfigError, Settings
 from pillarbox.kernel.storage.data_folder import (
@@ -54,14 +52,12 @@ from pillarbox.kernel.storage.data_folder import (
     refuse_unfinished,
     write_note,
 )
-from pillarbox.kernel.storage.store_check import BlobStoreRefused, refuse_other_store
+from pillarbox.kernel.storage.store_check import BlobStoreRefused
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 DRAIN_SECONDS = 30.0
-DATABASE_WAIT = 30.0
-DATABASE_PAUSE = 0.5
 OVERLAP = 40
 """Connections of the embedded database beyond what is needed: sessions of a worker that was killed end a
 little later than it."""
@@ -70,9 +66,6 @@ METRICS_FOLDER = "metrics"
 TROUBLE_LEVELS = ("WARNING", "ERROR", "FATAL", "PANIC")
 """Of PostgreSQL's log; its LOG, HINT and DETAIL are not trouble."""
 
-
-FirstTeam = Callable[[Connection, Settings], Awaitable[str | None]]
-"""Makes the first team if there is none; the API key to print once, or None."""
 
 SENTENCES = (
     BlobStoreRefused,
@@ -88,12 +81,6 @@ SENTENCES = (
 )
 """What stops a start with one sentence for the operator."""
 
-WRONG_ACCESS = (
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.InsufficientPrivilegeError,
-)
-
 logger = log.get("supervisor")
 
 
@@ -101,16 +88,18 @@ def serve(
     settings: Settings,
     first_team: FirstTeam,
     *,
+    sealed: Columns = tuple,
     factory: str = FACTORY,
     fork_server: ForkServerProcess | None = None,
 ) -> int:
-    """Run until a signal; the exit status. `fork_server` is one that was already started for this factory."""
+    """Run until a signal; the exit status. `sealed` names what the key ring encrypts; `fork_server` is one
+    that was already started for this factory."""
     os.umask(0o077)
     log.configure(settings.log, level=settings.log_level)
     try:
         with locked(settings.data):
             refuse_unfinished(settings.data)
-            return asyncio.run(Supervisor(settings, first_team, factory, fork_server).run())
+            return asyncio.run(Supervisor(settings, first_team, sealed, factory, fork_server).run())
     except SENTENCES as problem:
         print(f"pillarbox: {problem}", file=sys.stderr, flush=True)
         return 1
@@ -120,10 +109,16 @@ class Supervisor:
     """The parent of the workers and of the embedded database."""
 
     def __init__(
-        self, settings: Settings, first_team: FirstTeam, factory: str, fork_server: ForkServerProcess | None
+        self,
+        settings: Settings,
+        first_team: FirstTeam,
+        sealed: Columns,
+        factory: str,
+        fork_server: ForkServerProcess | None,
     ) -> None:
         self._settings = settings
         self._first_team = first_team
+        self._sealed = sealed
         self._factory = factory
         self._fork_server = fork_server
         self._listeners: dict[str, socket.socket] = {}
@@ -265,42 +260,11 @@ class Supervisor:
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _prepare_database(self, url: str) -> None:
-        """Migrations, key ring, blob store, first team; the key is printed as soon as it exists."""
-        conn = await connect_patiently(url)
-        try:
-            await self._refuse_unfit_database(conn, url)
-            supervisor_metrics.found_database(conn.get_server_version()[:2])
-            if done := await migrate(conn, known_migrations()):
-                # A new database gets them all; after an upgrade the operator wants to know.
-                write = logger.debug if done[0] == 1 else logger.info
-                write("schema.migrated", first=done[0], last=done[-1])
-            self._settings = self._settings.replacing(secret_key=await established(conn, self._settings))
-            await refuse_other_store(conn, self._settings)
-            async with conn.transaction():
-                key = await self._first_team(conn, self._settings)
-        finally:
-            await conn.close()
+        """The API key of the first team is printed as soon as it exists."""
+        is_named = self._postgres is None
+        self._settings, key = await prepare(url, self._settings, self._first_team, self._sealed, is_named)
         if key is not None and self._settings.initial_api_key is None:
             self._said.key_made(key)
-
-    async def _refuse_unfit_database(self, conn: Connection, url: str) -> None:
-        """A named database must give each of our connections a session, and have enough of them."""
-        if self._settings.database_url is None or self._postgres is not None:
-            return
-        needed = connection_limits.of_machine(self._settings)
-        try:
-            is_pooled = await refuse_transaction_mode(url)
-        except TROUBLE as error:
-            raise StartError(f"The database cannot be reached: {error or type(error).__name__}.") from None
-        if is_pooled:
-            logger.info("database.pooled", needed=needed)
-        limits = await connection_limits.limits_of(conn)
-        if complaint := connection_limits.too_few(self._settings, limits):
-            raise StartError(complaint)
-        if limits.available - limits.others < needed:
-            logger.warning(
-                "database.connections_short", needed=needed, available=limits.available, others=limits.others
-            )
 
     def _begin_workers(self) -> HandOver:
         hand_over = HandOver(
@@ -362,36 +326,6 @@ class Supervisor:
         """Where a person is told in words on the same screen, the log need not repeat it."""
         is_told = self._said.is_terminal and self._settings.log == "text"
         (logger.debug if is_told else logger.info)(event, **fields)
-
-
-async def connect_patiently(url: str) -> asyncpg.Connection:
-    """A connection; a database that is not up yet is waited for, a wrong name or password is not."""
-    deadline, told = asyncio.get_running_loop().time() + DATABASE_WAIT, ""
-    while True:
-        try:
-            return await asyncpg.connect(
-                url, timeout=10, server_settings={"application_name": "pillarbox supervisor"}
-            )
-        except WRONG_ACCESS as error:
-            raise StartError(f"The database refuses the connection: {error}.") from None
-        except (ValueError, asyncpg.InterfaceError) as error:
-            raise StartError(f"The database URL cannot be used: {error}.") from None
-        except TROUBLE as error:
-            if asyncio.get_running_loop().time() > deadline:
-                raise StartError(
-                    f"The database of --database-url cannot be reached: {reason_of(error)}."
-                ) from None
-            if reason_of(error) != told:
-                told = reason_of(error)
-                logger.warning("database.waiting", reason=told, seconds=int(DATABASE_WAIT))
-        await asyncio.sleep(DATABASE_PAUSE)
-
-
-def reason_of(error: BaseException) -> str:
-    """What the system calls it, without numbers."""
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return str(error) or type(error).__name__
 
 
 def write_postgres_line(postgres_log: FilteringBoundLogger, line: str) -> None:

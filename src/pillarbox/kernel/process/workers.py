@@ -89,6 +89,7 @@ class Worker:
         self._on_exit = on_exit
         self._process: AdoptedProcess | None = None
         self._last_signal: signal.Signals | None = None
+        self._retired = asyncio.Event()
         self.ready = asyncio.Event()
 
     @property
@@ -103,10 +104,10 @@ class Worker:
     async def keep(self) -> None:
         """Keep a process running in this slot until `stop`; StartError if none ever gets ready."""
         pause, failed_starts = FIRST_PAUSE, 0
-        while not self._last_signal:
+        while not self._retired.is_set():
             started = asyncio.get_running_loop().time()
             status = await self._attempt()
-            if self._last_signal:
+            if self._retired.is_set():
                 return
             lived = asyncio.get_running_loop().time() - started
             logger.error(
@@ -126,7 +127,8 @@ class Worker:
         try:
             return await self._run_one()
         except OSError as problem:
-            logger.error("worker.not_started", index=self._index, reason=str(problem))
+            if not self._retired.is_set():
+                logger.error("worker.not_started", index=self._index, reason=str(problem))
             return None
 
     async def _run_one(self) -> int:
@@ -162,8 +164,13 @@ class Worker:
         if self._process is not None:
             self._process.send_signal(number)
 
+    def retire(self) -> None:
+        """Do not replace the process."""
+        self._retired.set()
+
     def send(self, number: signal.Signals) -> None:
         """Signal the process and do not replace it."""
+        self.retire()
         self._last_signal = number
         if self._process is not None:
             self._process.send_signal(number)
@@ -224,6 +231,9 @@ class Workers:
 
     async def stop(self, grace: float) -> None:
         """Send all SIGTERM, wait `grace` seconds, then kill those that are left."""
+        for worker in self._workers:
+            # A process that was requested and not forked yet will not be, and nobody misses it.
+            worker.retire()
         await self._fork_server.end()
         self.send(signal.SIGTERM)
         _, late = await asyncio.wait(self._keeping, timeout=grace)

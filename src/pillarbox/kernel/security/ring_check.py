@@ -105,11 +105,17 @@ def _sentence(settings: Settings, ring: KeyRing | None, wanted: Sequence[str]) -
             f"The secrets in this database need a key ring with {needs}, and {path} does not exist: {remedy}"
         )
     place = f"in {path}" if settings.secret_key is None else "of --secret-key"
-    has = ", ".join(f"another {key}" if key in wanted else key for key in ring.key_ids)
+    has = " and ".join(f"another key {key}" if key in wanted else f"the key {key}" for key in ring.key_ids)
     return (
-        f"The key ring {place} is not the one of this database: it has the key {has}, and the secrets in the "
+        f"The key ring {place} is not the one of this database: it has {has}, and the secrets in the "
         f"database need {needs}; {remedy}"
     )
+
+
+async def refuse_ring(conn: Connection, settings: Settings) -> None:
+    """Raise OtherKeyRing as `established` would; nothing is changed."""
+    text = await asyncio.to_thread(key_ring_text, settings)
+    refuse_other_ring(settings, text, await known_keys(conn))
 
 
 async def established(conn: Connection, settings: Settings) -> str:
@@ -125,9 +131,17 @@ async def established(conn: Connection, settings: Settings) -> str:
         text = await asyncio.to_thread(key_ring_text, settings)
         refuse_other_ring(settings, text, keys)
         if text is None:
-            text = await asyncio.to_thread(create_key_ring_file, settings.data / KEY_RING_FILE)
+            text = await asyncio.to_thread(_made, settings)
         await register(conn, KeyRing.parse(text), keys)
     return text
+
+
+def _made(settings: Settings) -> str:
+    path = settings.data / KEY_RING_FILE
+    try:
+        return create_key_ring_file(path)
+    except OSError as error:
+        raise KeyRingRefused(f"The key ring file {path} cannot be written: {error.strerror}.") from None
 
 
 async def register(conn: Connection, ring: KeyRing, keys: Sequence[KnownKey]) -> None:

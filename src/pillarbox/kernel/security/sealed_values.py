@@ -3,7 +3,8 @@ ring."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -62,6 +63,10 @@ class Unopened(NamedTuple):
         return text.format(owner=self.owner, id=self.id, why=why)
 
 
+Columns = Callable[[], Sequence[SealedColumn]]
+"""All of them. To name them the program must be loaded, which takes a second."""
+
+
 @dataclass(slots=True)
 class SealedCount:
     """How many values each key has sealed, and those that the ring cannot open."""
@@ -116,6 +121,25 @@ async def _old_values(conn: Connection, column: SealedColumn, ring: KeyRing) -> 
                 continue
             if not is_current:
                 yield row
+
+
+async def known_again(conn: Connection, columns: Columns) -> list[str]:
+    """Where the database knows no key at all, because the table was lost: let it know those that its values
+    need, each with one of them as the probe. Returns their ids."""
+    async with conn.transaction():
+        await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
+        if await ring_check.known_keys(conn):
+            return []
+        found: dict[str, tuple[bytes, bytes]] = {}
+        for column in await asyncio.to_thread(columns):
+            async for row in conn.cursor(column.read, prefetch=PREFETCH):
+                try:
+                    found.setdefault(sealed_by(row["sealed"]), (row["sealed"], column.context(row["id"])))
+                except SealBroken:
+                    continue
+        for key_id, (sealed, context) in found.items():
+            await conn.execute(ring_check.REGISTER, key_id, sealed, context)
+    return sorted(found)
 
 
 async def forget_unused(pool: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.settings import kinds
@@ -105,7 +105,7 @@ class Settings:
     @property
     def blobs(self) -> str:
         """The blob store's URL."""
-        return self.blob_url or f"file:{self.data / 'blobs'}"
+        return self.blob_url or f"file:{quote(str(self.data / 'blobs'))}"
 
     def replacing(self, **texts: str) -> Settings:
         """The same settings with other texts for some: what the supervisor found out at the start."""

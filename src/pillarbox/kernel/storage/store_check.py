@@ -54,6 +54,17 @@ class BlobStoreRefused(Exception):  # noqa: N818 (a state, reported as a sentenc
         )
 
 
+class StoreIdDamaged(BlobsUnreachable):
+    """Something else is where the id should be: a file that a crash has emptied, or the answer of a program
+    that is no object store."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"{KEY} does not hold an id; where the blobs are those of this database, `pillarbox verify "
+            "--adopt-blob-store` writes it anew"
+        )
+
+
 class BlobStoreGone(Overloaded):
     """Nothing can be stored."""
 
@@ -72,7 +83,7 @@ async def id_in(blobs: BlobStore) -> UUID | None:
     except TimeoutError:
         raise BlobsSilent from None
     except ValueError:
-        raise BlobsUnreachable(f"{KEY} does not hold an id") from None
+        raise StoreIdDamaged from None
 
 
 async def known_id(source: Source) -> UUID | None:
@@ -108,7 +119,11 @@ async def _establish(conn: Connection, blobs: BlobStore, found: UUID | None) -> 
 async def adopt(conn: Connection, blobs: BlobStore) -> None:
     """Make the store the one of the database, whatever id it has; raises BlobFailed."""
     wanted = await known_id(conn)
-    if wanted is not None and await id_in(blobs) != wanted:
+    try:
+        found = await id_in(blobs)
+    except StoreIdDamaged:
+        found = None
+    if wanted is not None and found != wanted:
         await write_id(blobs, wanted)
 
 

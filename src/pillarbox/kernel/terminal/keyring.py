@@ -4,11 +4,14 @@ key."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.security import ring_check, sealed_values
+from pillarbox.kernel.security.link_keys import LEARNED_AFTER, LinkKeys
 from pillarbox.kernel.security.sealed_values import SealedColumn, SealedCount
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
@@ -39,6 +42,12 @@ def reseal_all(data: Data = None, database_url: DatabaseUrl = None) -> None:
 def abandon_key(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> None:
     """Give up a key that is lost: starts ask for it no more, and what it has encrypted stays unreadable."""
     perform(lambda found: abandon(found, key), data=data, database_url=database_url, with_any_ring=True)
+
+
+@group.command("new-link-key")
+def new_link_key(data: Data = None, database_url: DatabaseUrl = None) -> None:
+    """Make another key for links in mail that is accepted from now on; older links go on working."""
+    perform(add_link_key, data=data, database_url=database_url)
 
 
 def columns() -> list[SealedColumn]:
@@ -102,6 +111,13 @@ async def reseal(connected: Connected) -> int:
     if idle:
         say(f"No value needs {' or '.join(idle)} any more. {LINKS}")
     return left_over(needed, ring)
+
+
+async def add_link_key(connected: Connected) -> int:
+    number = await LinkKeys(connected.pool, SystemClock(), connected.key_ring()).add()
+    minutes = LEARNED_AFTER // timedelta(minutes=1)
+    say(f"The key {number} makes the links of mail that is accepted {minutes} minutes from now or later.")
+    return 0
 
 
 LINKS = (

@@ -17,7 +17,7 @@ from pillarbox.mail.reports.dsn import DeliveryReport, RecipientReport
 from pillarbox.mail.reports.replies import BounceType, Outcome, SubType, Verdict
 from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import Consequences, may_be_suppressed, named
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.rules import Bounce, Detail, Entry, Kind
 
 KINDS: Final = {

@@ -13,7 +13,7 @@ from typing import Final
 from pillarbox.mail.reports.arf import FeedbackReport
 from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import Consequences, may_be_suppressed, named
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.rules import Detail, Entry, Kind
 
 REASONS: Final = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.receiving.reports.bounce_queries import SentTo
-from pillarbox.suppressions.automatic import Cause
+from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.rules import Entry, Kind
 
 

@@ -36,7 +36,7 @@ from pillarbox.receiving.reports.bounce_queries import SentTo
 from pillarbox.receiving.reports.consequences import Consequences
 from pillarbox.receiving.reports.prometheus import REPORTS
 from pillarbox.receiving.reports.spf_check import is_from_authorised_host
-from pillarbox.suppressions import automatic
+from pillarbox.suppressions import changes
 from pillarbox.timeline.record import Timeline
 from pillarbox.webhooks.publish import Publisher
 
@@ -175,7 +175,7 @@ class ReturnPath:
             return Taken.NOBODY
         async with transaction(self._pool) as conn:
             taken = await self._timeline.record(conn, found.entries)
-            await automatic.add(conn, found.causes_of(taken), self._ids, self._publisher)
+            await changes.add(conn, found.causes_of(taken), self._ids, self._publisher)
         for entry in taken:
             log.info("reports.recorded", email=entry.email_id, position=entry.position, kind=str(entry.kind))
         return Taken.RECORDED if taken else Taken.UNCHANGED

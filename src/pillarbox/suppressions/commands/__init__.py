@@ -1,0 +1,1 @@
+"""`pillarbox suppressions`."""

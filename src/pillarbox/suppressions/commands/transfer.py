@@ -1,0 +1,208 @@
+"""`pillarbox suppressions import` and `export`: lists of any length, in the memory of some thousand rows."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, BinaryIO, Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb, transaction
+from pillarbox.kernel.terminal.answers import Refused, clean, counted, say
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.progress import transfer
+from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.suppressions import changes, queries
+from pillarbox.suppressions.changes import Cause
+from pillarbox.suppressions.commands.csv_rows import AddressRow, CsvRows, NotReadable, RefusedRow
+from pillarbox.teams.commands.choosing import one_team
+from pillarbox.teams.queries import Team
+from pillarbox.webhooks.publish import Publisher
+
+BLOCK: Final = 1000
+"""Rows that are written, or read, at once. Each may make a delivery to each of fifty webhooks."""
+
+HELD = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
+TRIES: Final = 10
+PAUSE: Final = 0.5
+
+COLUMNS: Final = ("email", "origin", "source_id", "created_at", "id")
+LONGEST_SHOWN: Final = 400
+STANDARD: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What is read, and how."""
+
+    file: str
+    column: str | None
+    origin: str | None
+    errors: Path | None
+
+    @property
+    def errors_path(self) -> Path:
+        if self.errors is not None:
+            return self.errors
+        return Path("suppressions.errors.csv" if self.file == STANDARD else f"{self.file}.errors.csv")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the rows so far."""
+
+    rows: int = 0
+    added: int = 0
+    refused: int = 0
+
+
+class RefusedRows:
+    """The file of refused rows; it is made with the first of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def write(self, rows: Sequence[RefusedRow]) -> None:
+        if rows and self._file is None:
+            self._file = self._path.open("w", newline="", encoding="utf-8")
+            self._file.write("line,email,reason\n")
+        if self._file is not None:
+            csv.writer(self._file).writerows(
+                (row.line, clean(row.text[:LONGEST_SHOWN]), row.reason) for row in rows
+            )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+async def import_file(connected: Connected, team: str | None, wanted: Import) -> int:
+    """Put the addresses of a file on the list; one that is there already keeps its origin."""
+    owner = await one_team(connected, team)
+    refused = RefusedRows(wanted.errors_path)
+    outcome = Outcome()
+    try:
+        with opened(wanted.file) as (file, size), transfer("Importing", size) as shown:
+            rows = CsvRows(file, wanted.column, wanted.origin)
+            each = iter(rows)
+            # In a thread, so that a signal ends the command also while a file is long in coming.
+            while block := await asyncio.to_thread(lambda: list(islice(each, BLOCK))):
+                await take(connected, owner, block, refused, outcome)
+                shown.reach(rows.octets, outcome.rows)
+            summary = shown.summary
+    except NotReadable as wrong:
+        raise Refused(str(wrong)) from None
+    except OSError as wrong:
+        raise Refused(f"{wrong.filename or wanted.file} cannot be used: {wrong.strerror or wrong}.") from None
+    finally:
+        refused.close()
+        if outcome.rows:
+            say(told(outcome, owner, wanted))
+    say(summary[0].upper() + summary[1:] + ".")
+    return 1 if outcome.refused else 0
+
+
+async def take(
+    connected: Connected,
+    owner: Team,
+    block: Sequence[AddressRow | RefusedRow],
+    refused: RefusedRows,
+    outcome: Outcome,
+) -> None:
+    """Write one block, in a transaction of its own."""
+    wrong = [row for row in block if isinstance(row, RefusedRow)]
+    refused.write(wrong)
+    right = [row for row in block if isinstance(row, AddressRow)]
+    outcome.added += await written(connected, owner, right)
+    outcome.rows += len(block)
+    outcome.refused += len(wrong)
+
+
+async def written(connected: Connected, owner: Team, rows: Sequence[AddressRow]) -> int:
+    """How many addresses are new. Rows that somebody else holds are waited for."""
+    ids = Ids(SystemClock())
+    for left in reversed(range(TRIES)):
+        at = ids.now()
+        causes = [Cause(owner.id, row.address, row.origin, None, at, row.given) for row in rows]
+        try:
+            async with transaction(connected.pool) as conn:
+                return len(await changes.add(conn, causes, ids, Publisher(ids)))
+        except HELD:
+            if not left:
+                raise
+            await asyncio.sleep(PAUSE)
+    raise AssertionError("the last try returns or raises")
+
+
+def told(outcome: Outcome, owner: Team, wanted: Import) -> str:
+    known = outcome.rows - outcome.added - outcome.refused
+    parts = [
+        f"{counted(outcome.added, 'address', 'addresses')} added to the suppression list of {owner.name}",
+        f"{known:,} on it already",
+        f"{outcome.refused:,} refused" + (f" (see {wanted.errors_path})" if outcome.refused else ""),
+    ]
+    return ", ".join(parts) + "."
+
+
+async def export_file(connected: Connected, team: str | None, path: str, origin: str | None) -> int:
+    """Write the list of a team; a file is there only when it is whole."""
+    owner = await one_team(connected, team)
+    db = TeamDb(connected.pool, owner.id)
+    total = await queries.count(db, origin) if sys.stderr.isatty() else None
+    try:
+        with target(path) as file, transfer("Exporting", total) as shown:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            rows, after = 0, UUID(int=0)
+            while block := await queries.following(db, after, origin, BLOCK):
+                writer.writerows(
+                    (one.shown, one.origin, one.source_id, iso_style(one.created_at), one.id) for one in block
+                )
+                rows, after = rows + len(block), block[-1].id
+                shown.reach(rows, rows)
+            summary = shown.summary
+    except BrokenPipeError:
+        raise
+    except OSError as wrong:
+        raise Refused(f"{wrong.filename or path} cannot be written: {wrong.strerror or wrong}.") from None
+    if path != STANDARD:
+        say(f"{path}: {summary}.")
+    return 0
+
+
+@contextmanager
+def opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    """The file, and its size where it has one."""
+    if name == STANDARD:
+        yield sys.stdin.buffer, None
+        return
+    with Path(name).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        yield file, size or None
+
+
+@contextmanager
+def target(name: str) -> Iterator[IO[str]]:
+    """Where to write: a file takes its name when it is whole."""
+    if name == STANDARD:
+        yield sys.stdout
+        return
+    part = Path(f"{name}.part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            yield file
+        part.replace(name)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""SQL of the page behind a link: whose link it is, and what can be chosen. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+RECIPIENT = """
+    SELECT c.id AS contact_id, coalesce(c.unsubscribed, false) AS is_unsubscribed, e.sender
+      FROM (SELECT $1::uuid AS team_id) AS k
+      LEFT JOIN contacts c ON c.team_id = k.team_id AND c.address = $2
+      LEFT JOIN emails e ON e.team_id = k.team_id AND e.id = $3
+"""
+
+# A contact that is none yet has no choices. The topics of `$4` are shown whatever they are.
+TOPICS = """
+    SELECT t.id, t.name, t.description, t.visibility = 'public' AS is_public,
+           coalesce(h.subscription, t.default_subscription) = 'opt_in' AS is_subscribed
+      FROM topics t
+      LEFT JOIN topic_choices h ON h.team_id = t.team_id AND h.topic_id = t.id AND h.contact_id = $2
+     WHERE t.team_id = $1 AND t.deleted_at IS NULL
+       AND (t.visibility = 'public' OR coalesce(h.subscription, t.default_subscription) = 'opt_in'
+            OR t.id = ANY ($4::uuid[]))
+     ORDER BY t.id = ANY ($4::uuid[]) DESC, lower(t.name), t.id
+     LIMIT $3
+"""
+
+
+# What one click needs to know, at once.
+CLICK = """
+    SELECT c.id AS contact_id, t.id AS topic_id
+      FROM (SELECT $1::uuid AS team_id) AS k
+      LEFT JOIN contacts c ON c.team_id = k.team_id AND c.address = $2
+      LEFT JOIN topics t ON t.team_id = k.team_id AND t.id = $3 AND t.deleted_at IS NULL
+"""
+
+
+class Click(NamedTuple):
+    """The contact that an address is, and the topic that a mail was about, where there are such."""
+
+    contact_id: UUID | None
+    topic_id: UUID | None
+
+
+class Recipient(NamedTuple):
+    """Who has the link, as far as it is known."""
+
+    contact_id: UUID | None
+    is_unsubscribed: bool
+    sender: str | None
+
+
+class Topic(NamedTuple):
+    """A topic as the recipient has it."""
+
+    id: UUID
+    name: str
+    description: str | None
+    is_public: bool
+    is_subscribed: bool
+
+
+async def click(db: TeamDb, address: str, topic_id: UUID | None) -> Click:
+    return await db.one(Click, CLICK, address, topic_id) or Click(None, None)
+
+
+async def recipient(db: TeamDb, address: str, email_id: UUID) -> Recipient:
+    """What is known of an address, and who wrote the email."""
+    found = await db.one(Recipient, RECIPIENT, address, email_id)
+    return found or Recipient(None, is_unsubscribed=False, sender=None)
+
+
+async def topics(db: TeamDb, contact_id: UUID | None, most: int, also: Sequence[UUID]) -> list[Topic]:
+    """The topics that are public or that the contact gets, and those of `also`; these first."""
+    return await db.all(Topic, TOPICS, contact_id, most, list(also))
