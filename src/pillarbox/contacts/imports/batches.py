@@ -126,7 +126,8 @@ class _Reader:
             for record in source:
                 if len(record) < self._width:
                     record += [""] * (self._width - len(record))
-                if not record[self._email] and is_blank(record):
+                cell = record[self._email]
+                if (not cell or cell.isspace()) and is_blank(record):
                     continue
                 self._row += 1
                 batch.rows += 1
