@@ -23,7 +23,7 @@ from pillarbox.contacts.event_data import SHAPES
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.work.jobs import Job
 from pillarbox.segments import jobs
-from pillarbox.segments.jobs import BATCH, MemberRemoval
+from pillarbox.segments.jobs import BATCH, LIMIT, MemberRemoval
 
 DATABASE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
 MISSING = (404, "not_found", "Segment not found")
@@ -294,6 +294,19 @@ async def test_a_segment_deleted_many_times_at_once_leaves_one_job(database_url:
         answers = await asyncio.gather(*[delete(team, segment) for _ in range(8)])
         assert {answer.status_code for answer in answers} == {200}
         assert await team.world.pool.fetchval("SELECT count(*) FROM jobs WHERE team_id = $1", team.id) == 1
+
+
+async def test_many_deletions_leave_room_for_other_jobs(database_url: str, tmp_path: Path) -> None:
+    """As many run at once as the limit says, and another kind of job is begun beside them."""
+    async with a_team(database_url, tmp_path) as team:
+        for _ in range(15):
+            await delete(team, await made(team))
+        key = (await team.post("/contact-properties", {"key": "plan", "type": "string"})).json()["id"]
+        await team.call("DELETE", f"/contact-properties/{key}")
+        assert await run_jobs(team.world) == LIMIT.running + 1
+        while await run_jobs(team.world):
+            pass
+        assert await team.world.pool.fetchval("SELECT count(*) FROM jobs WHERE team_id = $1", team.id) == 0
 
 
 async def test_a_member_of_a_segment_that_is_gone_is_named(database_url: str, tmp_path: Path) -> None:

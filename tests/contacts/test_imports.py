@@ -115,7 +115,7 @@ async def test_skip_leaves_a_contact_as_it_is(database_url: str, tmp_path: Path)
 
 
 async def test_upsert_keeps_what_is_blank_or_not_mapped(database_url: str, tmp_path: Path) -> None:
-    """A blank name keeps the name; `unsubscribed` that is not mapped stays true, a given false takes it back."""
+    """A blank name keeps the name; `unsubscribed` that is not mapped stays true."""
     async with importing_team(database_url, tmp_path) as team:
         segment, topic = await a_segment(team), await a_topic(team)
         for name in ("ann", "bea"):
@@ -189,7 +189,7 @@ async def test_properties_are_defined_with_the_import_and_merge(database_url: st
 
 
 async def test_row_errors_are_told_in_the_order_of_the_file(database_url: str, tmp_path: Path) -> None:
-    """A failed row changes nothing; blank lines are not counted; even if every row fails the import completes."""
+    """A failed row changes nothing; blank lines are not counted; an import of failed rows completes."""
     async with importing_team(database_url, tmp_path) as team:
         file = (
             "email,first_name,unsubscribed\nann@harbor.example,Ann,\n\nnot-an-address,,\n,Bea,\n"
@@ -256,7 +256,7 @@ async def test_half_a_surrogate_pair_spoils_its_row(database_url: str, tmp_path:
 
 
 async def test_imports_of_a_team_wait_for_each_other(database_url: str, tmp_path: Path) -> None:
-    """The answer is 201 while another import of the team is in progress, and the second one waits as queued."""
+    """The answer is 201 while another import of the team goes on, and the second one is queued."""
     async with importing_team(database_url, tmp_path) as team:
         many = "email\n" + "".join(f"reader.{number}@x.example\n" for number in range(20_000))
         first, second = await accepted(team, many), await accepted(team, "email\nlast@x.example\n")
@@ -375,7 +375,7 @@ async def test_the_detail_of_an_import_goes_after_90_days(database_url: str, tmp
 
 
 async def test_writers_of_one_address_lose_nothing(database_url: str, tmp_path: Path) -> None:
-    """An upsert by the API, a PATCH and imports, at the same time: one contact, every member of every body."""
+    """Upserts by the API, PATCHes and imports at the same time: one contact, every member of every body."""
     async with importing_team(database_url, tmp_path) as team:
         for key in ("plan", "seats", "tier"):
             await team.post("/contact-properties", {"key": key, "type": "string"})

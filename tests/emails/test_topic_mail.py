@@ -310,3 +310,27 @@ async def test_a_retry_sends_the_same_bytes(database_url: str, tmp_path: Path) -
         [message] = await sink.messages(1)
         [refused] = [content for session in sink.sessions for content in session.refused]
         assert refused == message.content
+
+
+async def test_copies_with_large_files_and_bodies_are_whole_and_signed(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Their files are read as they go, their bodies wait for room, and each has its own link in them."""
+    async with harbor(database_url, tmp_path) as (team, sink):
+        topic = await a_topic(team)
+        files = [{"filename": "chart.bin", "content": "QUFB" * 200_000}]
+        to = [f"ada{number}@quay.example" for number in range(3)]
+        html = "<p>{{{UNSUBSCRIBE_URL}}}</p>" + "<p>Ready</p>" * 60_000
+        await sent(team, topic, to=to, html=html, text="{{{UNSUBSCRIBE_URL}}}", attachments=files)
+        await sent(team, topic, to=to, html=html, text="")
+        messages = await sink.messages(6)
+        [domain] = (await team.get("/domains")).json()["data"]
+        records = (await team.get(f"/domains/{domain['id']}")).json()["records"]
+        key = next(record["value"] for record in records if record["record"] == "DKIM").encode()
+        assert len({link_of(message) for message in messages}) == 6
+        for message in messages:
+            assert dkim.verify(message.content, dnsfunc=lambda *_, **__: key)
+            part = parsed(message).get_body(("html",))
+            assert part is not None
+            assert part.get_content().startswith(f"<p>{link_of(message)}</p><p>Ready</p>")
+        assert sum(b"chart.bin" in message.content for message in messages) == 3

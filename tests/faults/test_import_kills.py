@@ -19,11 +19,13 @@ from kit.process import KEY, connected, first_team, reconciled, served, verified
 SMALL, LARGE = 27_500, 200_000
 """Rows: in batches of 5,000, of which the last is not full."""
 
+TEN = [
+    f"import.batch_{'written' if number % 2 else 'committed'}=kill@{1 + number % 4}" for number in range(10)
+]
 KILLS = [
-    ["import.batch_written=kill@2", "import.batch_committed=kill@1"],
-    *[pytest.param([f"import.batch_{'written' if n % 2 else 'committed'}=kill@{1 + n % 4}" for n in range(10)],
-                   marks=pytest.mark.slow, id="ten times")],
-]  # fmt: skip
+    pytest.param(["import.batch_written=kill@2", "import.batch_committed=kill@1"], id="twice"),
+    pytest.param(TEN, marks=pytest.mark.slow, id="ten times"),
+]
 
 
 def people(rows: int) -> Iterator[str]:

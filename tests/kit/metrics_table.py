@@ -46,7 +46,7 @@ def defined() -> dict[str, Described]:
         if name.startswith("pillarbox_") and not name.startswith("pillarbox_test_"):
             shown = f"{name}_total" if numbers.kind == "counter" else name
             found[shown] = Described(numbers.kind, frozenset(numbers.labels))
-    for family in ProcessMetrics(lambda: [Measured("worker", "0", 1)]).collect():
+    for family in ProcessMetrics(lambda: [Measured("worker", "0", 1)], ROOT).collect():
         shown = f"{family.name}_total" if family.type == "counter" else family.name
         found[shown] = Described(family.type, frozenset({"process", "index"}))
     return found

@@ -198,6 +198,12 @@ CASES = {
     "PillarboxCertificateEndsToday": changed(
         {CERTIFICATE: (3 * DAY, -5)}, after=15, labels=HERE | {"listener": "smtp"}, early=5
     ),
+    "PillarboxProcessHangs": changed(
+        {f"pillarbox_process_silent_seconds{FILES}": (1, "1+60x300")},
+        after=10,
+        labels=HERE | {"process": "worker", "index": "1"},
+        early=1,
+    ),
     "PillarboxLoopStalls": changed(
         {
             f'pillarbox_loop_lag_seconds_bucket{LOOP[:-1]}, le="1.0"}}': (growing(1200), growing(1200)),

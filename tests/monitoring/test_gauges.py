@@ -31,7 +31,7 @@ from pillarbox.kernel.observability.prometheus import MetricsFiles
 from pillarbox.kernel.postgres import bounded_pool
 from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.process.process_metrics import Measured, ProcessMetrics
-from pillarbox.kernel.process.supervisor_metrics import REASONS, reason_of
+from pillarbox.kernel.process.supervisor_metrics import BUILD, REASONS, found_database, reason_of
 from pillarbox.kernel.security.certificates import Certificate, self_made
 from pillarbox.kernel.storage import storage_metrics
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobMissing, BlobStore, Folder
@@ -76,10 +76,10 @@ def test_a_gauge_may_be_a_truth_value(tmp_path: Path) -> None:
 # Processes ------------------------------------------------------------------------------------------
 
 
-def test_a_process_is_measured() -> None:
+def test_a_process_is_measured(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     registry.register(
-        ProcessMetrics(lambda: [Measured("worker", "0", os.getpid()), Measured("worker", "1", 0)])
+        ProcessMetrics(lambda: [Measured("worker", "0", os.getpid()), Measured("worker", "1", 0)], tmp_path)
     )
     page = generate_latest(registry).decode()
     # Samples show their labels in alphabetical order.
@@ -93,8 +93,36 @@ def test_a_process_is_measured() -> None:
     assert now - 3600 < numbers_of(page, "pillarbox_process_start_time_seconds")[own] <= now
 
 
+def test_a_process_that_hangs_is_told_by_the_age_of_its_numbers(tmp_path: Path) -> None:
+    """Its counters and gauges stay as they were, as if all were well."""
+    registry = CollectorRegistry()
+    measured = [Measured("worker", "0", os.getpid()), Measured("fork_server", "", os.getpid())]
+    registry.register(ProcessMetrics(lambda: measured, tmp_path))
+
+    def silent() -> float:
+        shown = numbers_of(generate_latest(registry).decode(), "pillarbox_process_silent_seconds")
+        assert shown.keys() == {("0", "worker")}
+        return shown[("0", "worker")]
+
+    began = silent()
+    assert began > 0
+    file = tmp_path / f"{os.getpid()}{SUFFIX}"
+    MetricsFile(tmp_path, SystemClock()).write()
+    assert silent() < max(began, 60)
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime - 300))
+    assert 300 <= silent() < 900
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime + 9000))
+    assert silent() == 0
+
+
+def test_the_version_of_the_database_has_its_second_number() -> None:
+    found_database(180006)
+    [(_, _, shown)] = BUILD.read()
+    assert shown == "18.6"
+
+
 def test_a_process_whose_files_may_not_be_counted_is_measured_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """An alert would take it for one that does not run."""
 
@@ -103,7 +131,7 @@ def test_a_process_whose_files_may_not_be_counted_is_measured_all_the_same(
 
     monkeypatch.setattr(os, "scandir", refused)
     registry = CollectorRegistry()
-    registry.register(ProcessMetrics(lambda: [Measured("worker", "0", os.getpid())]))
+    registry.register(ProcessMetrics(lambda: [Measured("worker", "0", os.getpid())], tmp_path))
     page = generate_latest(registry).decode()
     assert numbers_of(page, "pillarbox_process_start_time_seconds").keys() == {("0", "worker")}
     assert numbers_of(page, "pillarbox_process_open_files") == {}

@@ -145,6 +145,7 @@ SLICE = Slice(
     jobs=_jobs,
     job_limits=lambda _: [fetching.JOB_LIMIT],
     periodic=lambda kit: search_periodic(SearchBlocks(kit.pool, kit.clock)),
+    clock_corrections=lambda kit: [SearchBlocks(kit.pool, kit.clock).drop_ahead],
     retention=[
         Retention(
             [

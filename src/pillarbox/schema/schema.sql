@@ -371,7 +371,8 @@ END
 $$;
 
 -- For finding emails: those of a team behind `after_id` and as far as `last_id`, some thousand, with a Bloom filter of
--- all they can be found by. A block begins where the one before it ends. `is_settled` once it was counted again.
+-- all they can be found by. A block begins where the one before it ends. `is_settled` once it was counted again;
+-- `version` says which terms it knows.
 CREATE TABLE search_blocks (
     team_id    uuid    NOT NULL,
     after_id   uuid    NOT NULL,
@@ -379,11 +380,13 @@ CREATE TABLE search_blocks (
     emails     integer NOT NULL,
     bits       bytea   NOT NULL,
     is_settled boolean NOT NULL DEFAULT false,
+    version    smallint NOT NULL DEFAULT 1,
     PRIMARY KEY (team_id, after_id),
     CHECK (after_id < last_id)
 ) WITH (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 ALTER TABLE search_blocks ALTER COLUMN bits SET STORAGE EXTERNAL;
 CREATE INDEX search_blocks_unsettled ON search_blocks (last_id) WHERE NOT is_settled;
+CREATE INDEX search_blocks_version ON search_blocks (version);
 
 -- The bytes are in `data`, or in the blob store under `blob`, or not fetched yet (`url` alone).
 CREATE TABLE attachments (

@@ -8,10 +8,12 @@ from typing import Final
 import asyncpg
 
 from pillarbox.kernel.work.collectors import changed, in_batches
-from pillarbox.kernel.work.jobs import Finished, Handler, Job
+from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
 from pillarbox.segments.queries import JOB_REMOVE
 
 BATCH = 1000
+LIMIT: Final = JobLimit((JOB_REMOVE,), running=2, batch=2, pause=0.1)
+"""Of their own: however many large segments a team deletes, other jobs run beside them."""
 
 REMOVE_MEMBERS: Final = """
     WITH next AS MATERIALIZED (

@@ -23,9 +23,9 @@ Fields = Sequence[tuple[str, str]]
 class Action(Enum):
     """What is wanted."""
 
-    ONE_CLICK = "one click"
-    CONFIRM = "leave what the mail was about"
-    PREFERENCES = "save the choices"
+    ONE_CLICK = "one_click"
+    CONFIRM = "confirm"
+    PREFERENCES = "preferences"
     ALL = "all"
     RESUBSCRIBE = "resubscribe"
 

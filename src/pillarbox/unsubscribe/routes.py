@@ -12,9 +12,11 @@ from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.link_tokens import Link
 from pillarbox.kernel.security.rate_limit import Windows, key_for
 from pillarbox.unsubscribe.choices import Outcome, Preferences, Unsubscribing
 from pillarbox.unsubscribe.forms import Action, submission
+from pillarbox.unsubscribe.prometheus import REQUESTS
 
 MOST_REQUESTS = 60
 MINUTE = 60.0
@@ -47,11 +49,10 @@ class UnsubscribeScreens(Protocol):
 async def show(request: Request) -> Reply[Html]:
     """The page behind the link of a mail."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
-    if seconds := _pause(request):
-        return screens.too_many(seconds)
-    link = await link_tokens.read(request.param("token"), request.use(LinkKeys))
-    if link is None:
-        return screens.unknown()
+    link = await _link(request)
+    if not isinstance(link, Link):
+        return link
+    REQUESTS.add(1, ("page",))
     return screens.preferences(await request.use(Unsubscribing).preferences(link))
 
 
@@ -67,22 +68,32 @@ async def show(request: Request) -> Reply[Html]:
 async def submit(request: Request) -> Reply[Html]:
     """A form of the page, or one click (RFC 8058); the latter is answered without a page."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
-    if seconds := _pause(request):
-        return screens.too_many(seconds)
-    link = await link_tokens.read(request.param("token"), request.use(LinkKeys))
-    if link is None:
-        return screens.unknown()
+    link = await _link(request)
+    if not isinstance(link, Link):
+        return link
     submitted = submission(bytes(request.raw), request.header("content-type") or "")
     if submitted is None:
+        REQUESTS.add(1, ("not_understood",))
         return screens.not_understood()
     unsubscribing = request.use(Unsubscribing)
     if submitted.action is Action.ONE_CLICK:
         await unsubscribing.click(link)
-        return Reply.html("")
-    return screens.outcome(await unsubscribing.submit(link, submitted))
+        reply = Reply.html("")
+    else:
+        reply = screens.outcome(await unsubscribing.submit(link, submitted))
+    REQUESTS.add(1, (submitted.action.value,))
+    return reply
 
 
-def _pause(request: Request) -> int:
-    """Count the request; how many seconds its sender has to wait, 0 where it is let in."""
+async def _link(request: Request) -> Link | Reply[Html]:
+    """What the link of the request says, or the page that refuses it."""
+    screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
     taken = request.use(Windows).take(key_for(f"unsubscribe {request.client}"), MOST_REQUESTS, MINUTE)
-    return 0 if taken.allowed else taken.reset
+    if not taken.allowed:
+        REQUESTS.add(1, ("too_many",))
+        return screens.too_many(taken.reset)
+    link = await link_tokens.read(request.param("token"), request.use(LinkKeys))
+    if link is None:
+        REQUESTS.add(1, ("unknown_link",))
+        return screens.unknown()
+    return link

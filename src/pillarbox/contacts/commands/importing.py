@@ -161,9 +161,8 @@ async def followed(db: TeamDb, import_id: UUID) -> Counted:
 
 async def told(db: TeamDb, found: Counted, wanted: Wanted) -> int:
     """Say what became of the rows, and write down those that failed; the exit status."""
-    say(
-        f"{found.created:,} created, {found.updated:,} updated, {found.skipped:,} skipped, {found.failed:,} failed."
-    )
+    kept = f"{found.created:,} created, {found.updated:,} updated, {found.skipped:,} skipped"
+    say(f"{kept}, {found.failed:,} failed.")
     faulty = [one async for one in errors(db, found.id)]
     if wanted.errors is not None:
         with output_file(wanted.errors) as file:

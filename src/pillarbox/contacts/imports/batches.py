@@ -207,11 +207,10 @@ def _merge(
 def _line(made: str, address: str, row: _Row) -> str:
     unsubscribed = NULL if row.unsubscribed is None else "t" if row.unsubscribed else "f"
     values = ",".join([f'"{number}":{value}' for number, value in row.properties.items()])
-    line = (
+    return (
         f"{made}\t{_text(address)}\t{_text(row.given)}\t{_text(row.first_name)}\t{_text(row.last_name)}"
         f"\t{unsubscribed}\t{_text('{' + values + '}')}\n"
     )
-    return line
 
 
 def _text(value: str | None) -> str:

@@ -3,13 +3,15 @@
 A block is up to a thousand emails of a team that follow one another, with a Bloom filter of all they can be
 found by. It begins behind the block before it, so every email below the last block is in one. An id is made
 before its commit (architecture 2.3): emails are described half a minute late, and counted once more after an
-hour, when a block with more or fewer of them gets another filter.
+hour, when a block with more or fewer of them gets another filter. Where the clock was ahead and is set back,
+blocks that end in the future go: what is accepted now would lie inside them, and they would not be counted
+again in time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -28,12 +30,15 @@ SETTLED = timedelta(hours=1)
 """How long an email may take from its id to its commit, and how far clocks of machines may differ."""
 
 BLOCK = 1000
-MOST_TERMS = 2500
-"""Twelve bits for each: two blocks fit on a page of the table."""
+MOST_TERMS = 1900
+"""Sixteen bits for each: two blocks fit on a page of the table."""
 
 ALL = 2**31 - 1
 COUNTED = 100
 """Blocks that are counted once more in one statement."""
+
+OUTDATED_AT_ONCE = 300
+"""Blocks of an older version that are described anew in one turn: some seconds' work."""
 
 # Across teams: each of them is gone through on its own.
 TEAMS = "SELECT id FROM teams ORDER BY id"
@@ -48,15 +53,16 @@ class SearchBlocks:
         self._size = size
 
     async def keep_up(self) -> str:
-        """Describe what is old enough, and count once more what may have changed; says how many blocks that
-        made."""
+        """Describe what is old enough, count once more what may have changed, and describe some blocks of an
+        older version anew; says how many blocks that made."""
         now = self._clock.now()
         before = first_id(now - LATE)
         made = 0
         for team_id, after in await queries.ready(self._pool, before, self._size):
             made += await self.describe(TeamDb(self._pool, team_id), after, before)
         changed = await self.settle(first_id(now - SETTLED))
-        return f"{made} blocks, {changed} changed"
+        renewed = await self.renew()
+        return f"{made} blocks, {changed} changed, {renewed} renewed"
 
     async def describe(self, db: TeamDb, after: UUID, before: UUID) -> int:
         """Make the blocks of a team behind its last one, as far as an id; what is less than a block waits.
@@ -81,13 +87,32 @@ class SearchBlocks:
             for block in found:
                 db = TeamDb(self._pool, block.team_id)
                 if block.counted == block.emails:
-                    await queries.settle(db, block.after_id, None, None)
+                    await queries.settle(db, block.after_id)
                     continue
-                emails = await queries.described(db, block.after_id, block.last_id, ALL)
-                count, bits = filter_of(emails, ALL)
-                await queries.settle(db, block.after_id, count, bits)
+                await self._describe_anew(db, block.after_id, block.last_id, is_settled=True)
                 changed += 1
         return changed
+
+    async def renew(self) -> int:
+        """Describe anew what another release has described, which knew other terms; returns how many blocks
+        these were."""
+        found = await queries.outdated(self._pool, OUTDATED_AT_ONCE)
+        for block in found:
+            await self._describe_anew(TeamDb(self._pool, block.team_id), block.after_id, block.last_id)
+        return len(found)
+
+    async def _describe_anew(self, db: TeamDb, after: UUID, last: UUID, *, is_settled: bool = False) -> None:
+        count, bits = filter_of(await queries.described(db, after, last, ALL), ALL)
+        await queries.describe_anew(db, after, count, bits, is_settled=is_settled)
+
+    async def drop_ahead(self, instant: datetime) -> int:
+        """Remove blocks that end after this instant, which a clock ahead has dated; returns how many. Their
+        emails are read one by one until they are old enough for blocks."""
+        last = first_id(instant)
+        dropped = 0
+        for row in await self._pool.fetch(TEAMS):
+            dropped += await queries.drop_ahead(TeamDb(self._pool, row["id"]), last)
+        return dropped
 
     async def drop_empty(self) -> str:
         """Remove blocks whose emails are all gone; says how many."""

@@ -33,6 +33,9 @@ BLOCKS_AT_ONCE, NAMED_AT_ONCE = (2, 32), (50, 500)
 CANDIDATES = 60
 """Of one range at once; a range that has more is read on."""
 
+PART, MOST_WHOLE = 12, 8
+"""Words that are shorter may be parts of others, and so many are looked for as whole words."""
+
 BY_WORK = frozenset({Kind.QUEUED, Kind.SCHEDULED, Kind.SENT, Kind.DELIVERY_DELAYED})
 BY_EVENT = frozenset(STATES) - BY_WORK - {Kind.DELIVERED}
 """States whose emails are named by the queue, and by the history. `delivered` is what most emails are."""
@@ -82,9 +85,9 @@ class _Reading:
         if named is not None and (len(named) < MOST_NAMED or not self.wanted.numbers):
             self._take_named(named)
             return
-        blocks = await self._blocks(team_id, upper)
+        blocks, rest = await self._blocks(team_id, upper)
         if named is None or len(blocks) < FEW_BLOCKS:
-            await self._take_blocks(blocks, team_id, upper)
+            self._take_blocks(blocks, rest, upper)
         else:
             self._take_named(named)
 
@@ -104,19 +107,17 @@ class _Reading:
         self.ranges = [EmailRange(team, UUID(int=one.int - 1), one) for team, one in reversed(named)]
         self.several, self.most = NAMED_AT_ONCE
 
-    async def _blocks(self, team_id: UUID | None, upper: UUID) -> list[EmailRange]:
-        """The newest blocks that seem to have every term."""
+    async def _blocks(self, team_id: UUID | None, upper: UUID) -> tuple[list[EmailRange], list[EmailRange]]:
+        """The newest blocks that seem to have every term, and what no block has."""
         numbers = self.wanted.numbers
         return await queries.blocks(self.source, team_id, upper, self.lower, numbers, MOST_BLOCKS)
 
-    async def _take_blocks(self, blocks: Sequence[EmailRange], team_id: UUID | None, upper: UUID) -> None:
-        """These blocks, and what no block has."""
+    def _take_blocks(self, blocks: Sequence[EmailRange], rest: Sequence[EmailRange], upper: UUID) -> None:
         if len(blocks) == MOST_BLOCKS:
             self.unknown = UUID(int=blocks[-1].last_id.int - 1)
-        ranges = [*blocks, *await queries.unindexed_ranges(self.source, team_id, upper)]
         self.ranges = [
             EmailRange(found.team_id, max(found.after_id, self.lower), min(found.last_id, upper))
-            for found in ranges
+            for found in (*blocks, *rest)
         ]
         self.ranges.sort(key=lambda found: found.last_id)
 
@@ -152,13 +153,18 @@ class _Reading:
             return await queries.by_recipient(self.source, batch, address, domain, wanted.state, most)
         if not (wanted.words or wanted.sender):
             most = self.limit + 1
-        sender = None if wanted.sender is None else pattern(wanted.sender.rpartition("@")[0] + "@")
-        domain = wanted.domain or (wanted.sender and wanted.sender.rpartition("@")[2])
-        subject = None
-        if wanted.words:
-            # A word that is not ASCII is only in subjects that are not, and those are all read.
-            subject = [pattern(word) if word.isascii() else "" for word in wanted.words]
-        return await queries.by_email(self.source, batch, domain, sender, subject, wanted.state, most)
+        local, _, of_sender = (wanted.sender or "").rpartition("@")
+        # PostgreSQL folds the case of ASCII alone.
+        sender = pattern(f"{local}@") if local.isascii() and local else None
+        domain = wanted.domain or of_sender or None
+        # What a subject hardly has is compared first.
+        known = sorted(wanted.words, key=len, reverse=True)
+        # A word that is not ASCII is only in subjects that are not, and those are all read.
+        subject = [pattern(word) if word.isascii() else "" for word in known] if known else None
+        whole = [f"(^|[^a-z0-9]){word}($|[^a-z0-9])" for word in known if word.isascii() and len(word) < PART]
+        return await queries.by_email(
+            self.source, batch, domain, sender, subject, whole[-MOST_WHOLE:], wanted.state, most
+        )
 
     def _keep(self, batch: Sequence[EmailRange], candidates: Sequence[Candidate]) -> None:
         """Keep the candidates that fit. A range that gave as many as were asked for is read on."""

@@ -8,36 +8,38 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.emails.search.filters import FoundEmail
+from pillarbox.emails.search.terms import VERSION
 from pillarbox.kernel.postgres.database import Source, TeamDb
 
-# What no block has yet.
-TAILS = """
-    SELECT t.id AS team_id,
-           coalesce((SELECT b.last_id
-                       FROM search_blocks b
-                      WHERE b.team_id = t.id
-                      ORDER BY b.team_id DESC, b.after_id DESC
-                      LIMIT 1), '00000000-0000-0000-0000-000000000000') AS after_id
-      FROM teams t
-     WHERE t.id = $1 OR $1::uuid IS NULL
-"""
-
-# The newest blocks below $2 and above $3 that seem to have every term: each number of $4 names a bit.
+# The newest blocks below $2 and above $3 that seem to have every term: each number of $4 names a bit. A block
+# of another version seems to have everything. Then, without an end, what no block has yet: by the same
+# snapshot, because what one statement sees as not described may be in a block at the next one.
 BLOCKS = """
-    SELECT found.team_id, found.after_id, found.last_id
+    (SELECT found.team_id, found.after_id, found.last_id
       FROM teams t
      CROSS JOIN LATERAL (
            SELECT b.team_id, b.after_id, b.last_id
              FROM search_blocks b
             WHERE b.team_id = t.id AND b.after_id < $2 AND b.last_id > $3
-              AND NOT EXISTS (SELECT
-                                FROM unnest($4::bigint[]) AS k (number)
-                               WHERE get_bit(b.bits, k.number % (8 * octet_length(b.bits))) = 0)
+              AND (b.version <> $6
+                   OR NOT EXISTS (SELECT
+                                    FROM unnest($4::bigint[]) AS k (number)
+                                   WHERE get_bit(b.bits, k.number % (8 * octet_length(b.bits))) = 0))
             ORDER BY b.team_id DESC, b.after_id DESC
             LIMIT $5) AS found
      WHERE t.id = $1 OR $1::uuid IS NULL
      ORDER BY found.last_id DESC
-     LIMIT $5
+     LIMIT $5)
+     UNION ALL
+    SELECT t.id,
+           coalesce((SELECT b.last_id
+                       FROM search_blocks b
+                      WHERE b.team_id = t.id
+                      ORDER BY b.team_id DESC, b.after_id DESC
+                      LIMIT 1), '00000000-0000-0000-0000-000000000000'),
+           NULL
+      FROM teams t
+     WHERE t.id = $1 OR $1::uuid IS NULL
 """
 
 # Emails that the history has an event of, newest first: one that few emails have.
@@ -71,7 +73,8 @@ WITH_WORK = """
      LIMIT $4
 """
 
-# Of each range the newest emails that may fit; a subject is told for certain elsewhere, by its words.
+# Of each range the newest emails that may fit. $6 has the words of the subject, $9 some of them as patterns
+# that find them whole; a subject that is not ASCII is told elsewhere, as is a sender in quotes.
 BY_EMAIL = """
     SELECT r.place, found.team_id, found.id, found.sender, found.domain_name, found.subject
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS r (team_id, after_id, last_id, place)
@@ -80,8 +83,9 @@ BY_EMAIL = """
              FROM emails e
             WHERE e.team_id = r.team_id AND e.id > r.after_id AND e.id <= r.last_id
               AND ($4::text IS NULL OR e.domain_name = $4)
-              AND ($5::text IS NULL OR e.sender COLLATE "C" ILIKE $5)
-              AND ($6::text[] IS NULL OR e.subject COLLATE "C" ILIKE ALL ($6)
+              AND ($5::text IS NULL OR lower(e.sender COLLATE "C") LIKE $5 OR e.sender LIKE '%"@%')
+              AND ($6::text[] IS NULL
+                   OR (lower(e.subject COLLATE "C") LIKE ALL ($6) AND lower(e.subject COLLATE "C") ~ ALL ($9))
                    OR octet_length(e.subject) <> char_length(e.subject))
               AND ($7::text IS NULL
                    OR EXISTS (SELECT FROM recipients p
@@ -150,7 +154,8 @@ DESCRIBED = r"""
 """
 
 ADD_BLOCK = """
-    INSERT INTO search_blocks (team_id, after_id, last_id, emails, bits) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO search_blocks (team_id, after_id, last_id, emails, bits, version)
+    VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (team_id, after_id) DO NOTHING
 """
 
@@ -165,11 +170,17 @@ UNSETTLED = """
      LIMIT $2
 """
 
-SETTLE = """
+OUTDATED = "SELECT team_id, after_id, last_id FROM search_blocks WHERE version < $1 LIMIT $2"
+
+SETTLE = "UPDATE search_blocks SET is_settled = true WHERE team_id = $1 AND after_id = $2"
+
+DESCRIBE_ANEW = """
     UPDATE search_blocks
-       SET is_settled = true, emails = coalesce($3, emails), bits = coalesce($4, bits)
+       SET emails = $3, bits = $4, version = $5, is_settled = is_settled OR $6
      WHERE team_id = $1 AND after_id = $2
 """
+
+DROP_AHEAD = "DELETE FROM search_blocks WHERE team_id = $1 AND last_id > $2"
 
 DROP_EMPTY = """
     DELETE FROM search_blocks b
@@ -219,18 +230,14 @@ class Unsettled(NamedTuple):
     counted: int
 
 
-async def unindexed_ranges(source: Source, team_id: UUID | None, last: UUID) -> list[EmailRange]:
-    """The emails of each team that no block describes."""
-    rows = await source.fetch(TAILS, team_id)
-    return [EmailRange(row["team_id"], row["after_id"], last) for row in rows if row["after_id"] < last]
-
-
 async def blocks(
     source: Source, team_id: UUID | None, upper: UUID, lower: UUID, numbers: Sequence[int], most: int
-) -> list[EmailRange]:
-    """The newest blocks that may have all of the terms."""
-    rows = await source.fetch(BLOCKS, team_id, upper, lower, numbers, most)
-    return [EmailRange._make(row) for row in rows]
+) -> tuple[list[EmailRange], list[EmailRange]]:
+    """The newest blocks that may have all of the terms, and each team's emails that no block describes."""
+    rows = await source.fetch(BLOCKS, team_id, upper, lower, numbers, most, VERSION)
+    seeming = [EmailRange._make(row) for row in rows if row[2] is not None]
+    rest = [EmailRange(row[0], row[1], upper) for row in rows if row[2] is None and row[1] < upper]
+    return seeming, rest
 
 
 async def with_event(
@@ -253,12 +260,14 @@ async def by_email(
     domain: str | None,
     sender: str | None,
     subject: Sequence[str] | None,
+    whole: Sequence[str],
     state: str | None,
     most: int,
 ) -> list[Candidate]:
-    """Candidates of each range; `sender` and `subject` are patterns, `state` is that of a recipient."""
+    """Candidates of each range; `sender` and `subject` are patterns of LIKE, `whole` are regular expressions,
+    `state` is that of a recipient."""
     columns = zip(*ranges, strict=True)
-    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, most)
+    rows = await source.fetch(BY_EMAIL, *columns, domain, sender, subject, state, most, whole)
     return [Candidate._make(row) for row in rows]
 
 
@@ -295,7 +304,7 @@ async def described(db: TeamDb, after: UUID, last: UUID, most: int) -> list[Desc
 
 async def add_block(db: TeamDb, after: UUID, last: UUID, emails: int, bits: bytes) -> bool:
     """False where somebody else has described these emails meanwhile."""
-    return await db.run(ADD_BLOCK, after, last, emails, bits) == 1
+    return await db.run(ADD_BLOCK, after, last, emails, bits, VERSION) == 1
 
 
 async def unsettled(source: Source, before: UUID, most: int) -> list[Unsettled]:
@@ -303,9 +312,24 @@ async def unsettled(source: Source, before: UUID, most: int) -> list[Unsettled]:
     return [Unsettled._make(row) for row in await source.fetch(UNSETTLED, before, most)]
 
 
-async def settle(db: TeamDb, after: UUID, emails: int | None, bits: bytes | None) -> None:
-    """Count a block no more; with another number of emails it gets another filter."""
-    await db.run(SETTLE, after, emails, bits)
+async def outdated(source: Source, most: int) -> list[EmailRange]:
+    """Blocks of an older version, of any team."""
+    return [EmailRange._make(row) for row in await source.fetch(OUTDATED, VERSION, most)]
+
+
+async def settle(db: TeamDb, after: UUID) -> None:
+    """Count a block no more."""
+    await db.run(SETTLE, after)
+
+
+async def describe_anew(db: TeamDb, after: UUID, emails: int, bits: bytes, *, is_settled: bool) -> None:
+    """Give a block another filter."""
+    await db.run(DESCRIBE_ANEW, after, emails, bits, VERSION, is_settled)
+
+
+async def drop_ahead(db: TeamDb, last: UUID) -> int:
+    """Remove blocks that end behind an id; returns how many."""
+    return await db.run(DROP_AHEAD, last)
 
 
 async def drop_empty(db: TeamDb) -> int:

@@ -1,6 +1,7 @@
 """What an email can be found by, as terms, and the Bloom filter that many of them share.
 
-The filter is stored: neither the terms nor their places may change without new blocks for all emails.
+The filter is stored. Where the terms or their places change, `VERSION` does: blocks of another version are
+read as if they had every term, until a job has described their emails anew.
 """
 
 from __future__ import annotations
@@ -8,34 +9,80 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from zlib import crc32
 
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+
+VERSION = 2
+"""Of what is stored; 1 was without marks in words, and had fewer bits."""
+
 HASHES = 5
-BITS_PER_TERM = 12
-"""Together: of blocks without a term, five in a thousand look as if they had it."""
+BITS_PER_TERM = 16
+"""Together: of blocks without a term, fifteen in ten thousand look as if they had it."""
 
 SIZES = 61
 """Octets that a filter may have more than it needs."""
 
 LONGEST_WORD = 64
+"""Characters of a word that count."""
 
-_ASCII_WORD = re.compile(r"[a-z0-9]{1,64}")
-# Chinese and Japanese put no blanks between words: there each character is one.
-_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_IDEOGRAPH}]|(?:(?![{_IDEOGRAPH}])[^\W_]){{1,{LONGEST_WORD}}}")
+_ASCII_WORD = re.compile(rf"([a-z0-9]{{1,{LONGEST_WORD}}})[a-z0-9]*")
+
+# Scripts without blanks between words: Thai and Lao, Burmese, Khmer, Chinese and Japanese. There each
+# character is a word.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+# What is not seen: soft hyphens, joiners, marks of direction, selectors of a glyph.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+)
+
+# The four letters i of Turkish are one: which of them an I means depends on the language.
+_DOTTED_I, _DOTLESS_I = "i\u0307", "\u0131"
+
+_LAST_MARK = 0x1F000
 
 
 def words(text: str) -> list[str]:
-    """The words of a subject, without regard to case: runs of letters and digits."""
+    """The words of a subject, without regard to case: runs of letters and digits with their marks."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return [word[:LONGEST_WORD] for word in _word().findall(_folded(text))]
 
 
+def _folded(text: str) -> str:
+    """The same for texts that differ in case, in width or in what is not seen alone (Unicode, 3.13 D146)."""
+    text = unicodedata.normalize("NFD", _UNSEEN.sub("", text)).casefold()
+    text = unicodedata.normalize("NFKC", text).casefold().replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i")
+    return unicodedata.normalize("NFKC", text)
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """A word that is not of ASCII alone. Python knows no class of marks, and to list them takes a moment."""
+    marks = "".join(
+        character
+        for character in map(chr, range(0x300, _LAST_MARK))
+        if unicodedata.category(character) in {"Mn", "Mc"}
+    )
+    letters = rf"[^\W_{_UNSPACED}]"
+    return re.compile(rf"[{_UNSPACED}][{marks}]*|{letters}+(?:[{marks}]+{letters}*)*")
+
+
+@lru_cache(maxsize=4096)
 def sender_key(sender: str, domain: str) -> str:
     """The address of a From field as it is compared: the domain as A-label, all of it in lower case."""
-    local = sender.rpartition("<")[2].rpartition("@")[0]
-    return f"{local.lower()}@{domain}"
+    local = sender.rpartition("<")[2].rpartition("@")[0].strip(" \t")
+    if local.isascii() and '"' not in local:
+        return f"{local.lower()}@{domain}"
+    try:
+        return f"{parse_mailbox(sender).key.rpartition('@')[0]}@{domain}"
+    except AddressError:
+        return f"{local.lower()}@{domain}"
 
 
 def recipient_term(address: str) -> str:

@@ -183,9 +183,14 @@ async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
         await conn.execute("SELECT pg_advisory_unlock($1)", LOCK)
 
 
+async def server_number(conn: Connection) -> int:
+    """The version of the server: 180006 is 18.6."""
+    return int(await conn.fetchval("SELECT current_setting('server_version_num')"))
+
+
 async def refuse_old_server(conn: Connection) -> None:
     """PostgreSQL 14 is the oldest server that has what the statements use."""
-    number = int(await conn.fetchval("SELECT current_setting('server_version_num')"))
+    number = await server_number(conn)
     if number < OLDEST_SERVER:
         raise MigrationError(f"PostgreSQL {number // 10000} is too old; Pillarbox needs version 14 or newer.")
 

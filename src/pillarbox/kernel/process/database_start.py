@@ -15,7 +15,7 @@ import asyncpg
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.database import TROUBLE, Connection
-from pillarbox.kernel.postgres.migrations import migrate
+from pillarbox.kernel.postgres.migrations import migrate, server_number
 from pillarbox.kernel.postgres.migrations import migrations_in as known_migrations
 from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
 from pillarbox.kernel.process import supervisor_metrics
@@ -49,7 +49,7 @@ async def prepare(
     try:
         if is_named:
             await refuse_unfit_database(conn, url, settings)
-        supervisor_metrics.found_database(conn.get_server_version()[:2])
+        supervisor_metrics.found_database(await server_number(conn))
         await migrate_and_say(conn, sealed)
         await refuse_ring(conn, settings)
         await refuse_other_store(conn, settings)

@@ -5,6 +5,9 @@ spends time on it. A process is named by its kind (`supervisor`, `fork_server`, 
 workers, by its place among them: the labels are the same after a restart, and a counter that begins anew is
 what Prometheus expects of one.
 
+A process that has an event loop writes its numbers once a second. How old they are says whether it still
+works: while it hangs, its numbers stay what they were when all was well.
+
 `database` is the embedded server with all its sessions. Their memory is what each has alone, and what they
 share once.
 """
@@ -12,6 +15,7 @@ share once.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,9 +25,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from pillarbox.kernel.observability.metrics import SUFFIX
 from pillarbox.kernel.process.children import stat_fields
 
 LABELS: Final = ("process", "index")
+WRITING: Final = frozenset({"supervisor", "worker"})
+"""Kinds that write their numbers."""
+
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGESIZE")
 
@@ -55,10 +63,11 @@ class Usage(NamedTuple):
 
 
 class ProcessMetrics(Collector):
-    """Measures the processes that `processes` names, at each request."""
+    """Measures the processes that `processes` names, at each request. Their numbers are in `folder`."""
 
-    def __init__(self, processes: Callable[[], Iterable[Measured]]) -> None:
+    def __init__(self, processes: Callable[[], Iterable[Measured]], folder: Path) -> None:
         self._processes = processes
+        self._folder = folder
         self._booted = _boot_time()
 
     def collect(self) -> Iterator[Metric]:
@@ -76,6 +85,9 @@ class ProcessMetrics(Collector):
         started = GaugeMetricFamily(
             "pillarbox_process_start_time_seconds", "When the process started (Unix time).", labels=LABELS
         )
+        silent = GaugeMetricFamily(
+            "pillarbox_process_silent_seconds", "Since when the process wrote no numbers.", labels=LABELS
+        )
         families: list[CounterMetricFamily | GaugeMetricFamily] = [cpu, memory, files, most, started]
         for one in self._processes():
             usage = usage_of(one, self._booted)
@@ -83,7 +95,18 @@ class ProcessMetrics(Collector):
                 for family, value in zip(families, usage, strict=True):
                     if value is not None:
                         family.add_metric((one.kind, one.place), value)
+                if one.kind in WRITING:
+                    silent.add_metric((one.kind, one.place), self._silent(one.pid, usage.started))
         yield from families
+        yield silent
+
+    def _silent(self, pid: int, started: float) -> float:
+        """Seconds since the process has written, or since it began where it never has."""
+        try:
+            written = (self._folder / f"{pid}{SUFFIX}").stat().st_mtime
+        except OSError:
+            written = started
+        return max(0.0, time.time() - written)
 
 
 def usage_of(one: Measured, booted: float) -> Usage | None:

@@ -52,10 +52,9 @@ def reason_of(status: int | None) -> str:
     return FAILED if status else ENDED
 
 
-def found_database(version: tuple[int, int]) -> None:
-    """Show which versions run."""
-    text = ".".join(str(part) for part in version)
-    labels = (__version__, platform.python_version(), text)
+def found_database(number: int) -> None:
+    """Show which versions run; `number` is PostgreSQL's `server_version_num`."""
+    labels = (__version__, platform.python_version(), f"{number // 10000}.{number % 10000}")
     BUILD.read = lambda: {labels: 1}
 
 
@@ -93,7 +92,7 @@ class SupervisorMetrics:
         from pillarbox.kernel.observability.prometheus import PrometheusServer
         from pillarbox.kernel.process.process_metrics import ProcessMetrics
 
-        self._server = PrometheusServer(at, folder, ProcessMetrics(processes))
+        self._server = PrometheusServer(at, folder, ProcessMetrics(processes, folder))
         self._writing: asyncio.Task[None] | None = None
         self.folder = folder
         self.at = self._server.at

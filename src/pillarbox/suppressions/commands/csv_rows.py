@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import BinaryIO, Final, NamedTuple
 
 from pillarbox.kernel.wire.email_address import NotAnAddress
@@ -12,7 +13,9 @@ from pillarbox.suppressions.addresses import listed_address
 from pillarbox.suppressions.changes import ORIGINS
 
 LONGEST_LINE: Final = 64 * 1024
+LONGEST_ROW: Final = 2 * LONGEST_LINE
 LONGEST_SKIPPED: Final = 64 * 1024 * 1024
+TOO_LONG: Final = "The row is too long: a quote may not be closed."
 DELIMITERS: Final = ",;\t"
 NAMES: Final = frozenset({"email", "e-mail", "email address", "email_address", "address", "recipient"})
 """What the column of the addresses is called in files of other programs too."""
@@ -72,21 +75,15 @@ class CsvRows:
 
     def _rows(self, first: str, lines: Iterator[str], delimiter: str) -> Iterator[Sequence[str]]:
         """The cells of each row. A quote that is not closed takes rows with it only up to a limit."""
-
-        def all_lines() -> Iterator[str]:
-            yield first
-            yield from lines
-
-        reader = csv.reader(all_lines(), delimiter=delimiter, skipinitialspace=True)
+        source = chain([first], lines)
         while True:
             began = self._line + 1
             try:
-                yield next(reader)
+                yield next(csv.reader(_limited(source), delimiter=delimiter, skipinitialspace=True))
             except StopIteration:
                 return
             except csv.Error:
-                reason = "A cell is too long: a quote may not be closed."
-                self._wrong.append(RefusedRow(began, "", reason))
+                self._wrong.append(RefusedRow(began, "", TOO_LONG))
 
     def _places(self, head: Sequence[str]) -> tuple[int | None, int | None]:
         """Where the addresses and the origins stand; no place where the first row has no names."""
@@ -161,6 +158,17 @@ class CsvRows:
         """What was refused since the last time."""
         taken, self._wrong = self._wrong, []
         return taken
+
+
+def _limited(lines: Iterator[str]) -> Iterator[str]:
+    """The lines of one row; csv.Error where there seem to be too many. The limit of the csv module is of a
+    whole process, and others have other wishes."""
+    length = 0
+    for line in lines:
+        length += len(line)
+        if length > LONGEST_ROW:
+            raise csv.Error
+        yield line
 
 
 def _without_mark(line: bytes) -> bytes:

@@ -21,6 +21,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.kernel.terminal.answers import Refused, clean, counted, say
 from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.progress import transfer
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.suppressions import changes, queries
@@ -39,7 +40,6 @@ PAUSE: Final = 0.5
 
 COLUMNS: Final = ("email", "origin", "source_id", "created_at", "id")
 LONGEST_SHOWN: Final = 400
-STANDARD: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ async def export_file(connected: Connected, team: str | None, path: str, origin:
     db = TeamDb(connected.pool, owner.id)
     total = await queries.count(db, origin) if sys.stderr.isatty() else None
     try:
-        with target(path) as file, transfer("Exporting", total) as shown:
+        with output_file(path) as file, transfer("Exporting", total) as shown:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
             rows, after = 0, UUID(int=0)
@@ -191,18 +191,3 @@ def opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     with Path(name).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         yield file, size or None
-
-
-@contextmanager
-def target(name: str) -> Iterator[IO[str]]:
-    """Where to write: a file takes its name when it is whole."""
-    if name == STANDARD:
-        yield sys.stdout
-        return
-    part = Path(f"{name}.part")
-    try:
-        with part.open("w", newline="", encoding="utf-8") as file:
-            yield file
-        part.replace(name)
-    finally:
-        part.unlink(missing_ok=True)
