@@ -27,5 +27,7 @@ def _contacts() -> typer.Typer:
 MANIFEST = Manifest(
     name="contacts",
     plugin=_plugin,
-    commands={"contacts": Group(_contacts, "Show a contact, and write contacts to a file.")},
+    commands={
+        "contacts": Group(_contacts, "Show a contact; read contacts from a file and write them to one.")
+    },
 )

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from pillarbox.contacts import queries, wire
-from pillarbox.contacts.queries import FoundContact, ListedContact
+from pillarbox.contacts import list_queries, queries, wire
+from pillarbox.contacts.list_queries import ListedContact
+from pillarbox.contacts.queries import FoundContact
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.paging import ListOf, Page, encoded, envelope
@@ -31,10 +32,10 @@ async def contact_list(
 ) -> ListOf[wire.ContactItem] | bytes | AsyncIterator[bytes]:
     """The body of a list of contacts: of all of them, or of the members of a segment."""
     if page.limit is None:
-        return await encoded(partial(queries.encoded, db, segment_id, BLOCK), page)
+        return await encoded(partial(list_queries.encoded, db, segment_id, BLOCK), page)
     if segment_id is None:
-        return envelope(await queries.page(db, page), page, item)
-    return envelope(await queries.members(db, segment_id, page), page, item)
+        return envelope(await list_queries.page(db, page), page, item)
+    return envelope(await list_queries.members(db, segment_id, page), page, item)
 
 
 def full(contact: FoundContact) -> wire.FullContact:

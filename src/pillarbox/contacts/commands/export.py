@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pillarbox.contact_properties.definitions import Definition, definitions
-from pillarbox.contacts import queries, segment_queries
-from pillarbox.contacts.queries import ExportedContact
+from pillarbox.contacts import list_queries, queries, segment_queries
+from pillarbox.contacts.list_queries import ExportedContact
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Refused, as_id, say
 from pillarbox.kernel.terminal.connect import Connected
@@ -42,13 +42,13 @@ async def export_file(connected: Connected, team: str | None, wanted: Export) ->
     if segment_id is not None and not await segment_queries.exists(db, segment_id):
         raise Refused(f"The team {owner.name!r} has no segment {segment_id}.")
     known = sorted(await definitions(db), key=lambda one: one.key)
-    total = await queries.count(db, segment_id) if sys.stderr.isatty() else None
+    total = await list_queries.count(db, segment_id) if sys.stderr.isatty() else None
     try:
         with output_file(wanted.file) as file, transfer("Exporting", total) as shown:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow((*COLUMNS, *(one.key for one in known)))
             rows, after = 0, queries.FIRST
-            while block := await queries.following(db, after, segment_id, BLOCK):
+            while block := await list_queries.following(db, after, segment_id, BLOCK):
                 writer.writerows(cells(block, known, is_plain=wanted.is_plain))
                 rows, after = rows + len(block), block[-1].id
                 shown.reach(rows, rows)

@@ -15,6 +15,7 @@ import msgspec
 from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import queries, upsert
 from pillarbox.contacts.imports.batches import Plan, RowError
+from pillarbox.contacts.imports.dialect import NO_DELIMITER
 from pillarbox.contacts.imports.queries import MOST_ERRORS, Taken
 from pillarbox.contacts.imports.reader_process import Head
 from pillarbox.contacts.imports.reading import FileReader
@@ -92,7 +93,7 @@ class Running:
         at = self.checkpoint
         return Plan(
             encoding=at.encoding,
-            delimiter=at.delimiter,
+            delimiter=at.delimiter or NO_DELIMITER,
             fields=self.columns.fields,
             properties=[one for one in self.columns.properties if one[0] in numbers],
             skip=self.is_skip,

@@ -91,7 +91,7 @@ def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> It
     while True:
         batch = reader.next(source, lines)
         batch.at = now()
-        batch.given = reader.given()
+        batch.given = reader.given
         batch.lines = reader.staged(batch.at)
         batch.staged = len(batch.lines)
         yield batch
@@ -173,9 +173,10 @@ class _Reader:
             self._errors_left -= 1
             batch.errors.append(RowError(self._row, shown(cell), reason))
 
+    @property
     def given(self) -> int:
-        """How many of the addresses found say something about the subscription."""
-        return sum([row.unsubscribed is not None for row in self._found.values()])
+        """How many of the addresses that were read say something about the subscription."""
+        return sum(row.unsubscribed is not None for row in self._found.values())
 
     def staged(self, now: int) -> list[str]:
         """The lines for COPY, in the order of addresses: locks are taken in one order."""
@@ -206,11 +207,10 @@ def _merge(
 def _line(made: str, address: str, row: _Row) -> str:
     unsubscribed = NULL if row.unsubscribed is None else "t" if row.unsubscribed else "f"
     values = ",".join([f'"{number}":{value}' for number, value in row.properties.items()])
-    line = (
+    return (
         f"{made}\t{_text(address)}\t{_text(row.given)}\t{_text(row.first_name)}\t{_text(row.last_name)}"
         f"\t{unsubscribed}\t{_text('{' + values + '}')}\n"
     )
-    return line
 
 
 def _text(value: str | None) -> str:

@@ -23,7 +23,15 @@ from pillarbox.contact_properties import columns as property_columns
 from pillarbox.contacts.imports import queries
 from pillarbox.contacts.imports.batch_transaction import Checkpoint, StoredColumns
 from pillarbox.contacts.imports.columns import Columns, columns_of
-from pillarbox.contacts.imports.dialect import HEAD, Header, HeaderFault, Utf8Check, encoding_of, header_of
+from pillarbox.contacts.imports.dialect import (
+    HEAD,
+    NO_DELIMITER,
+    Header,
+    HeaderFault,
+    Utf8Check,
+    encoding_of,
+    header_of,
+)
 from pillarbox.contacts.imports.files import key_of
 from pillarbox.contacts.imports.options import FIELDS, FILE, LONGEST_FIELD, Options, options_of
 from pillarbox.kernel.http.body import CLOSE
@@ -146,6 +154,23 @@ class ImportIntake:
                 raise
         return stamp.id
 
+    async def take_pieces(self, db: TeamDb, pieces: AsyncIterator[bytes], options: Options) -> UUID:
+        """The same for a file that does not come as a form."""
+        stamp = self.ids.stamp()
+        key, upload = key_of(stamp.id), Upload()
+        try:
+            await self.blobs.put(key, upload.passing(pieces))
+            if not upload.size:
+                raise InvalidField(FILE, "It is empty.")
+            await self._made(db, stamp.id, stamp.at, upload, options)
+            self.wake()
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            await self._forget(key)
+            raise
+        return stamp.id
+
     async def _received(self, form: MultipartForm, key: str) -> tuple[Upload, Options]:
         """All parts of the form. Each field is looked at when it comes."""
         upload: Upload | None = None
@@ -173,7 +198,8 @@ class ImportIntake:
         """Check the file against what the team has, and make the import with its properties, or nothing."""
         encoding, header = await in_thread(upload.header)
         columns = columns_of(options.columns, header.cells)
-        checkpoint = Checkpoint(encoding, header.delimiter, header.end)
+        # The database reads no JSON with a NUL.
+        checkpoint = Checkpoint(encoding, header.delimiter.strip(NO_DELIMITER), header.end)
         async with db.transaction() as inside:
             if await queries.count_open(inside) >= MOST_OPEN:
                 raise TooMany(MOST_OPEN, "imports that have not ended")

@@ -125,7 +125,8 @@ class ImportJobs:
             before = running.checkpoint
             try:
                 async with contextlib.aclosing(self._batches(job, running)) as batches:
-                    async for running in batches:
+                    async for at in batches:
+                        running = at
                         if self.clock.now() >= until and await self._others_wait(job):
                             return False
             except BlobMissing:

@@ -70,6 +70,14 @@ ERRORS = """
     ) AS page
 """
 
+SIZE = """
+    SELECT size FROM contact_imports WHERE team_id = $1 AND id = $2
+"""
+
+POSITION = """
+    SELECT (checkpoint->>'offset')::bigint FROM contact_imports WHERE team_id = $1 AND id = $2
+"""
+
 TAKE = """
     UPDATE contact_imports
        SET status = 'in_progress', started_at = coalesce(started_at, $2)
@@ -209,6 +217,18 @@ async def errors(db: TeamDb, page: Page, import_id: UUID) -> list[ListedError]:
     """A page of an import's errors in the order of the file."""
     after = None if page.before else page.after or UUID(int=0)
     return await db.all(ListedError, ERRORS, after, page.before, page.args[2], import_id)
+
+
+async def size(db: TeamDb, import_id: UUID) -> int:
+    """The octets of the file."""
+    found: int = await db.value(SIZE, import_id)
+    return found
+
+
+async def position(db: TeamDb, import_id: UUID) -> int | None:
+    """The octets of the file that are done."""
+    found: int | None = await db.value(POSITION, import_id)
+    return found
 
 
 async def take(db: TeamDb, now: datetime) -> Taken | None:

@@ -1,0 +1,198 @@
+"""`pillarbox contacts import`: a file goes the way of one that comes by the API; the command waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.contacts.imports import queries
+from pillarbox.contacts.imports.columns import FIELDS
+from pillarbox.contacts.imports.intake import ImportIntake
+from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
+from pillarbox.contacts.imports.options import options_of
+from pillarbox.contacts.imports.queries import Counted, ListedError
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.bounded_pool import close_within
+from pillarbox.kernel.postgres.database import TeamDb, open_pool
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.storage.store_check import BlobStoreRefused, compare
+from pillarbox.kernel.terminal.answers import Refused, counted, say
+from pillarbox.kernel.terminal.connect import Connected
+from pillarbox.kernel.terminal.output_file import output_file
+from pillarbox.kernel.terminal.progress import Transfer, transfer
+from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.teams.commands.choosing import one_team
+
+PIECE: Final = 256 * 1024
+LOOK_EVERY: Final = 0.2
+CONNECTIONS: Final = 4
+STOP_SECONDS: Final = 5.0
+ENDED: Final = ("completed", "failed")
+COMPLETED: Final = 0
+WITH_ERRORS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: columns are FIELD=COLUMN, topics ID=SUBSCRIPTION; row errors go to `errors`."""
+
+    file: str
+    columns: Sequence[str]
+    segments: Sequence[str]
+    topics: Sequence[str]
+    on_conflict: str
+    errors: str | None
+
+
+async def import_file(connected: Connected, team: str | None, wanted: Wanted) -> int:
+    """Import a file; 0 when every row of it was applied, 1 otherwise."""
+    owner = await one_team(connected, team)
+    blobs = BlobStore.open(connected.settings.blobs)
+    url = connected.settings.database_url or ""
+    pool = await open_pool(url, most=CONNECTIONS, application="pillarbox command", by_key=True)
+    try:
+        async with pool.acquire() as conn:
+            await compare(conn, blobs, connected.settings)
+        db = TeamDb(pool, owner.id)
+        with opened(wanted.file) as file, transfer("Storing", os.fstat(file.fileno()).st_size) as shown:
+            intake = ImportIntake(blobs, Ids(SystemClock()), DiskSpace(SystemClock(), []), lambda: None)
+            options = options_of(fields_of(wanted))
+            import_id = await intake.take_pieces(db, pieces(file, shown), options)
+        async with doing(pool, blobs, is_server_there=connected.server is not None):
+            found = await followed(db, import_id)
+        return await told(db, found, wanted)
+    except (Problem, BlobStoreRefused) as refused:
+        raise Refused(str(refused)) from None
+    except BlobFailed as trouble:
+        raise Refused(f"The file cannot be stored: {trouble.reason}.") from None
+    finally:
+        await close_within(pool, STOP_SECONDS)
+        await blobs.close()
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    try:
+        with open(name, "rb") as file:
+            yield file
+    except OSError as wrong:
+        raise Refused(f"{name} cannot be read: {wrong.strerror or wrong}.") from None
+
+
+def fields_of(wanted: Wanted) -> dict[str, str]:
+    """The options as fields of a form."""
+    found = {"on_conflict": wanted.on_conflict, "segments": _json(list(wanted.segments))}
+    topics = [one.partition("=") for one in wanted.topics]
+    found["topics"] = _json([{"id": topic, "subscription": word or "opt_in"} for topic, _, word in topics])
+    if wanted.columns:
+        found["column_map"] = _json(column_map(wanted.columns))
+    return found
+
+
+def column_map(columns: Sequence[str]) -> dict[str, Any]:
+    """The map that FIELD=COLUMN and PROPERTY[:TYPE]=COLUMN mean."""
+    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for one in columns:
+        name, sign, column = one.partition("=")
+        if not sign or not name.strip() or not column.strip():
+            raise Refused(f"--map {one} is not of the form FIELD=COLUMN.")
+        name = name.strip()
+        if name in FIELDS:
+            found[name] = column
+        else:
+            key, _, kind = name.partition(":")
+            properties[key] = {"column": column, "type": kind or "string"}
+    return {**found, "properties": properties}
+
+
+async def pieces(file: IO[bytes], shown: Transfer) -> AsyncIterator[bytes]:
+    """The file, a piece at a time."""
+    at = 0
+    while piece := await asyncio.to_thread(file.read, PIECE):
+        at += len(piece)
+        shown.reach(at, 0)
+        yield piece
+
+
+@asynccontextmanager
+async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) -> AsyncIterator[None]:
+    """Imports are done while the block runs: by the server, or by this process where there is none."""
+    if is_server_there:
+        yield
+        return
+    clock = SystemClock()
+    handlers = ImportJobs(pool, blobs, clock).handlers()
+    jobs = Jobs(pool, clock, Ids(clock).new(), handlers, limits=(LIMIT,))
+    await jobs.start()
+    try:
+        yield
+    finally:
+        await jobs.stop(STOP_SECONDS)
+
+
+async def followed(db: TeamDb, import_id: UUID) -> Counted:
+    """The import when it has ended; a person sees how far it is."""
+    size = await queries.size(db, import_id)
+    with transfer("Importing", size) as shown:
+        while True:
+            found = await queries.one(db, import_id)
+            if found is None:
+                raise Refused("The import is gone.")
+            shown.reach(await queries.position(db, import_id) or 0, total_of(found))
+            if found.status in ENDED:
+                say(f"{shown.summary}.")
+                return found
+            await asyncio.sleep(LOOK_EVERY)
+
+
+async def told(db: TeamDb, found: Counted, wanted: Wanted) -> int:
+    """Say what became of the rows, and write down those that failed; the exit status."""
+    kept = f"{found.created:,} created, {found.updated:,} updated, {found.skipped:,} skipped"
+    say(f"{kept}, {found.failed:,} failed.")
+    faulty = [one async for one in errors(db, found.id)]
+    if wanted.errors is not None:
+        with output_file(wanted.errors) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("row", "email", "reason"))
+            writer.writerows((one.row_number, one.email or "", one.reason) for one in faulty)
+        say(f"{wanted.errors}: {counted(len(faulty), 'error')}.")
+    elif faulty:
+        say(
+            f"The first: row {faulty[0].row_number}, {faulty[0].reason}. --errors FILE writes them to a file."
+        )
+    if found.status == "failed":
+        say(f"The file could not be read to its end: {faulty[-1].reason} in row {faulty[-1].row_number}.")
+    return COMPLETED if found.status == "completed" and not found.failed else WITH_ERRORS
+
+
+async def errors(db: TeamDb, import_id: UUID) -> AsyncIterator[ListedError]:
+    """All errors of an import that are listed."""
+    page = Page(100)
+    while block := await queries.errors(db, page, import_id):
+        for one in block[:100]:
+            yield one
+        if len(block) <= 100:
+            return
+        page = Page(100, after=block[99].id)
+
+
+def total_of(found: Counted) -> int:
+    return found.created + found.updated + found.skipped + found.failed
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
