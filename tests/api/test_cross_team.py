@@ -27,7 +27,7 @@ from kit.builders import (
 from kit.client import error
 from kit.dumps import rows_of
 from kit.manual_world import manual_world
-from kit.world import Team, World
+from kit.world import Team, World, mail
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.wire.paging import well_formed
@@ -35,9 +35,10 @@ from pillarbox.kernel.wire.paging import well_formed
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},
     ("POST", "/contacts"): {"audience_id": {"email": "ann@quay.example"}},
+    ("POST", "/emails"): {"topic_id": mail()},
 }
 """Body fields that hold the id of a resource, each with the rest of a valid body. Where the resource
-itself is not built yet (`topic_id`, `template`), there is no foreign id that could be given."""
+itself is not built yet (`template`), there is no foreign id that could be given."""
 
 UNKNOWN_IS_FINE = {
     "DELETE /segments/{segment_id}": "segment_id",

@@ -196,7 +196,8 @@ SLICE = Slice(
         KeyRing: lambda kit: KeyRing.parse(kit.settings.secret_key or ""),
         RingWatch: lambda kit: RingWatch(kit.pool, kit.clock, kit.need(KeyRing)),
         Signer: lambda kit: Signer(kit.need(KeyRing), kit.clock),
-        LinkKeys: lambda kit: LinkKeys(kit.pool, kit.clock, kit.need(KeyRing)),
+        # A claim asks for them while it holds row locks, for which requests may wait with all of their pool.
+        LinkKeys: lambda kit: LinkKeys(kit.engine_pool, kit.clock, kit.need(KeyRing)),
         BlobStore: lambda kit: BlobStore.open(kit.settings.blobs),
         StoreWatch: lambda kit: StoreWatch(kit.pool, kit.clock, kit.need(BlobStore), kit.settings),
         DiskSpace: lambda kit: DiskSpace(kit.clock, disks_of(kit.settings.data, kit.settings.blobs)),

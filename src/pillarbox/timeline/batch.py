@@ -118,17 +118,19 @@ class Batch:
 
     def _head(self, email: tuple[UUID, UUID], row: Any, entry: Entry, *, shows: bool) -> bool:
         """Bring the email's own columns up to date; True for the event that makes it `sent`."""
-        kind, at, sent_at = self.heads.get(email) or (
+        before = self.heads.get(email) or (
             Kind(row["last_event"]),
             row["last_event_at"],
             row["email_sent_at"],
         )
+        kind, at, sent_at = before
         first_sent = entry.kind is Kind.SENT and sent_at is None
         if first_sent:
             sent_at = entry.at
         if shows and place(entry.kind, entry.at) > place(kind, at):
             kind, at = entry.kind, entry.at
-        self.heads[email] = (kind, at, sent_at)
+        if (kind, at, sent_at) != before:
+            self.heads[email] = (kind, at, sent_at)
         return first_sent
 
     def _announce(self, entry: Entry, first_sent: bool) -> None:
