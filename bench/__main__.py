@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "imports",
     "suppressions",
     "contacts",
     "parse",

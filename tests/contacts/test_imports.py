@@ -342,6 +342,9 @@ async def test_verify_finds_no_gap_in_imports_and_knows_those_that_there_are(
     async with importing_team(database_url, tmp_path) as team:
         await imported(team, "email\nann@x.example\nbad\n")
         await imported(team, "email,first_name\nann@x.example,Ann\n\0")
+        job = "SELECT count(*) FROM jobs WHERE kind = 'contacts.import'"
+        while await team.world.pool.fetchval(job):
+            await asyncio.sleep(0.01)
         await reconciled(database_url)
         await team.world.pool.execute("UPDATE contact_imports SET created = created + 1")
         await team.world.pool.execute(

@@ -99,6 +99,20 @@ async def test_a_worker_that_dies_in_the_middle_of_a_file(
     await reconciled(database_url)
 
 
+async def test_a_worker_that_dies_before_an_import_is_made(database_url: str, tmp_path: Path) -> None:
+    """The file is there, and no row names it: no import, and no answer. `verify` collects such files."""
+    await first_team(database_url)
+    with worker_processes(database_url, tmp_path) as workers:
+        workers.start("import.stored=kill")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            with pytest.raises(httpx.TransportError):
+                await posted(client, 10)
+            assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+            workers.start()
+            assert (await client.get("/contacts/imports")).json()["data"] == []
+    await reconciled(database_url)
+
+
 async def test_the_process_that_reads_the_file_dies(database_url: str, tmp_path: Path) -> None:
     """The worker starts another one and goes on."""
     await first_team(database_url)

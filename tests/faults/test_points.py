@@ -68,8 +68,12 @@ def fault(point: str, deed: str) -> str:
     return f"{name}={deed}" + (f"@{passage}" if passage else "")
 
 
+IMPORTING = {"import.stored", "import.batch_written", "import.batch_committed"}
+"""Tried in test_import_kills.py."""
+
+
 def test_every_point_is_tried() -> None:
-    assert {point.partition("@")[0] for point in KILLED} | DISPATCHING | RECEIVING == set(POINTS)
+    assert {point.partition("@")[0] for point in KILLED} | DISPATCHING | RECEIVING | IMPORTING == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 
 
