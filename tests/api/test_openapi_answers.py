@@ -16,6 +16,7 @@ from kit.builders import body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
 from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
+from kit.unsubscribing import recipient
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access, Intake, Route
@@ -79,7 +80,11 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     if entry.path.startswith("/capture"):
         return await captured(pillarbox, team, entry)
     if entry.needs is Access.PUBLIC:
-        return [await pillarbox.client(None).get(await public_path(team, entry))]
+        client, path = pillarbox.client(None), await public_path(team, entry)
+        if entry.path == "/unsubscribe/{token}" and entry.method == "POST":
+            forms = ({"List-Unsubscribe": "One-Click"}, {"confirm": "1"})
+            return [await client.post(path, data=form) for form in forms]
+        return [await client.request(entry.method, path)]
     if entry.intake is Intake.STREAM:
         return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
@@ -102,6 +107,8 @@ async def public_path(team: Team, entry: Route) -> str:
     if entry.path == "/shared":
         shared = (await team.post(f"/emails/{await team.send()}/share")).json()
         return str(httpx.URL(shared["url"]).raw_path.decode())
+    if entry.path == "/unsubscribe/{token}":
+        return (await recipient(team)).path
     assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
     return entry.path
 
