@@ -71,6 +71,8 @@ def test_a_key_that_the_list_lacks_is_named_and_listed_again(tmp_path: Path, dat
         assert command("keyring", "reseal", *place).returncode == 0
         assert command("keyring", "show", *place).returncode == 0
         assert "No gaps" in command("verify", *place).stdout
+        ring.write_text(f"newer:{b64encode(bytes([1]) * 32).decode()},{ring.read_text().strip()}")
+        assert "begins with the key newer, which the server" in command("keyring", "reseal", *place).stdout
 
 
 def test_a_start_that_the_blob_store_refuses_lets_no_key_be_known(tmp_path: Path, database_url: str) -> None:

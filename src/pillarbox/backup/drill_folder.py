@@ -1,7 +1,7 @@
-"""The folder in which a drill restores a backup: it holds everybody's mail, so none outlives its drill for long.
+"""The folder in which a drill restores a backup: it holds everybody's mail, so it goes with the drill.
 
-A drill that is killed cannot remove its folder. The next one does: a folder is in use while somebody holds its
-lock, which ends with the process.
+A drill that is killed cannot remove its folder. The next one does: a folder is in use while somebody holds
+its lock, which ends with the process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def drill_folder() -> Iterator[Path]:
 
 
 def _made() -> tuple[Path, int]:
-    """A new folder and its lock. Another drill may have taken it for one that was left before it was locked."""
+    """A new folder and its lock. Before it was locked, another drill may have removed it."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

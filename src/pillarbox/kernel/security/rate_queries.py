@@ -20,8 +20,9 @@ KEPT: Final = timedelta(hours=1)
 
 # A node gets at most half of what is left, or its equal part where that is more. What was let through above
 # the limit is taken from the windows that follow. A window begins with its first request, and never before
-# the last one has ended. One that would last longer than a second began before somebody set the clock back: it
-# is over, or the team would be refused until the clock is there again. The row that is proposed holds the question: what is owed is `taken - granted`.
+# the last one has ended. One that would last longer than a second began before somebody set the clock back:
+# it is over, or the team would be refused until the clock is there again. The row that is proposed holds the
+# question: what is owed is `taken - granted`.
 TAKE_PORTIONS: Final = """
     INSERT INTO rate_windows AS w (team_id, ends_at, most, granted, taken)
     SELECT k.team_id, coalesce($7, now()) + make_interval(secs => 1 - k.age), k.most,
