@@ -218,6 +218,22 @@ async def test_a_node_that_is_killed_gives_its_portion_back_with_the_window(data
         assert 240 <= (await scene.run(100, [0, 300], 3.0))[1] <= 300
 
 
+@pytest.mark.parametrize("seconds", [-3600, -5, 5, 3600])
+async def test_the_limit_holds_when_the_clock_of_the_database_is_set(database_url: str, seconds: int) -> None:
+    """A window never lasts longer than a second, whatever the clock said when it began."""
+    async with story(database_url) as scene:
+        await scene.run(100, [300, 300], 2.0)
+        scene.now += timedelta(seconds=seconds)
+        await scene.run(100, [300, 300], 2.0)
+        assert 400 <= sum(await scene.run(100, [300, 300], 5.0)) <= 600
+
+
+async def test_nodes_that_a_clock_has_dated_ahead_do_not_live_on(database_url: str) -> None:
+    async with story(database_url) as scene:
+        await scene.conn.execute("INSERT INTO rate_nodes VALUES ('killed', now() + interval '1 hour')")
+        assert await rate_queries.show_node(scene.conn, "alive") == 1
+
+
 async def test_a_limit_that_changes_holds_from_the_next_window(database_url: str) -> None:
     async with story(database_url) as scene:
         await scene.run(100, [300, 300], 2.0)

@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Installation
-from kit.backups import backups, passphrase, programs, unfinished
+from kit.backups import PASSPHRASE, backups, passphrase, programs, unfinished
 from kit.disk import MIB, small_disk
 from kit.process import environment
+from pillarbox.backup.drill_folder import remove_left
+from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE
 
 
 @pytest.fixture(autouse=True)
@@ -263,6 +265,34 @@ def test_a_drill_restores_verifies_and_leaves_nothing(
     assert "verified without a gap" in done.output
     assert list((tmp_path / "scratch").iterdir()) == []
     assert harbor.sql("SELECT * FROM deliveries ORDER BY team_id, email_id, grp") == before
+
+
+def test_what_a_killed_drill_has_left_is_removed_by_the_next_one(
+    harbor: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kill -9 while the backup is restored: everybody's mail lies among the temporary files."""
+    scratch, target = tmp_path / "scratch", tmp_path / "target"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    assert harbor.run("backup", str(target)).exit_code == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pillarbox", "backup", "drill", str(target), "--data", str(harbor.folder)],
+        env=environment() | {"TMPDIR": str(scratch), PASSPHRASE_VARIABLE: PASSPHRASE},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        while not list(scratch.glob("pillarbox-drill-*/postgres")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        (beside,) = scratch.glob("pillarbox-drill-*")
+        remove_left(scratch)
+        assert beside.exists()
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert beside.exists()
+    assert harbor.run("backup", "drill", str(target)).exit_code == 0
+    assert list(scratch.glob("pillarbox-drill-*")) == []
 
 
 def test_a_drill_finds_what_verify_would_find(harbor: Installation, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import subprocess
 import sys
@@ -164,6 +165,15 @@ def test_without_the_key_ring_it_says_what_is_lost(
     assert done.exit_code == 0, done.stderr
     assert "can NOT be read" in done.output
     assert not (blank.folder / "secret.key").exists()
+
+
+def test_another_key_by_the_same_name_is_noticed(made: Path, blank: Installation) -> None:
+    """The ring of another installation whose operator has named the key alike."""
+    (manifest,) = made.glob("backups/*/manifest.json")
+    (key_id,) = json.loads(manifest.read_bytes())["key_ring"]["ids"]
+    done = blank.run("restore", str(made), "--secret-key", f"{key_id}:" + "A" * 43 + "=")
+    assert f"encrypted with key {key_id} can NOT be read" in done.output
+    assert "has another one so named" in done.output
 
 
 def damaged(name: str, change: Callable[[bytes], bytes]) -> Any:

@@ -21,6 +21,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from kit.commands import command
 from kit.database_link import database_link
 from kit.disk import MIB, small_disk
 from kit.http_client import http_client
@@ -101,6 +102,19 @@ async def test_little_room_refuses_new_mail_and_harms_nothing_else(tmp_path: Pat
                 assert refused(await client.get("/health"))
                 assert (await client.get(f"/emails/{sent[0]}")).status_code == 200
                 assert (await client.post(f"/emails/{waiting}/cancel")).status_code == 200
+                disk.fill()
+                # The database cannot even export a snapshot.
+                words = (
+                    "backup",
+                    str(tmp_path / "target"),
+                    "--without-keys",
+                    "--data",
+                    str(disk.folder / "data"),
+                )
+                done = await asyncio.to_thread(command, *words)
+                assert done.returncode == 1
+                assert done.stderr.startswith("pillarbox: The database cannot be used: could not write")
+                assert done.stderr.count("\n") == 1
                 disk.relieve()
                 assert await until(lambda answer: not refused(answer), client) < 5
                 assert (await client.get("/health")).status_code == 200

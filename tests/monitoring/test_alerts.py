@@ -192,6 +192,9 @@ CASES = {
     "PillarboxWebhooksLate": changed(
         {'pillarbox_webhook_queue_oldest_seconds{state="due"}': (3, 400)}, after=8, early=4
     ),
+    "PillarboxBackupLate": changed(
+        {f"pillarbox_backup_age_seconds{{{AT}}}": (DAY, 2 * DAY + 60)}, after=70, early=50
+    ),
     "PillarboxCertificateExpires": changed(
         {CERTIFICATE: (30 * DAY, 13 * DAY)}, after=70, labels=HERE | {"listener": "smtp"}, early=50
     ),

@@ -89,9 +89,15 @@ class Station:
         try:
             while await conn.execute(AGE) == "UPDATE 0":
                 await asyncio.sleep(POLL)
+            await conn.execute(BACKED_UP)
         finally:
             await conn.close()
 
+
+BACKED_UP = """
+    INSERT INTO backups (name, target, snapshot_at, finished_at, octets)
+    VALUES ('one', '/backup', now() - interval '1 hour', now(), 1)
+"""
 
 SUBMITTED = "From: notes@harbor.example\r\nTo: dot@quay.example\r\nSubject: Berth 7\r\n\r\nReady.\r\n"
 

@@ -4,6 +4,7 @@ the installation were a new one, and a start that is refused changes nothing."""
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,29 @@ def test_a_database_that_lost_the_list_of_its_keys_still_refuses_another_ring(
     assert answered(database_url, KEYS) == [key_in(one)]
     with served(one, database_url=database_url, processes="1"):
         assert command("keyring", "show", "--data", str(one)).returncode == 0
+
+
+def test_a_key_that_the_list_lacks_is_named_and_listed_again(tmp_path: Path, database_url: str) -> None:
+    """Somebody removed a row: no start asks for the key, so it must be seen before the key is taken away."""
+    folder = tmp_path / "one"
+    place = ("--data", str(folder))
+    with served(folder, database_url=database_url, processes="1"):
+        assert command(*NEW_DOMAIN, *place).returncode == 0
+    old = key_in(folder)
+    ring = folder / "secret.key"
+    ring.write_text(f"new:{b64encode(bytes(32)).decode()},{ring.read_text().strip()}")
+    with served(folder, database_url=database_url, processes="1"):
+        answered(database_url, f"DELETE FROM key_ring_keys WHERE id = '{old}'")
+        shown = command("keyring", "show", *place)
+        assert shown.returncode == 1
+        assert "`pillarbox keyring reseal` lists them again" in shown.stdout
+        verified = command("verify", *place)
+        assert f"GAP key_not_listed: The list of keys lacks {old}" in verified.stdout
+        assert command("keyring", "reseal", *place).returncode == 0
+        assert command("keyring", "show", *place).returncode == 0
+        assert "No gaps" in command("verify", *place).stdout
+        ring.write_text(f"newer:{b64encode(bytes([1]) * 32).decode()},{ring.read_text().strip()}")
+        assert "begins with the key newer, which the server" in command("keyring", "reseal", *place).stdout
 
 
 def test_a_start_that_the_blob_store_refuses_lets_no_key_be_known(tmp_path: Path, database_url: str) -> None:

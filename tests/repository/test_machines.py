@@ -230,8 +230,19 @@ def test_the_key_ring_is_rotated_machine_by_machine(tmp_path: Path, database_url
                 assert seen.json()["signing_secret"] == made["signing_secret"]
                 assert health(second).status_code == 200
                 assert "need the key new" in refused(tmp_path / "three", secret_key=old, **flags)
+                # The second machine has missed a restart: it still encrypts with the old key.
                 done = command("keyring", "reseal", "--data", str(one))
                 assert done.stdout.startswith("1 value encrypted again, with the key new.")
+                assert "still encrypts with old: restart every server with new" in done.stdout
+                assert done.returncode == 1
+                late = asyncio.run(call(second, "POST", "/domains", {"name": "quay.example"}))
+                assert late.status_code == 201
+                assert "need the key old" in refused(tmp_path / "three", secret_key=new, **flags)
+                second.stop()
+                done = command("keyring", "reseal", "--data", str(one))
+                assert done.stdout.startswith("1 value encrypted again, with the key new.")
+                assert "No value needs old any more." in done.stdout
+                assert done.returncode == 0
     assert command("keyring", "show", "--data", str(one), "--database-url", database_url).returncode == 1
     with served(one, secret_key=new, **flags) as last:
         assert command("keyring", "show", "--data", str(one)).returncode == 0

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from pillarbox.kernel.postgres import migrations
 from pillarbox.kernel.postgres.migrations import (
+    LOCK,
     Migration,
     MigrationError,
     migrate,
@@ -168,6 +171,24 @@ async def test_processes_that_wait_do_not_stand_in_the_way_of_an_index(blank_url
     conn = await asyncpg.connect(blank_url)
     assert await conn.fetchval(VALID)
     await conn.close()
+
+
+async def test_who_holds_the_lock_of_migrations_is_said(blank_url: str, monkeypatch: Any) -> None:
+    """An index may take hours, or the other server hangs: a start that waits in silence looks broken."""
+    monkeypatch.setattr(migrations, "SAY_AFTER", 0.0)
+    holder = await asyncpg.connect(blank_url, server_settings={"application_name": "other node"})
+    await holder.execute("SELECT pg_advisory_lock($1)", LOCK)
+    with capture_logs() as said:
+        waiting = asyncio.create_task(run(blank_url, FIRST))
+        async with asyncio.timeout(60):
+            while not said:
+                await asyncio.sleep(0.01)
+        await holder.close()
+        assert await waiting == [1]
+    (line,) = said
+    assert line["event"] == "schema.waiting"
+    assert line["application"] == "other node"
+    assert line["reason"] == "another server migrates the database"
 
 
 async def test_an_index_that_an_interrupted_run_has_left_is_built_again(blank_url: str) -> None:

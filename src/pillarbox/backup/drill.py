@@ -6,15 +6,14 @@ from the target.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from pillarbox.backup import check, restore
 from pillarbox.backup.backup_manifest import Manifest
+from pillarbox.backup.drill_folder import drill_folder
 from pillarbox.backup.programs import Programs
-from pillarbox.backup.target import SCRATCH, Target, sentences
+from pillarbox.backup.target import Target
 from pillarbox.emails.integrity import blob_references
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import Clock
@@ -43,21 +42,21 @@ async def drill(
         # What is damaged cannot be restored as it was; the sentences say more than a restore that fails.
         return found
     ring = await restore.key_ring(target, manifest, passphrase, None)
-    with sentences(SCRATCH):
-        folder = Path(tempfile.mkdtemp(prefix="pillarbox-drill-"))
-    postgres = EmbeddedPostgres(folder / "postgres", bin_dir=bin_dir, durable=False)
-    try:
-        await postgres.start()
-        url = postgres.url()
-        await restore.load(target, manifest, url, programs, clock, folder)
-        found += await restore.differences(url, manifest, CHANGED)
-        found += await _gaps(url, target, invariants, clock)
-        if ring is not None:
-            missing = await restore.missing_keys(url, ring)
-            found += [f"Values are encrypted with the key {key}, which the ring lacks." for key in missing]
-    finally:
-        await postgres.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with drill_folder() as folder:
+        postgres = EmbeddedPostgres(folder / "postgres", bin_dir=bin_dir, durable=False)
+        try:
+            await postgres.start()
+            url = postgres.url()
+            await restore.load(target, manifest, url, programs, clock, folder)
+            found += await restore.differences(url, manifest, CHANGED)
+            found += await _gaps(url, target, invariants, clock)
+            if ring is not None:
+                missing = await restore.missing_keys(url, ring)
+                found += [
+                    f"Values are encrypted with the key {key}, which the ring lacks." for key in missing
+                ]
+        finally:
+            await postgres.stop()
     return found
 
 

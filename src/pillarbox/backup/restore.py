@@ -31,6 +31,7 @@ from pillarbox.kernel.postgres.migrations import (
     pending_of,
     refuse_old_server,
 )
+from pillarbox.kernel.security.ring_check import known_keys, lacking
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -40,7 +41,9 @@ SEALED_BY = """
     SELECT DISTINCT convert_from(substring(sealed FROM 3 FOR get_byte(sealed, 1)), 'SQL_ASCII') AS key_id
       FROM (SELECT private_key AS sealed FROM dkim_keys
              UNION ALL
-            SELECT unnest(secrets) FROM webhooks) AS every
+            SELECT unnest(secrets) FROM webhooks
+             UNION ALL
+            SELECT sealed FROM link_keys) AS every
      WHERE octet_length(sealed) > 2
 """
 """Across teams: which keys of the ring are needed. A sealed value names its key
@@ -169,13 +172,16 @@ async def _write_versions(conn: Connection, manifest: Manifest) -> None:
 
 
 async def missing_keys(url: str, ring: str | None) -> list[str]:
-    """Ids of keys that values of the database are sealed with and that the ring does not have."""
+    """Ids of keys that values of the database are sealed with and that the ring does not have, or has another
+    key by the name of."""
     conn = await asyncpg.connect(url, timeout=15)
     try:
         needed = {row["key_id"] for row in await conn.fetch(SEALED_BY)}
+        known = await known_keys(conn)
     finally:
         await conn.close()
-    return sorted(needed - set(KeyRing.parse(ring).key_ids if ring is not None else ()))
+    parsed = KeyRing.parse(ring) if ring is not None else None
+    return sorted({*lacking(parsed, known), *(needed - set(parsed.key_ids if parsed else ()))})
 
 
 async def bring_blobs(target: Target, manifest: Manifest, store: BlobStore, scratch: Path) -> tuple[int, int]:

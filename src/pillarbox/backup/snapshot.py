@@ -35,9 +35,27 @@ BLOBS = """
             SELECT blob, size FROM captured WHERE blob IS NOT NULL
              UNION ALL
             SELECT blob, size FROM received_sources WHERE blob IS NOT NULL
-            UNION ALL
+             UNION ALL
             SELECT blob, size FROM contact_imports
              WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress')) AS named
+     GROUP BY key
+     ORDER BY key COLLATE "C"
+"""
+
+# A database of an older release is backed up before an upgrade, with the program of this one.
+HAS_IMPORTS = """
+    SELECT EXISTS (SELECT FROM pg_attribute
+                    WHERE attrelid = to_regclass('contact_imports') AND attname = 'blob' AND NOT attisdropped)
+"""
+
+# Across teams, as above, for schemas without files of imports.
+BLOBS_BEFORE_IMPORTS = """
+    SELECT key, max(size) AS size
+      FROM (SELECT blob AS key, size FROM attachments WHERE blob IS NOT NULL
+             UNION ALL
+            SELECT blob, size FROM captured WHERE blob IS NOT NULL
+             UNION ALL
+            SELECT blob, size FROM received_sources WHERE blob IS NOT NULL) AS named
      GROUP BY key
      ORDER BY key COLLATE "C"
 """
@@ -86,7 +104,8 @@ async def open_work(conn: Connection) -> dict[str, int]:
 
 async def list_blobs(conn: Connection, file: BufferedRandom) -> None:
     """Write the blobs that the snapshot names to a file, a line each, sorted; then go to its start."""
-    async for row in conn.cursor(BLOBS, prefetch=PREFETCH):
+    statement = BLOBS if await conn.fetchval(HAS_IMPORTS) else BLOBS_BEFORE_IMPORTS
+    async for row in conn.cursor(statement, prefetch=PREFETCH):
         size = "" if row["size"] is None else row["size"]
         file.write(f"{row['key']}\t{size}\n".encode())
     file.seek(0)

@@ -13,7 +13,7 @@ from pillarbox.emails.integrity.reconcile import Gap, ReconcileResult, reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.security import sealed_values
-from pillarbox.kernel.security.ring_check import OtherKeyRing
+from pillarbox.kernel.security.ring_check import OtherKeyRing, known_keys
 from pillarbox.kernel.storage import store_check
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore, BlobsUnreachable
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
@@ -121,6 +121,13 @@ async def secret_gaps(connected: Connected) -> list[Gap]:
     if isinstance(connected.ring_trouble, OtherKeyRing):
         gaps.append(Gap("key_ring_lacks_key", str(connected.ring_trouble), {}))
     found = await sealed_values.counted(connected.pool, columns(), ring_of(connected))
+    known = {key.id for key in await known_keys(connected.pool)}
+    for key_id in sorted(set(found.by_key) - known):
+        sentence = (
+            f"The list of keys lacks {key_id}, which values need, so starts do not ask for it; "
+            "`pillarbox keyring reseal` mends that."
+        )
+        gaps.append(Gap("key_not_listed", sentence, {"key_id": key_id}))
     for one in found.unopened:
         ids = {"team_id": one.team_id, "id": one.id, "key_id": one.key_id}
         gaps.append(Gap("secret_unreadable", one.sentence, ids))

@@ -20,6 +20,7 @@ from pillarbox.kernel.http.pipeline import Api, HttpSettings, Meter
 from pillarbox.kernel.http.routing import RouteTable, collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import DnsAddresses, Outbound
+from pillarbox.kernel.observability.backup_age import BackupAge
 from pillarbox.kernel.observability.metrics import MetricsFile
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.postgres.bounded_pool import watch_pools
@@ -184,7 +185,10 @@ def _metrics(kit: Kit) -> list[Loop]:
     UNWRITABLE.read = lambda: {(): not blobs.writable or blobs.refusal is not None}
     SHORT.read = lambda: {(): disk_space.is_short}
     watch_pools({"requests": kit.pools.requests, "engine": kit.pools.engine})
-    return [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]
+    loops = [MetricsFile(kit.runtime.metrics_folder, kit.clock).keep()]
+    if kit.runtime.index == 0:
+        loops.append(BackupAge(kit.pool, kit.clock).keep())
+    return loops
 
 
 SLICE = Slice(

@@ -150,7 +150,14 @@ async def load(
         await pool.close()
     say(f"{counted(manifest.tables.get('emails', 0), 'email')} restored.")
     if lost:
-        say(f"Values that are encrypted with key {', '.join(lost)} can NOT be read: the key ring lacks it.")
+        say(
+            f"Values that are encrypted with key {', '.join(lost)} can NOT be read: "
+            + (
+                "there is no key ring."
+                if ring is None
+                else "the key ring lacks it, or has another one so named."
+            )
+        )
     if manifest.blobs.missing:
         say(f"{counted(manifest.blobs.missing, 'blob was', 'blobs were')} missing already in the backup.")
     show_restored_work(work, manifest.snapshot_at)

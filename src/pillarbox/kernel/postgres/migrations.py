@@ -22,8 +22,11 @@ from typing import NamedTuple
 
 import asyncpg
 
+from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, begin_session
 from pillarbox.kernel.postgres.pooler import refuse_transaction_mode
+
+log = get("database")
 
 FOLDER = Path(__file__).parents[2] / "schema" / "migrations"
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
@@ -36,6 +39,20 @@ LOCK_TRIES = 10
 LOCK_POLL = 0.1
 LOCK_PAUSE = 1.0
 """Long enough for autovacuum to give way (deadlock_timeout is one second), too short to stop requests."""
+
+SAY_AFTER = 2.0
+SAY_EVERY = 30.0
+
+HOLDER = """
+    SELECT host(a.client_addr) AS client, a.pid AS session, a.application_name AS application,
+           extract(epoch FROM now() - a.backend_start)::bigint AS connected_seconds,
+           left(a.query, 120) AS statement
+      FROM pg_locks l
+      JOIN pg_stat_activity a ON a.pid = l.pid
+     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND l.classid::bigint = $1::bigint AND l.objid::bigint = $2::bigint
+"""
 
 TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -165,9 +182,7 @@ async def refuse_unmigrated_url(url: str) -> None:
 async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
     """Apply what is missing, one process at a time; raise MigrationError if the schema does not fit."""
     await refuse_old_server(conn)
-    # Not in one statement that waits: an index that is built beside the writers would wait for it in turn.
-    while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):  # noqa: ASYNC110
-        await asyncio.sleep(LOCK_POLL)
+    await wait_for_lock(conn)
     try:
         await conn.execute("SET client_min_messages = warning")
         await begin_session(conn)
@@ -181,6 +196,25 @@ async def migrate(conn: Connection, migrations: list[Migration]) -> list[int]:
         return [migration.version for migration in pending]
     finally:
         await conn.execute("SELECT pg_advisory_unlock($1)", LOCK)
+
+
+async def wait_for_lock(conn: Connection) -> None:
+    """Hold the lock of migrations. Who else has it is said, soon and then every half minute: the other
+    process may build an index for hours, or hang."""
+    waited, say_at = 0.0, SAY_AFTER
+    # Not in one statement that waits: an index that is built beside the writers would wait for it in turn.
+    while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+        if waited >= say_at:
+            say_at += SAY_EVERY
+            if holder := await conn.fetchrow(HOLDER, LOCK >> 32, LOCK & 0xFFFFFFFF):
+                log.warning(
+                    "schema.waiting",
+                    reason="another server migrates the database",
+                    seconds=int(waited),
+                    **{name: value for name, value in holder.items() if value is not None},
+                )
+        await asyncio.sleep(LOCK_POLL)
+        waited += LOCK_POLL
 
 
 async def server_number(conn: Connection) -> int:
@@ -241,6 +275,10 @@ async def apply_patiently(conn: Connection, migration: Migration) -> None:
             await apply(conn, migration)
             return
         except asyncpg.LockNotAvailableError:
+            if left == LOCK_TRIES - 1:
+                log.warning(
+                    "schema.waiting", reason="long transactions hold locks", migration=migration.version
+                )
             if not left:
                 raise MigrationError(
                     f"The migration {migration.version:04}_{migration.name} did not get its locks: something "

@@ -20,7 +20,9 @@ KEPT: Final = timedelta(hours=1)
 
 # A node gets at most half of what is left, or its equal part where that is more. What was let through above
 # the limit is taken from the windows that follow. A window begins with its first request, and never before
-# the last one has ended. The row that is proposed holds the question: what is owed is `taken - granted`.
+# the last one has ended. One that would last longer than a second began before somebody set the clock back:
+# it is over, or the team would be refused until the clock is there again. The row that is proposed holds the
+# question: what is owed is `taken - granted`.
 TAKE_PORTIONS: Final = """
     INSERT INTO rate_windows AS w (team_id, ends_at, most, granted, taken)
     SELECT k.team_id, coalesce($7, now()) + make_interval(secs => 1 - k.age), k.most,
@@ -38,9 +40,12 @@ TAKE_PORTIONS: Final = """
                           greatest(0, least(excluded.granted, excluded.most - b.taken,
                                             greatest((excluded.most + $6 - 1) / $6,
                                                      (excluded.most - b.taken + 1) / 2))) AS granted
-                     FROM (SELECT CASE WHEN w.ends_at > coalesce($7, now()) THEN w.ends_at
+                     FROM (SELECT CASE WHEN w.ends_at > coalesce($7, now()) + interval '2 seconds'
+                                       THEN excluded.ends_at
+                                       WHEN w.ends_at > coalesce($7, now()) THEN w.ends_at
                                        ELSE greatest(excluded.ends_at, w.ends_at + interval '1 second') END,
-                                  CASE WHEN w.ends_at > coalesce($7, now()) THEN w.taken
+                                  CASE WHEN w.ends_at > coalesce($7, now()) + interval '2 seconds' THEN 0
+                                       WHEN w.ends_at > coalesce($7, now()) THEN w.taken
                                        ELSE greatest(0, w.taken - w.most * (1 + floor(least(1000,
                                             extract(epoch FROM coalesce($7, now()) - w.ends_at)))))
                                   END::integer + excluded.taken - excluded.granted
@@ -55,7 +60,8 @@ SHOW_NODE: Final = """
         INSERT INTO rate_nodes (id, seen_at) VALUES ($1, now())
         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
     )
-    SELECT 1 + count(*) FROM rate_nodes WHERE id <> $1 AND seen_at > now() - $2::interval
+    SELECT 1 + count(*) FROM rate_nodes
+     WHERE id <> $1 AND seen_at > now() - $2::interval AND seen_at < now() + $2::interval
 """
 
 REMOVE_NODE: Final = "DELETE FROM rate_nodes WHERE id = $1"

@@ -144,12 +144,12 @@ def _made(settings: Settings) -> str:
         raise KeyRingRefused(f"The key ring file {path} cannot be written: {error.strerror}.") from None
 
 
-async def register(conn: Connection, ring: KeyRing, keys: Sequence[KnownKey]) -> None:
+async def register(source: Source, ring: KeyRing, keys: Sequence[KnownKey]) -> None:
     """Let the database know the key that seals from now on, and those of the ring that were given up."""
     context = probe_context(ring.active_id)
-    await conn.execute(REGISTER, ring.active_id, ring.seal(PROBE, context), context)
+    await source.execute(REGISTER, ring.active_id, ring.seal(PROBE, context), context)
     if found := [key.id for key in keys if key.is_abandoned and opens(ring, key)]:
-        await conn.execute(FOUND_AGAIN, found)
+        await source.execute(FOUND_AGAIN, found)
 
 
 def probe_context(key_id: str) -> bytes:
@@ -157,7 +157,12 @@ def probe_context(key_id: str) -> bytes:
 
 
 class RingWatch:
-    """Sees when another process has begun to seal with a key that the ring of this one does not have."""
+    """Sees when another process has begun to seal with a key that the ring of this one does not have, and
+    keeps the key known with which this one seals.
+
+    `keyring reseal` forgets a key that no value needs. A process that was not restarted since the rotation
+    goes on sealing with it, and nobody would miss the key when it is taken out of the rings.
+    """
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, ring: KeyRing) -> None:
         self._pool = pool
@@ -173,9 +178,13 @@ class RingWatch:
     async def look(self) -> None:
         """Find out how it stands now; what was known is kept while the database does not answer."""
         try:
-            found = tuple(lacking(self._ring, await known_keys(self._pool)))
+            keys = await known_keys(self._pool)
+            if self._ring.active_id not in {key.id for key in keys}:
+                await register(self._pool, self._ring, ())
+                log.warning("key_ring.known_again", key_ids=[self._ring.active_id])
         except TROUBLE:
             return
+        found = tuple(lacking(self._ring, keys))
         if found != self.lacking:
             log.error("key_ring.left_behind" if found else "key_ring.complete", key_ids=list(found))
         self.lacking = found

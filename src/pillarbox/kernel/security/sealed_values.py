@@ -130,31 +130,35 @@ async def known_again(conn: Connection, columns: Columns) -> list[str]:
         await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
         if await ring_check.known_keys(conn):
             return []
-        found: dict[str, tuple[bytes, bytes]] = {}
-        for column in await asyncio.to_thread(columns):
-            async for row in conn.cursor(column.read, prefetch=PREFETCH):
-                try:
-                    found.setdefault(sealed_by(row["sealed"]), (row["sealed"], column.context(row["id"])))
-                except SealBroken:
-                    continue
+        found = await _probes(conn, await asyncio.to_thread(columns))
         for key_id, (sealed, context) in found.items():
             await conn.execute(ring_check.REGISTER, key_id, sealed, context)
     return sorted(found)
 
 
+async def _probes(conn: Connection, columns: Sequence[SealedColumn]) -> dict[str, tuple[bytes, bytes]]:
+    """Of each key that values need one value and what it is bound to; in a transaction."""
+    found: dict[str, tuple[bytes, bytes]] = {}
+    for column in columns:
+        async for row in conn.cursor(column.read, prefetch=PREFETCH):
+            try:
+                found.setdefault(sealed_by(row["sealed"]), (row["sealed"], column.context(row["id"])))
+            except SealBroken:
+                continue
+    return found
+
+
 async def forget_unused(pool: asyncpg.Pool, columns: Sequence[SealedColumn], ring: KeyRing) -> list[str]:
-    """Forget keys that no value needs any more, but the first one; returns the ids of those that are left."""
+    """Forget keys that no value needs any more, but the first one, and know those again that are needed and
+    whose row was lost; returns the ids of those that are known now."""
     async with transaction(pool) as conn:
         await conn.execute("SELECT pg_advisory_xact_lock($1)", ring_check.LOCK)
-        needed = {ring.active_id}
-        for column in columns:
-            async for row in conn.cursor(column.read, prefetch=PREFETCH):
-                try:
-                    needed.add(sealed_by(row["sealed"]))
-                except SealBroken:
-                    continue
-        await conn.execute(DROP_UNUSED, sorted(needed))
-    return sorted(needed)
+        probes = await _probes(conn, columns)
+        needed = sorted({ring.active_id, *probes})
+        await conn.execute(DROP_UNUSED, needed)
+        for key_id, (sealed, context) in probes.items():
+            await conn.execute(ring_check.REGISTER, key_id, sealed, context)
+    return needed
 
 
 async def abandon(source: Source, key_id: str) -> bool:

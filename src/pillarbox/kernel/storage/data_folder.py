@@ -50,7 +50,7 @@ class CopiedFolder(FolderError):  # noqa: N818 (a state, reported as a sentence)
         super().__init__(
             f"The data folder {folder} is a copy that was made while Pillarbox ({_worker(note)}) worked on "
             "the original, so its database may be damaged: stop that server and copy again, or restore a "
-            "dump (docs/guide/backup.md); if it had ended before the copy was made, remove "
+            "backup (docs/guide/backup.md); if it had ended before the copy was made, remove "
             f"{note_path(folder)}."
         )
 

@@ -44,6 +44,9 @@ DATABASE_TROUBLE = (
     asyncpg.InvalidCatalogNameError,
     asyncpg.InsufficientPrivilegeError,
     asyncpg.LockNotAvailableError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.PostgresSystemError,
+    asyncpg.ReadOnlySQLTransactionError,
 )
 """What the operator can mend; any other error of the database is ours and shows where it came from."""
 

@@ -3,6 +3,7 @@ key."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
@@ -14,6 +15,7 @@ from pillarbox.kernel.security import ring_check, sealed_values
 from pillarbox.kernel.security.link_keys import LEARNED_AFTER, LinkKeys
 from pillarbox.kernel.security.sealed_values import SealedColumn, SealedCount
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.kernel.settings.table import KEY_RING_FILE
 from pillarbox.kernel.terminal.answers import Json, Refused, counted, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
@@ -21,6 +23,7 @@ from pillarbox.kernel.terminal.program import running_program
 group = typer.Typer(no_args_is_help=True, help="See which keys the database needs, and rotate the key ring.")
 
 MOST_SHOWN = 100
+LOOKED_FOR = 2 * ring_check.WATCH_SECONDS
 
 KeyId = Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keyring show` prints it.")]
 
@@ -66,10 +69,12 @@ async def show(connected: Connected, *, json: bool) -> int:
     keys = await ring_check.known_keys(connected.pool)
     missing = set(ring_check.lacking(ring, keys))
     found = await sealed_values.counted(connected.pool, columns(), ring)
+    unlisted = sorted(set(found.by_key) - {key.id for key in keys})
     rows = [
         (key.id, state(key.id in missing, key.is_abandoned, ring, key.id), found.by_key.get(key.id, 0))
         for key in keys
     ]
+    rows += [(key_id, "not listed", found.by_key[key_id]) for key_id in unlisted]
     if json:
         show_json(
             {
@@ -82,7 +87,9 @@ async def show(connected: Connected, *, json: bool) -> int:
         show_table(("Key", "State", "Values"), rows)
         for sentence in sentences(found):
             say(sentence)
-    return int(bool(missing or found.unopened))
+        if unlisted:
+            say(UNLISTED)
+    return int(bool(missing or found.unopened or unlisted))
 
 
 def state(is_missing: bool, is_abandoned: bool, ring: KeyRing | None, key_id: str) -> str:
@@ -102,15 +109,53 @@ def sentences(found: SealedCount, most: int = MOST_SHOWN) -> list[str]:
     return lines
 
 
+UNLISTED = (
+    "The database needs keys that its list lacks (not listed), so starts do not ask for them; "
+    "`pillarbox keyring reseal` lists them again."
+)
+
+
 async def reseal(connected: Connected) -> int:
     ring, sealed = connected.key_ring(), columns()
+    before = {key.id for key in await ring_check.known_keys(connected.pool)}
     done = await sealed_values.reseal(connected.pool, sealed, ring)
     needed = await sealed_values.forget_unused(connected.pool, sealed, ring)
     say(f"{counted(done, 'value')} encrypted again, with the key {ring.active_id}.")
+    if other := await other_in_file(connected, ring):
+        say(other)
+    if before - set(needed) and (used := await still_used(connected, set(needed))):
+        say(
+            f"A server that runs still encrypts with {' and '.join(used)}: restart every server with "
+            f"{ring.active_id} at the front of its key ring, then run this again."
+        )
+        return 1
     idle = [key for key in ring.key_ids if key not in needed]
     if idle:
         say(f"No value needs {' or '.join(idle)} any more. {LINKS}")
     return left_over(needed, ring)
+
+
+async def other_in_file(connected: Connected, ring: KeyRing) -> str | None:
+    """What to say where the file begins with another key than the ring of the server that runs here: it may
+    not have been restarted since the file was changed."""
+    path = connected.settings.data / KEY_RING_FILE
+    try:
+        first = KeyRing.parse(await asyncio.to_thread(path.read_text, "utf-8")).active_id
+    except (OSError, ValueError):
+        return None
+    if connected.listeners is None or first == ring.active_id:
+        return None
+    return (
+        f"{path} begins with the key {first}, which the server that runs here does not use yet: restart it, "
+        "then run this again."
+    )
+
+
+async def still_used(connected: Connected, needed: set[str]) -> list[str]:
+    """Keys that a running process has made known again since they were forgotten: it encrypts with them."""
+    say(f"Looking for {LOOKED_FOR:.0f} seconds whether a server still encrypts with another key …")
+    await asyncio.sleep(LOOKED_FOR)
+    return sorted({key.id for key in await ring_check.known_keys(connected.pool)} - needed)
 
 
 async def add_link_key(connected: Connected) -> int:

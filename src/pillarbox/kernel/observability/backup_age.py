@@ -1,0 +1,56 @@
+"""How old the newest backup is, as `pillarbox backup` has noted it in the database.
+
+One process of the host looks. Where no backup was ever made by that command nothing is shown: another program
+may make them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.observability.metrics import LEAST, Gauge
+from pillarbox.kernel.postgres.database import TROUBLE
+
+log = get("metrics")
+
+EVERY: Final = 30.0
+QUERY_TIMEOUT: Final = 5.0
+
+# The table is the installation's.
+LAST: Final = "SELECT max(snapshot_at) FROM backups"
+
+AGE = Gauge(
+    "pillarbox_backup_age_seconds",
+    "Age of the newest backup; nothing where `pillarbox backup` has made none.",
+    over=LEAST,
+)
+
+
+class BackupAge:
+    """Looks now and then when the last backup was made."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._last: datetime | None = None
+
+    def read(self) -> dict[tuple[str, ...], float]:
+        """The age now, as the gauge reads it."""
+        if self._last is None:
+            return {}
+        return {(): max(0.0, (self._clock.now() - self._last).total_seconds())}
+
+    async def keep(self) -> None:
+        """Look now, and every half minute from then on."""
+        AGE.read = self.read
+        while True:
+            try:
+                self._last = await self._pool.fetchval(LAST, timeout=QUERY_TIMEOUT)
+            except TROUBLE as trouble:
+                log.warning("metrics.backup_age_unknown", trouble=repr(trouble)[:200])
+            await self._clock.sleep(EVERY)
