@@ -35,14 +35,14 @@ class EmailAddress(NamedTuple):
 
 def email_address(text: str) -> EmailAddress:
     """The address that `text` is, blanks around it aside. Raises NotAnAddress where it is none."""
-    text = text.strip()
+    text = unicodedata.normalize("NFC", text.strip())
     if text.endswith(">"):
         raise NotAnAddress(BARE)
     try:
         address = parse_mailbox(text).key
     except AddressError as wrong:
         raise NotAnAddress(wrong.reason.removesuffix(FORMS) + BARE) from wrong
-    given = unicodedata.normalize("NFC", text).lower()
+    given = unicodedata.normalize("NFC", text.lower())
     return EmailAddress(address, None if given == address else given)
 
 
