@@ -54,13 +54,6 @@ async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
     )
 
 
-async def hold(db: TeamDb, segment_id: UUID) -> bool:
-    """Whether it is there; then it is not deleted before the transaction ends."""
-    await segment_locks.hold(db)
-    found = await db.value("SELECT true FROM segments WHERE team_id = $1 AND id = $2", segment_id)
-    return found is True
-
-
 async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
     return bool(
         await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
