@@ -38,6 +38,7 @@ def test_an_address_is_compared_in_one_form_and_shown_as_given(text: str, expect
         "a@b",
         "a@b.example,",
         "\u037e@orchard.example",
+        "\u0130" * 32 + "@orchard.example",
     ],
 )
 def test_what_is_no_bare_address_is_refused_with_the_accepted_form(text: str) -> None:

@@ -43,7 +43,18 @@ def email_address(text: str) -> EmailAddress:
     except AddressError as wrong:
         raise NotAnAddress(wrong.reason.removesuffix(FORMS) + BARE) from wrong
     given = unicodedata.normalize("NFC", text.lower())
-    return EmailAddress(address, None if given == address else given)
+    # What is shown names the same address again. Small letters may need more octets than their capitals.
+    shown = [one for one in (given, address) if text.isascii() or _has_key(one, address)]
+    if not shown:
+        raise NotAnAddress(f"It is too long in lower case. {BARE}")
+    return EmailAddress(address, None if shown[0] == address else given)
+
+
+def _has_key(text: str, key: str) -> bool:
+    try:
+        return parse_mailbox(text).key == key
+    except AddressError:
+        return False
 
 
 def identifier(text: str) -> UUID | str | None:
