@@ -73,6 +73,9 @@ async def test_a_fallback_is_changed_and_nothing_else(database_url: str, tmp_pat
             assert found[:2] == expected[:2], body
             assert found[2].startswith(expected[2]), body
         assert (await team.get(path)).json()["fallback_value"] == 2**53 - 1
+        # What is missing in the body comes before what is not there (conventions section 1).
+        lacking = await team.call("PATCH", f"/contact-properties/{uuid4()}", {})
+        assert error(lacking) == (422, "missing_required_field", "Missing `fallback_value` field.")
         for method, body in (("GET", None), ("PATCH", {"fallback_value": 1}), ("DELETE", None)):
             answer = await team.call(method, f"/contact-properties/{uuid4()}", body)
             assert error(answer) == (404, "not_found", "Contact property not found")

@@ -19,13 +19,18 @@ from kit.client import error
 from kit.manual_world import manual_world, run_jobs
 from kit.webhook_events import published_events, subscribe
 from kit.world import Team
+from pillarbox.contacts import segment_queries
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.kernel.postgres.database import TeamDb, transaction
 from pillarbox.kernel.work.jobs import Job
 from pillarbox.segments import jobs
 from pillarbox.segments.jobs import BATCH, LIMIT, MemberRemoval
 
 DATABASE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 MISSING = (404, "not_found", "Segment not found")
 
 
@@ -63,6 +68,13 @@ async def listed(team: Team, segment_id: str, query: str = "") -> list[str]:
     answer = await team.get(f"/segments/{segment_id}/contacts{query}")
     assert answer.status_code == 200, answer.text
     return [item["id"] for item in answer.json()["data"]]
+
+
+async def waiting(team: Team, count: int) -> None:
+    """Return when so many statements wait for a lock."""
+    async with asyncio.timeout(10):
+        while await team.world.pool.fetchval(WAITING) < count:
+            await asyncio.sleep(0.01)
 
 
 async def test_a_segment_is_created_read_listed_and_renamed_in_the_order_of_the_contract(
@@ -272,6 +284,29 @@ async def test_adding_a_member_while_the_segment_is_deleted(database_url: str, t
         for segment_id in left:
             job = Job(team.id, uuid4(), "segment.remove", segment_id, 1, 0, team.world.clock.now())
             await MemberRemoval(team.world.pool).remove(job)
+        assert await members(team) == 0
+
+
+async def test_a_deletion_is_not_kept_waiting_by_adds_that_come_after_it(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Adds may overlap without end; those that begin after the deletion wait for it, and find no segment."""
+    async with a_team(database_url, tmp_path) as team:
+        segment, contact = await made(team), await a_contact(team, "ada@quay.example")
+        paths = [f"/contacts/{contact}/segments/{segment}", f"/audiences/{segment}/contacts", "/contacts"]
+        bodies = [None, {"email": "b@quay.example"}, {"email": "c@quay.example", "segments": [segment]}]
+        async with asyncio.TaskGroup() as group, transaction(team.world.pool) as conn:
+            assert await segment_queries.hold(TeamDb(conn, team.id), [UUID(segment)])
+            deleting = group.create_task(delete(team, segment))
+            await waiting(team, 1)
+            adding = [
+                group.create_task(team.call("POST", path, body))
+                for path, body in zip(paths, bodies, strict=True)
+            ]
+            await waiting(team, 4)
+        assert deleting.result().status_code == 200
+        for added, thing in zip(adding, ("Segment", "Audience", "Segment"), strict=True):
+            assert error(added.result()) == (404, "not_found", f"{thing} not found")
         assert await members(team) == 0
 
 

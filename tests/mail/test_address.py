@@ -131,9 +131,24 @@ def test_the_key_compares_without_regard_to_case_and_form() -> None:
     """MSG-10, MSG-12: compared after IDNA."""
     assert parse_mailbox("A <Ann@BÜCHER.example>").key == parse_mailbox("ann@xn--bcher-kva.example").key
     assert parse_mailbox("jo\u0308rg@x.example").key == parse_mailbox("JÖRG@x.example").key
+    assert parse_mailbox("J\u030c@x.example").key == parse_mailbox("\u01f0@x.example").key
     assert parse_mailbox("a@x.example").key != parse_mailbox("a@sub.x.example").key
     # A Cyrillic look-alike is another domain.
     assert parse_mailbox("a@p\u0430ypal.example").key != parse_mailbox("a@paypal.example").key
+
+
+LETTERS = st.text(
+    st.sampled_from('aJj\u030c\u0307\u0331I\u0130\u03a3\u03c3\u037e\u1fef\u212aK\u1e9e.;" '), max_size=8
+)
+
+
+@given(LETTERS | st.text(max_size=20))
+def test_a_key_is_an_address_with_the_same_key(local: str) -> None:
+    try:
+        key = parse_mailbox(f"{local}@x.example").key
+    except AddressError:
+        return
+    assert parse_mailbox(key).key == key
 
 
 def test_only_a_local_part_outside_ascii_needs_smtputf8() -> None:

@@ -72,9 +72,9 @@ async def change(
     db: TeamDb, property_id: UUID, fallback: object | UnsetType, key: object, kind: object
 ) -> None:
     """Change the fallback. `key` and `kind` are what was said of them, None where nothing was."""
-    found = await property_of(db, property_id)
     if fallback is UNSET:
         raise MissingField("fallback_value")
+    found = await property_of(db, property_id)
     if key is not None and key != found.key:
         raise InvalidField("key", "The key of a property cannot be changed.")
     if kind is not None and kind != found.type:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
-# There is no foreign key (docs/decisions/0056): segments stay locked until the members are written.
-HOLD = """
-    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
+# There is no foreign key (docs/decisions/0056): segments are held until the members are written.
+LIVE = """
+    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[])
 """
 
 ADD = """
@@ -66,7 +67,8 @@ class SegmentOfContact:
 
 async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> set[UUID]:
     """Those of these segments that the team has; none of them is deleted until the transaction ends."""
-    return set(await db.values(HOLD, segment_ids))
+    await segment_locks.hold(db)
+    return set(await db.values(LIVE, segment_ids))
 
 
 async def add(db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID], now: datetime) -> int:

@@ -112,8 +112,8 @@ class Contacts:
     async def add_to_segments(self, db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID]) -> bool:
         """Make the contact a member; False where it was one of all of them. 404 for a contact or a segment
         that does not exist."""
-        await self._locked(db, contact_id)
         await self._hold_segments(db, segment_ids)
+        await self._locked(db, contact_id)
         return await self._moved(db, contact_id, await self._add(db, contact_id, segment_ids) > 0)
 
     async def remove_from_segment(self, db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:

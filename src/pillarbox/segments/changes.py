@@ -27,12 +27,6 @@ async def found(db: TeamDb, segment_id: UUID, called: str = "Segment") -> Segmen
     return segment
 
 
-async def hold(db: TeamDb, segment_id: UUID, called: str = "Segment") -> None:
-    """404 where the segment is not there. If it is, it is not deleted before the transaction ends."""
-    if not await queries.hold(db, segment_id):
-        raise NotFound(called)
-
-
 async def rename(db: TeamDb, segment_id: UUID, name: str, called: str = "Segment") -> None:
     if not await queries.rename(db, segment_id, name):
         raise NotFound(called)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
@@ -53,14 +54,6 @@ async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
     )
 
 
-async def hold(db: TeamDb, segment_id: UUID) -> bool:
-    """Whether it is there; then it is not deleted before the transaction ends."""
-    found = await db.value(
-        "SELECT true FROM segments WHERE team_id = $1 AND id = $2 FOR KEY SHARE", segment_id
-    )
-    return found is True
-
-
 async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
     return bool(
         await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
@@ -68,7 +61,8 @@ async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
 
 
 async def delete(db: TeamDb, segment_id: UUID, job_id: UUID, at: datetime) -> None:
-    """Where it is there, with the job that removes its members."""
+    """Where it is there, with the job that removes its members; waits for whoever is writing some."""
+    await segment_locks.hold_alone(db)
     await db.run(
         """
         WITH gone AS (

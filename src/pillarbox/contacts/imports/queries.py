@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from pillarbox.contacts import segment_locks
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
@@ -126,8 +127,8 @@ HOLD_JOB = """
     SELECT id FROM jobs WHERE team_id = $1 AND id = $2 FOR UPDATE
 """
 
-HOLD_SEGMENTS = """
-    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR KEY SHARE
+LIVE_SEGMENTS = """
+    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id
 """
 
 HOLD_TOPICS = """
@@ -281,7 +282,10 @@ async def hold_job(db: TeamDb, job_id: UUID) -> None:
 
 async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
     """Those of these segments that are there, and stay until the transaction ends."""
-    return list(await db.values(HOLD_SEGMENTS, segment_ids)) if segment_ids else []
+    if not segment_ids:
+        return []
+    await segment_locks.hold(db)
+    return list(await db.values(LIVE_SEGMENTS, segment_ids))
 
 
 async def hold_topics(db: TeamDb, topic_ids: Sequence[UUID]) -> list[UUID]:

@@ -35,15 +35,26 @@ class EmailAddress(NamedTuple):
 
 def email_address(text: str) -> EmailAddress:
     """The address that `text` is, blanks around it aside. Raises NotAnAddress where it is none."""
-    text = text.strip()
+    text = unicodedata.normalize("NFC", text.strip())
     if text.endswith(">"):
         raise NotAnAddress(BARE)
     try:
         address = parse_mailbox(text).key
     except AddressError as wrong:
         raise NotAnAddress(wrong.reason.removesuffix(FORMS) + BARE) from wrong
-    given = unicodedata.normalize("NFC", text).lower()
-    return EmailAddress(address, None if given == address else given)
+    given = unicodedata.normalize("NFC", text.lower())
+    # What is shown names the same address again. Small letters may need more octets than their capitals.
+    shown = [one for one in (given, address) if text.isascii() or _has_key(one, address)]
+    if not shown:
+        raise NotAnAddress(f"It is too long in lower case. {BARE}")
+    return EmailAddress(address, None if shown[0] == address else given)
+
+
+def _has_key(text: str, key: str) -> bool:
+    try:
+        return parse_mailbox(text).key == key
+    except AddressError:
+        return False
 
 
 def identifier(text: str) -> UUID | str | None:

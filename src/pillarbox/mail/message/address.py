@@ -79,7 +79,13 @@ class Mailbox:
     @property
     def key(self) -> str:
         """The form in which two addresses are compared: all in lower case, the domain in A-labels."""
-        return unicodedata.normalize("NFC", self.addr_spec).lower()
+        written = self.addr_spec
+        if written.isascii():
+            return written.lower()
+        # Again after lower case: some small letters with a mark have no capital of one character. Quotes come
+        # last, because one character of Greek has the normal form `;`.
+        local = unicodedata.normalize("NFC", unicodedata.normalize("NFC", self.local).lower())
+        return f"{wire_local(local)}@{self.domain}"
 
     @property
     def needs_smtputf8(self) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from pillarbox.contacts.change import Belonging, Change
 from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.segments import changes, queries
 
@@ -19,6 +21,19 @@ async def member(db: TeamDb, audience_id: UUID, named: str) -> UUID:
     if not await queries.is_member(db, audience_id, contact_id):
         raise NotFound("Contact")
     return contact_id
+
+
+async def add(
+    db: TeamDb, contacts: Contacts, audience_id: UUID, address: EmailAddress, wanted: Change
+) -> UUID:
+    """Find or make the contact of an address, and make it a member; returns its id."""
+    await changes.found(db, audience_id, AUDIENCE)
+    try:
+        stored = await contacts.upsert(db, address, wanted, Belonging([audience_id]))
+    except NotFound:
+        # It was deleted since.
+        raise NotFound(AUDIENCE) from None
+    return stored.id
 
 
 async def remove(db: TeamDb, contacts: Contacts, audience_id: UUID, named: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from pillarbox.contacts import wire as contacts_wire
-from pillarbox.contacts.change import Belonging
 from pillarbox.contacts.reading import contact_list, shown
 from pillarbox.contacts.store import Contacts
 from pillarbox.kernel.http.request import Reply, Request
@@ -68,9 +67,8 @@ async def create_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
     new = parse(contacts_wire.MembersOfContact, request.json())
     address, wanted = contacts_wire.address_of(new.email), contacts_wire.members_of(new)
     audience_id = request.uuid("audience_id")
-    await changes.hold(db, audience_id, AUDIENCE)
-    stored = await request.use(Contacts).upsert(db, address, wanted, Belonging([audience_id]))
-    return Reply(contacts_wire.ContactRef("contact", stored.id))
+    contact_id = await members.add(db, request.use(Contacts), audience_id, address, wanted)
+    return Reply(contacts_wire.ContactRef("contact", contact_id))
 
 
 @route(
