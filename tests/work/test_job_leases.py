@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -12,16 +14,27 @@ import pytest
 
 from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
+from pillarbox.delivery.smtp import site_queries
+from pillarbox.kernel.process import process_table
 from pillarbox.kernel.work.jobs import LEASE, RENEW_EVERY, Finished, Job, Jobs
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+from pillarbox.kernel.work.recovery import RECOVER_EVERY
 
 KIND = "test.job"
 SECONDS = LEASE.total_seconds()
-HOLDER, OTHER = UUID(int=1), UUID(int=2)
+HOLDER, OTHER, ELSEWHERE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 ADD = """
     INSERT INTO jobs (team_id, id, kind, subject_id, due_at, created_at)
     VALUES (gen_random_uuid(), gen_random_uuid(), $1, gen_random_uuid(), $2, $2)
+"""
+TAKE = """
+    UPDATE jobs SET owner = $1, leased_until = $2, attempt = 1
+     WHERE id = (SELECT id FROM jobs WHERE kind = 'test.job' AND owner IS NULL LIMIT 1)
+"""
+REGISTER = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES ($1, $2, $3, $4, 'jobs', $5, $5)
 """
 RENEWED = "UPDATE jobs SET leased_until = $1 WHERE owner = $2"
 
@@ -113,6 +126,47 @@ async def test_who_stood_still_while_it_claimed_begins_nothing(database_url: str
         assert await later.look() == 2
         await later.idle()
         assert [(job.attempt, job.tries) for job in done] == [(2, 1)] * 2
+
+
+async def test_the_jobs_of_a_dead_process_of_this_host_are_free_at_once(
+    database_url: str, tmp_path: Path
+) -> None:
+    """One that lives keeps its job, and so does one of another host whatever runs here under its number."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+        process = subprocess.Popen(["/bin/sleep", "600"])
+        start = process_table.started(process.pid)
+        for owner, host in ((HOLDER, process_table.boot_id()), (ELSEWHERE, "another host")):
+            await pool.execute(REGISTER, owner, host, process.pid, start, clock.now())
+            await pool.execute(ADD, KIND, clock.now())
+            await pool.execute(TAKE, owner, clock.now() + LEASE)
+        other = jobs(pool, clock, OTHER, done)
+        assert await other.look() == 0
+        process.kill()
+        assert await other.look() == 0, "a moment later nobody looks again"
+        clock.advance(RECOVER_EVERY)
+        assert await other.look() == 1
+        await other.idle()
+        assert [(job.attempt, job.tries) for job in done] == [(2, 0)], "a death, and counted as one"
+        assert await pool.fetchval("SELECT owner FROM jobs WHERE kind = $1", KIND) == ELSEWHERE
+        process.wait()
+
+
+async def test_who_runs_jobs_is_in_the_register(database_url: str, tmp_path: Path) -> None:
+    """Also where it does nothing else. A dead one stays there until its jobs are free."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        pool, clock, done = pillarbox.pool, clock_of(pillarbox), list[Job]()
+        await jobs(pool, clock, OTHER, done).look()
+        row = await pool.fetchrow("SELECT pid, pid_start FROM processes WHERE id = $1", OTHER)
+        assert tuple(row) == (os.getpid(), process_table.started(os.getpid()))
+        await pool.execute(ADD, KIND, clock.now())
+        await pool.execute(TAKE, OTHER, clock.now() + LEASE)
+        known = "SELECT count(*) FROM processes WHERE id = $1"
+        await site_queries.forget_dead(pool, OTHER)
+        assert await pool.fetchval(known, OTHER) == 1
+        await pool.execute("DELETE FROM jobs WHERE owner = $1", OTHER)
+        await site_queries.forget_dead(pool, OTHER)
+        assert await pool.fetchval(known, OTHER) == 0
 
 
 def at(seconds: float) -> timedelta:

@@ -104,7 +104,8 @@ def _periodic_jobs(kit: Kit) -> PeriodicJobs:
 
 def _jobs(kit: Kit) -> Jobs:
     limits = tuple(limit for one in kit.slices for limit in one.job_limits(kit))
-    return Jobs(kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits=limits)
+    roles = ",".join(kit.settings.roles)
+    return Jobs(kit.pool, kit.clock, kit.runtime.process_id, _handlers(kit), limits, roles)
 
 
 def _handlers(kit: Kit) -> dict[str, Handler]:

@@ -2,7 +2,7 @@
 
 Claim and commit; do the work with no transaction open; then write the outcome and everything that
 follows from it in one transaction, guarded by the claim's `attempt`. A process that dies in the middle
-leaves a row whose lease runs out (`lease_watch`) and that is claimed again; a job that has ended its process
+leaves a row that is freed (`recovery`) and claimed again; a job that has ended its process
 `MOST_CRASHES` times in a row is not claimed any more (DUR-13).
 
 `attempt` counts claims and fences outcomes. `tries` follows it with every outcome, so the difference is the
@@ -37,7 +37,8 @@ from pillarbox.kernel.work.fair_turns import (
     chosen,
     overdue,
 )
-from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch
+from pillarbox.kernel.work.lease_watch import LeaseWatch
+from pillarbox.kernel.work.recovery import Recovery
 
 log = get("jobs")
 
@@ -47,7 +48,6 @@ MOST_CRASHES = 3
 BATCH = 10
 MOST_RUNNING = 10
 LOOK_EVERY = 1.0
-RECOVER_EVERY = 5.0
 MARGIN = 5.0
 """Seconds before the end of its lease at which a job is not begun any more."""
 
@@ -99,20 +99,6 @@ GIVE_BACK = """
        SET owner = NULL, leased_until = NULL, tries = j.attempt
       FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
      WHERE j.team_id = k.team_id AND j.id = k.id AND j.owner = $3
-"""
-
-
-# Across teams: who runs jobs, and when the first and the last of the leases end.
-HOLDINGS = """
-    SELECT owner, min(leased_until) AS first, max(leased_until) AS last
-      FROM jobs
-     WHERE owner IS NOT NULL
-     GROUP BY owner
-"""
-
-# Across teams: what the process that went silent had. It counts as a death: `tries` stays behind.
-FREE = """
-    UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
 """
 
 
@@ -195,6 +181,7 @@ class Jobs:
         owner: UUID,
         handlers: Mapping[str, Handler],
         limits: Sequence[JobLimit] = (),
+        roles: str = "jobs",
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -208,8 +195,8 @@ class Jobs:
         self._limits: dict[UUID, asyncio.Timeout] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
-        self._watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
-        self._recovered = float("-inf")
+        watch = LeaseWatch(LEASE.total_seconds(), RENEW_EVERY)
+        self._recovery = Recovery(pool, clock, owner, roles, watch)
 
     async def start(self) -> None:
         self._loops = [asyncio.create_task(self._forever()), asyncio.create_task(self._keep())]
@@ -234,7 +221,7 @@ class Jobs:
 
     async def look(self) -> int:
         """Claim and start what is due; returns how many jobs were started."""
-        await self._recover()
+        await self._recovery.recover()
         return sum([await self._look(track) for track in self._tracks])
 
     async def _look(self, track: _Track) -> int:
@@ -308,7 +295,7 @@ class Jobs:
         while True:
             woken = self._wake.is_set()
             self._wake.clear()
-            await self._safely(self._recover())
+            await self._safely(self._recovery.recover())
             for track in self._tracks:
                 if woken or time() >= track.look_at:
                     began = time()
@@ -319,17 +306,6 @@ class Jobs:
                     await self._wake.wait()
             except TimeoutError:
                 pass
-
-    async def _recover(self) -> None:
-        """Free what processes had that went silent."""
-        boottime = self._clock.boottime()
-        if boottime < self._recovered + RECOVER_EVERY:
-            return
-        self._recovered = boottime
-        holdings = [Holding(*row) for row in await self._pool.fetch(HOLDINGS)]
-        for lost in self._watch.lost(holdings, self._clock.now(), boottime):
-            freed = await self._pool.execute(FREE, *lost)
-            log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
 
     async def _safely(self, work: Awaitable[object]) -> None:
         try:

@@ -1,0 +1,81 @@
+"""Freeing the jobs of processes that are gone (architecture 2.5).
+
+A dead process of this host is seen at once: the table `processes` says which process holds what. Of another
+host nothing is known but its leases (`lease_watch`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.process.process_table import boot_id, record_process, started
+from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
+
+log = get("jobs")
+
+RECOVER_EVERY = 5.0
+RECORD_EVERY = 3600.0
+"""Much less than `collectors.DEAD_AFTER`."""
+
+# Across teams: who runs jobs, when the first and the last of the leases end, and its process on this host.
+HOLDINGS = """
+    SELECT h.owner, h.first, h.last, p.pid, p.pid_start
+      FROM (SELECT owner, min(leased_until) AS first, max(leased_until) AS last
+              FROM jobs
+             WHERE owner IS NOT NULL
+             GROUP BY owner) AS h
+      LEFT JOIN processes p ON p.id = h.owner AND p.host = $1
+"""
+
+# Across teams: what the process that is gone had. It counts as a death: `tries` stays behind.
+FREE = """
+    UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
+"""
+
+
+class Holder(NamedTuple):
+    """A process that runs jobs; `pid` where it is known to be of this host."""
+
+    owner: UUID
+    first: datetime
+    last: datetime
+    pid: int | None
+    pid_start: int | None
+
+    def is_dead(self) -> bool:
+        return self.pid is not None and started(self.pid) != self.pid_start
+
+
+class Recovery:
+    """Says that this process is there, and frees what others had that are not."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, owner: UUID, roles: str, watch: LeaseWatch) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._owner = owner
+        self._roles = roles
+        self._watch = watch
+        self._recorded = float("-inf")
+        self._recovered = float("-inf")
+
+    async def recover(self) -> None:
+        """Look, if it was not done a moment ago. To be called before the first claim and ever again."""
+        boottime = self._clock.boottime()
+        if boottime < self._recovered + RECOVER_EVERY:
+            return
+        self._recovered = boottime
+        if boottime >= self._recorded + RECORD_EVERY:
+            await record_process(self._pool, self._owner, self._roles, self._clock.now())
+            self._recorded = boottime
+        holders = [Holder(*row) for row in await self._pool.fetch(HOLDINGS, boot_id())]
+        lost = self._watch.lost([Holding(*one[:3]) for one in holders], self._clock.now(), boottime)
+        lost += [Lost(one.owner, one.last) for one in holders if one.is_dead()]
+        for one in lost:
+            freed = await self._pool.execute(FREE, *one)
+            log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
