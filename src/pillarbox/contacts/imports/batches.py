@@ -18,7 +18,7 @@ from pillarbox.contacts.imports import cells
 from pillarbox.contacts.imports.cells import RowFault
 from pillarbox.contacts.imports.dialect import FileFault, Lines, is_blank, records
 
-MOST_ROWS: Final = 5_000
+MOST_ROWS: Final = 4_000
 MOST_CHARACTERS: Final = 1024 * 1024
 LONGEST_SHOWN: Final = 320
 
@@ -74,13 +74,13 @@ class Batch:
 
 @dataclass(slots=True)
 class _Row:
-    """What a file says about one address so far."""
+    """What a file says about one address so far; no text is empty. The key of a property is `"NUMBER":`."""
 
     given: str | None
     first_name: str | None
     last_name: str | None
     unsubscribed: bool | None
-    properties: dict[int, str]
+    properties: dict[str, str]
 
 
 def batches(read: Callable[[], bytes], plan: Plan, now: Callable[[], int]) -> Iterator[Batch]:
@@ -111,7 +111,7 @@ class _Reader:
         self._last = plan.fields.get("last_name")
         self._unsubscribed = plan.fields.get("unsubscribed")
         self._properties = [
-            (number, column, cells.PROPERTY_TYPES[kind]) for number, column, kind in plan.properties
+            (f'"{number}":', column, cells.PROPERTY_TYPES[kind]) for number, column, kind in plan.properties
         ]
         columns = [*plan.fields.values(), *(column for _, column, _ in plan.properties)]
         self._width = max(columns) + 1
@@ -146,7 +146,10 @@ class _Reader:
 
     def _take(self, record: list[str]) -> int:
         """Apply a row; about how many characters it has."""
-        address, given = cells.address_of(record[self._email].strip())
+        cell = record[self._email].strip()
+        given = None
+        if (address := cells.plain_address(cell)) is None:
+            address, given = cells.address_of(cell)
         first = last = unsubscribed = None
         if self._first is not None and (cell := record[self._first].strip()):
             first = cells.name_of(cell)
@@ -154,17 +157,15 @@ class _Reader:
             last = cells.name_of(cell)
         if self._unsubscribed is not None and (cell := record[self._unsubscribed].strip()):
             unsubscribed = cells.is_unsubscribed(cell)
-        properties: dict[int, str] = {}
+        properties: dict[str, str] = {}
         size = 200
-        for number, column, made in self._properties:
+        for key, column, made in self._properties:
             if cell := record[column].strip():
-                properties[number] = value = made(cell)
+                properties[key] = value = made(cell)
                 size += len(value)
-        before = self._found.get(address)
-        if before is None:
-            self._found[address] = _Row(given, first, last, unsubscribed, properties)
-        elif not self._skip:
-            _merge(before, first, last, unsubscribed, properties)
+        row = _Row(given, first, last, unsubscribed, properties)
+        if (before := self._found.setdefault(address, row)) is not row and not self._skip:
+            _merge(before, row)
         return size
 
     def _failed(self, batch: Batch, cell: str, reason: str) -> None:
@@ -192,43 +193,44 @@ def _numbered(found: dict[str, _Row]) -> Iterator[tuple[int, str]]:
         yield numbers[address], address
 
 
-def _merge(
-    row: _Row, first: str | None, last: str | None, unsubscribed: bool | None, properties: dict[int, str]
-) -> None:
-    if first is not None:
-        row.first_name = first
-    if last is not None:
-        row.last_name = last
-    if unsubscribed is not None:
-        row.unsubscribed = unsubscribed
-    row.properties.update(properties)
+def _merge(row: _Row, later: _Row) -> None:
+    if later.first_name is not None:
+        row.first_name = later.first_name
+    if later.last_name is not None:
+        row.last_name = later.last_name
+    if later.unsubscribed is not None:
+        row.unsubscribed = later.unsubscribed
+    row.properties.update(later.properties)
 
 
 def _line(made: str, address: str, row: _Row) -> str:
+    given, first, last = row.given, row.first_name, row.last_name
     unsubscribed = NULL if row.unsubscribed is None else "t" if row.unsubscribed else "f"
-    values = ",".join([f'"{number}":{value}' for number, value in row.properties.items()])
+    values = ",".join([key + value for key, value in row.properties.items()])
+    if _is_special(f"{address}{given}{first}{last}{values}"):
+        address, values = _text(address), _text(values)
+        given, first, last = given and _text(given), first and _text(first), last and _text(last)
     return (
-        f"{made}\t{_text(address)}\t{_text(row.given)}\t{_text(row.first_name)}\t{_text(row.last_name)}"
-        f"\t{unsubscribed}\t{_text('{' + values + '}')}\n"
+        f"{made}\t{address}\t{given or NULL}\t{first or NULL}\t{last or NULL}\t{unsubscribed}\t{{{values}}}\n"
     )
 
 
-def _text(value: str | None) -> str:
-    if value is None:
-        return NULL
-    if _SPECIAL.search(value):
-        return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], value)
-    return value
+def _is_special(text: str) -> bool:
+    return "\\" in text or "\t" in text or "\n" in text or "\r" in text
+
+
+def _text(value: str) -> str:
+    return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], value)
 
 
 def ids_of(now: int) -> Callable[[int], str]:
     """Makes UUIDv7s (RFC 9562, 5.7) of one millisecond that increase with the number that it is given."""
     start = f"{now >> 16:08x}-{now & 0xFFFF:04x}-7"
-    supply = os.urandom(6 * MOST_ROWS)
+    supply = os.urandom(6 * MOST_ROWS).hex()
 
     def make(number: int) -> str:
-        chance = supply[number * 6 : number * 6 + 6].hex()
-        return f"{start}{number >> 6:03x}-{0x8000 | (number & 0x3F) << 8 | 0x55:04x}-{chance}"
+        chance = supply[number * 12 : number * 12 + 12]
+        return f"{start}{number >> 6:03x}-{0x80 | number & 0x3F:02x}55-{chance}"
 
     return make
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Final, NamedTuple
 
@@ -27,6 +28,7 @@ FALSE: Final = frozenset(("false", "0", "no", "n", "f"))
 UNSUBSCRIBED: Final = TRUE | {"unsubscribed"}
 SUBSCRIBED: Final = FALSE | {"subscribed"}
 LONGEST_WORD: Final = 12
+_BOOLEANS: Final = dict.fromkeys(TRUE, "true") | dict.fromkeys(FALSE, "false")
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,14})")
@@ -36,6 +38,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 # Most addresses. Whatever has another form is left to the one parser that there is; a test compares the two.
 _PLAIN_ADDRESS = re.compile(r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9]+(?:-[a-z0-9]+)*\.)+[a-z]{2,24}")
 _PLAIN_LENGTH: Final = 64
+
+_quoted: Final[Callable[[str], str]] = encode_basestring
 
 
 class RowFault(Exception):  # noqa: N818 (a fact about the row)
@@ -53,13 +57,19 @@ class Address(NamedTuple):
     given: str | None
 
 
+def plain_address(cell: str) -> str | None:
+    """The address in a trimmed cell of the usual form; None of another form."""
+    if len(cell) <= _PLAIN_LENGTH and cell.isascii() and _PLAIN_ADDRESS.fullmatch(low := cell.lower()):
+        return low
+    return None
+
+
 def address_of(cell: str) -> Address:
     """The address in a trimmed cell."""
     if not cell:
         raise RowFault(MISSING_EMAIL)
-    low = cell.lower()
-    if len(cell) <= _PLAIN_LENGTH and cell.isascii() and _PLAIN_ADDRESS.fullmatch(low):
-        return Address(low, None)
+    if (plain := plain_address(cell)) is not None:
+        return Address(plain, None)
     if _SURROGATES.search(cell):
         raise RowFault(INVALID_CHARACTER)
     try:
@@ -87,6 +97,8 @@ def is_unsubscribed(cell: str) -> bool:
 
 def boolean_of(cell: str) -> str:
     """A truth value, as JSON."""
+    if (word := _BOOLEANS.get(cell)) is not None:
+        return word
     return "true" if _one_of(cell, TRUE, FALSE, INVALID_BOOLEAN) else "false"
 
 
@@ -94,15 +106,13 @@ def string_of(cell: str) -> str:
     """A text, as JSON."""
     if len(cell) > LONGEST_STRING:
         raise RowFault(VALUE_TOO_LONG)
-    if cell.isalnum() and cell.isascii():
-        return f'"{cell}"'
-    return str(encode_basestring(_storable(cell)))
+    return _quoted(cell if cell.isascii() else _storable(cell))
 
 
 def number_of(cell: str) -> str:
     """A number, as JSON."""
     if _WHOLE.fullmatch(cell):
-        return "0" if cell == "-0" else cell
+        return cell if cell != "-0" else "0"
     if len(cell) > LONGEST_NUMBER or _NUMBER.fullmatch(cell) is None:
         raise RowFault(INVALID_NUMBER)
     value = float(cell)
