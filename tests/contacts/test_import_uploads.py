@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from kit.audience import a_segment, a_topic
-from kit.imports import BOUNDARY, ended, form, importing_team, post, post_form
+from kit.imports import BOUNDARY, ended, errors, form, importing_team, post, post_form
 from kit.world import Team
 from pillarbox.contacts.imports.intake import MOST_BYTES, UPLOADS_OF_TEAM
 
@@ -179,11 +179,16 @@ async def test_who_may_not_is_refused_before_the_body_is_read(database_url: str,
         await nothing_is_kept(team, tmp_path)
 
 
+HEADER = b"email\n"
+
+
 async def zeros(octets: int, sent: list[int]) -> AsyncIterator[bytes]:
-    """A form with a file of so many zeros, in chunks."""
-    yield form(("file", b"email\n", "zeros.csv")).rpartition(b"\r\n--")[0]
-    piece = bytes(1024 * 1024)
-    for _ in range(octets // len(piece)):
+    """A form with a file of so many bytes in all, its header and zeros, in chunks."""
+    yield form(("file", HEADER, "zeros.csv")).rpartition(b"\r\n--")[0]
+    left = octets - len(HEADER)
+    while left > 0:
+        piece = bytes(min(left, 1024 * 1024))
+        left -= len(piece)
         sent[0] += len(piece)
         yield piece
     yield f"\r\n--{BOUNDARY}--\r\n".encode()
@@ -229,10 +234,20 @@ async def test_one_byte_too_many_is_refused(database_url: str, tmp_path: Path) -
     async with importing_team(database_url, tmp_path) as team:
         head = await spoken(team, zeros(0, [0]), "Content-Length: 300000000")
         assert head.startswith(b"HTTP/1.1 413 ")
-        answer = await post_form(team, zeros(MOST_BYTES, [0]))
+        answer = await post_form(team, zeros(MOST_BYTES + 1, [0]))
         assert answer.status_code == 413
         assert str(MOST_BYTES) in answer.json()["message"]
         await nothing_is_kept(team, tmp_path)
+
+
+async def test_the_largest_file_is_taken(database_url: str, tmp_path: Path) -> None:
+    """209,715,200 bytes."""
+    async with importing_team(database_url, tmp_path) as team:
+        answer = await post_form(team, zeros(MOST_BYTES, [0]))
+        assert answer.status_code == 201, answer.text
+        found = await ended(team, answer.json()["id"])
+        assert (found["status"], found["counts"]["total"]) == ("failed", 0)
+        assert await errors(team, found["id"]) == [(1, None, "invalid_character")]
 
 
 async def test_a_client_that_leaves_leaves_nothing(database_url: str, tmp_path: Path) -> None:
