@@ -22,8 +22,9 @@ import time
 from dataclasses import dataclass
 
 from pillarbox import worker
-from pillarbox.kernel.process.children import die_with_parent, rename
+from pillarbox.kernel.process.children import rename
 from pillarbox.kernel.process.fork_server_channel import LONGEST_REQUEST, MOST_DESCRIPTORS, NAME
+from pillarbox.kernel.process.parent import die_with_parent
 from pillarbox.kernel.process.signals import ignore_all_but_stops
 
 WORKER_NAME = "pillarbox.worker"

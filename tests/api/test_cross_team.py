@@ -30,7 +30,7 @@ from kit.manual_world import manual_world
 from kit.world import Team, World, mail
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.routing import Access, Route
-from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.uuids import well_formed
 
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},

@@ -23,8 +23,8 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.process import faults, shared_memory
-from pillarbox.kernel.process.children import die_with_parent
 from pillarbox.kernel.process.fork_server_channel import FACTORY
+from pillarbox.kernel.process.parent import die_with_parent
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.process.workers import READY
 from pillarbox.kernel.settings.settings import settings_of

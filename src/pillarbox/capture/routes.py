@@ -25,8 +25,9 @@ from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.request import Html, Octets, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.paging import PAGING, Page, well_formed
+from pillarbox.kernel.wire.paging import PAGING, Page
 from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.receiving.retention import ReceivedRetention
 from pillarbox.timeline import history
 

@@ -13,8 +13,9 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.instants import database_style
-from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed, well_formed
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, NotFound
+from pillarbox.kernel.wire.uuids import well_formed
 
 IN_SEGMENT = {**PAGING, "segment_id": UUID, "audience_id": UUID}
 

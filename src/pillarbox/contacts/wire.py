@@ -13,8 +13,8 @@ from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.instants import DatabaseTime
-from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+from pillarbox.kernel.wire.uuids import well_formed
 
 LONGEST_NAME: Final = 255
 

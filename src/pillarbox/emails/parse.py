@@ -12,8 +12,8 @@ from uuid import UUID
 from pillarbox.emails import attachment_input
 from pillarbox.emails.outgoing import Outgoing, Tag
 from pillarbox.emails.schedule import ScheduleError, parse_schedule
-from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, NotFound, Problem
+from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN

@@ -13,9 +13,9 @@ from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
 from pillarbox.kernel.wire.instants import parse_instant
-from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter
 from pillarbox.kernel.wire.query import Query
+from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.metrics.definitions import METRICS
 from pillarbox.metrics.periods import GRANULARITIES
 from pillarbox.timeline.rollups import oldest_day

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.uuids import well_formed
 
 MOST_FIELDS = 5000
 ONE_CLICK = ("list-unsubscribe", "one-click")

@@ -21,7 +21,7 @@ from pillarbox.contacts.imports.reader_process import Head
 from pillarbox.contacts.imports.reading import FileReader
 from pillarbox.contacts.imports.upsert import Rows, Target, Written
 from pillarbox.kernel.ids import EPOCH
-from pillarbox.kernel.postgres.database import TeamDb, transaction
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.jobs import Job
 
@@ -104,7 +104,7 @@ class Running:
 
 
 async def apply(
-    pool: asyncpg.Pool,
+    source: Connection,
     job: Job,
     running: Running,
     numbers: set[int],
@@ -116,7 +116,7 @@ async def apply(
     where this raises."""
     at = EPOCH + timedelta(milliseconds=head.at)
     checkpoint = replace_place(running.checkpoint, head)
-    async with transaction(pool) as conn:
+    async with transaction(source) as conn:
         db = TeamDb(conn, job.team_id)
         if not head.is_last:
             await conn.execute(WITHOUT_WAITING)

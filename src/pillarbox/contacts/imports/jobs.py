@@ -156,13 +156,14 @@ class ImportJobs:
         at = running.checkpoint
         now = int((self.clock.now() - EPOCH) / timedelta(milliseconds=1))
         file = self.blobs.stream(running.blob, at.offset, running.size)
-        async with reading(running.plan(numbers), now, file) as reader:
+        # One connection for all batches: each that is used keeps what it needed for a batch.
+        async with reading(running.plan(numbers), now, file) as reader, self.pool.acquire() as conn:
             is_over = False
             while not is_over:
                 head = await reader.next()
                 is_over = head.is_last
                 running = await batch_transaction.apply(
-                    self.pool, job, running, numbers, reader, head, self.clock.now()
+                    conn, job, running, numbers, reader, head, self.clock.now()
                 )
                 ROWS.add(head.rows - head.failed, ("applied",))
                 ROWS.add(head.failed, ("failed",))

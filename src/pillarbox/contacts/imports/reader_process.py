@@ -3,33 +3,34 @@
 A process of its own, because a worker's event loop would wait for a thread that computes as long as this. It
 has no database, no settings and no secrets, and ends with its worker. On standard input come the plan, as
 one line of JSON, and the octets of the file from the plan's offset on. On standard output go batches: two
-lengths, a head (JSON) and lines for COPY.
+lengths, a head (JSON) and lines for COPY. Little is loaded here: its memory comes on top of the workers'.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import struct
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from io import BufferedReader, FileIO
 from typing import Final
 
-import msgspec
-
 from pillarbox.contacts.imports.batches import Batch, Plan, RowError, batches
 from pillarbox.contacts.imports.dialect import PIECE
-from pillarbox.kernel.process.children import die_with_parent
+from pillarbox.kernel.process.parent import die_with_parent
 
 LENGTHS: Final = struct.Struct(">II")
 NICENESS: Final = 10
 """Requests come first."""
 
 
-class Head(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class Head:
     """What is said of a batch before its lines; see `batches.Batch`."""
 
     rows: int
@@ -44,7 +45,8 @@ class Head(msgspec.Struct):
     errors: list[RowError]
 
 
-class Start(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class Start:
     """What the process is told: how to read, and the time, in milliseconds since 1970."""
 
     plan: Plan
@@ -58,30 +60,30 @@ def main() -> int:
     os.nice(NICENESS)
     gc.disable()
     source = BufferedReader(FileIO(sys.stdin.fileno(), closefd=False), PIECE)
-    start = msgspec.json.decode(source.readline(), type=Start)
-    for batch in batches(lambda: source.read1(PIECE), start.plan, clock(start.now)):
+    start = json.loads(source.readline())
+    for batch in batches(lambda: source.read1(PIECE), Plan(**start["plan"]), clock(start["now"])):
         write(batch)
     return 0
 
 
 def write(batch: Batch) -> None:
     """Hand a batch to the worker; returns when the worker has taken most of it."""
-    lines = "".join(batch.lines).encode()
-    head = msgspec.json.encode(
-        Head(
-            batch.rows,
-            batch.failed,
-            batch.given,
-            batch.staged,
-            batch.row,
-            batch.offset,
-            batch.at,
-            batch.is_last,
-            batch.fault,
-            batch.errors,
-        )
+    text, batch.lines = "".join(batch.lines), []
+    lines = text.encode()
+    del text
+    said = Head(
+        batch.rows,
+        batch.failed,
+        batch.given,
+        batch.staged,
+        batch.row,
+        batch.offset,
+        batch.at,
+        batch.is_last,
+        batch.fault,
+        batch.errors,
     )
-    batch.lines = []
+    head = json.dumps(asdict(said)).encode()
     sys.stdout.buffer.write(LENGTHS.pack(len(head), len(lines)) + head)
     sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()

@@ -67,7 +67,6 @@ from pillarbox.kernel.security.authentication import (
 from pillarbox.kernel.security.rate_limit import Taken, Windows, key_for
 from pillarbox.kernel.security.team_rate import TeamRate
 from pillarbox.kernel.wire.json_body import SMALL, WITH_NUL, decoded
-from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import (
     ConcurrentIdempotentRequest,
     Forbidden,
@@ -78,6 +77,7 @@ from pillarbox.kernel.wire.problems import (
     RateLimited,
     Unsupported,
 )
+from pillarbox.kernel.wire.uuids import well_formed
 
 DEADLOCK_TRIES = 3
 UNAVAILABLE = 503

@@ -37,7 +37,8 @@ import asyncpg
 
 from pillarbox.kernel.postgres.database import TROUBLE
 from pillarbox.kernel.postgres.programs import Account, Installation, account_for, installation_for
-from pillarbox.kernel.process.children import bind_to_parent, ended
+from pillarbox.kernel.process.children import ended
+from pillarbox.kernel.process.parent import bind_to_parent
 
 DATABASE = "pillarbox"
 ROLE = "pillarbox"
@@ -68,6 +69,8 @@ SETTINGS: Mapping[str, str] = {
     "unix_socket_permissions": "0700",
     "shared_buffers": "128MB",
     "work_mem": "8MB",
+    # Each session that has used a temporary table keeps as much.
+    "temp_buffers": "2MB",
     "maintenance_work_mem": "128MB",
     "fsync": "on",
     "synchronous_commit": "on",

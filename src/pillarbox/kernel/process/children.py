@@ -1,4 +1,4 @@
-"""Child processes: ending them with their parent, adopting orphans, waiting for their end."""
+"""Child processes: who they are, and waiting for their end."""
 
 from __future__ import annotations
 
@@ -6,48 +6,17 @@ import asyncio
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 POLL = 0.05
 PPID = 1
 ARG_START, ARG_END = 45, 46
 """Fields of /proc/PID/stat behind the name (proc(5), where they are the 4th, 48th and 49th)."""
 
 STATUS_LOST = 255
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def bind_to_parent(death_signal: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn`: the child gets `death_signal` when the calling thread's process is gone.
-
-    prctl(2): the setting is cleared by a change of credentials, so it must come after setuid;
-    subprocess runs `preexec_fn` last.
-    """
-    parent = os.getpid()
-    number = int(death_signal)
-
-    def bind() -> None:
-        _libc.prctl(PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), number)
-
-    return bind
-
-
-def die_with_parent(death_signal: signal.Signals) -> None:
-    """This process gets `death_signal` when its parent is gone."""
-    _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
-
-
-def adopt_orphans() -> None:
-    """Processes further down whose parent dies become children of this one, not of init."""
-    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 class Child(Protocol):

@@ -13,8 +13,9 @@ import subprocess
 from collections.abc import Sequence
 
 from pillarbox.kernel.observability import log
-from pillarbox.kernel.process.children import adopt_orphans, ended
+from pillarbox.kernel.process.children import ended
 from pillarbox.kernel.process.fork_server_channel import ForkServerProcess, started
+from pillarbox.kernel.process.parent import adopt_orphans
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0

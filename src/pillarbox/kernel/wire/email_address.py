@@ -6,7 +6,7 @@ import unicodedata
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.kernel.wire.paging import well_formed
+from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.mail.message.address import FORMS, AddressError, parse_mailbox
 
 BARE = "Use a bare address such as `user@host`, without a name."

@@ -27,8 +27,8 @@ from uuid import UUID
 
 from msgspec import NODEFAULT, inspect
 
-from pillarbox.kernel.wire.paging import well_formed
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
+from pillarbox.kernel.wire.uuids import well_formed
 
 T = TypeVar("T")
 

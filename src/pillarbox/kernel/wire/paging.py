@@ -19,7 +19,6 @@ it takes the memory of one block, and other requests are served between two bloc
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
@@ -30,6 +29,7 @@ from msgspec import Meta, Struct
 
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter
 from pillarbox.kernel.wire.query import Query
+from pillarbox.kernel.wire.uuids import well_formed
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -46,13 +46,6 @@ LIMIT_REASON = "Use an integer from 1 to 100."
 
 PAGING = {"limit": Annotated[int, Meta(ge=1, le=MOST)], "after": UUID, "before": UUID}
 """The query parameters of a list whose cursors are UUIDs."""
-
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
-
-
-def well_formed(text: str) -> bool:
-    """True for 8-4-4-4-12 hexadecimal digits, in any case."""
-    return _UUID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
