@@ -14,11 +14,10 @@ import pytest
 
 from kit.clock import START, ManualClock
 from kit.manual_world import clock_of, manual_world
-from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.process import process_table
 from pillarbox.kernel.work.jobs import LEASE, RENEW_EVERY, Finished, Job, Jobs
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
-from pillarbox.kernel.work.recovery import RECOVER_EVERY
+from pillarbox.kernel.work.recovery import RECOVER_EVERY, forget_dead
 
 KIND = "test.job"
 SECONDS = LEASE.total_seconds()
@@ -162,10 +161,10 @@ async def test_who_runs_jobs_is_in_the_register(database_url: str, tmp_path: Pat
         await pool.execute(ADD, KIND, clock.now())
         await pool.execute(TAKE, OTHER, clock.now() + LEASE)
         known = "SELECT count(*) FROM processes WHERE id = $1"
-        await site_queries.forget_dead(pool, OTHER)
+        await forget_dead(pool, OTHER)
         assert await pool.fetchval(known, OTHER) == 1
         await pool.execute("DELETE FROM jobs WHERE owner = $1", OTHER)
-        await site_queries.forget_dead(pool, OTHER)
+        await forget_dead(pool, OTHER)
         assert await pool.fetchval(known, OTHER) == 0
 
 

@@ -19,6 +19,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
+from pillarbox.kernel.work import recovery
 from pillarbox.timeline.record import Timeline
 
 log = get("delivery")
@@ -176,7 +177,7 @@ class Claims:
         freed = await queries.free_expired(self._pool, lost, now, quarantine.RULE) if lost else []
         for process in await self._dead_processes():
             freed += await queries.free_owned(self._pool, process, now, quarantine.RULE)
-            await site_queries.forget_dead(self._pool, process)
+            await recovery.forget_dead(self._pool, process)
         if freed:
             log.warning("delivery.recovered", items=len(freed))
             prometheus.LEASES_RECOVERED.add(len(freed))

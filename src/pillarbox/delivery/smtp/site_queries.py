@@ -56,13 +56,6 @@ LEAVE: Final = """
 """
 
 
-# Across teams: a dead process. Where it still has jobs, its row says that they are nobody's.
-FORGET_DEAD: Final = """
-    DELETE FROM processes p
-     WHERE p.id = $1 AND NOT EXISTS (SELECT FROM jobs j WHERE j.owner IS NOT NULL AND j.owner = p.id)
-"""
-
-
 async def publish_complaints(
     conn: Source, complaints: Sequence[SiteComplaint], owner: UUID, now: datetime
 ) -> None:
@@ -99,11 +92,6 @@ async def live_processes(conn: Source, since: datetime) -> int:
     """How many processes that deliver were seen since then."""
     count: int = await conn.fetchval(LIVE_PROCESSES, since)
     return count
-
-
-async def forget_dead(conn: Source, process: UUID) -> None:
-    """Take a dead process, whose deliveries are free, out of the register."""
-    await conn.execute(FORGET_DEAD, process)
 
 
 async def leave(conn: Source, process: UUID) -> None:

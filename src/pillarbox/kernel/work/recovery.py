@@ -14,6 +14,7 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.work.lease_watch import Holding, LeaseWatch, Lost
 
@@ -36,6 +37,12 @@ HOLDINGS = """
 # Across teams: what the process that is gone had. It counts as a death: `tries` stays behind.
 FREE = """
     UPDATE jobs SET owner = NULL, leased_until = NULL WHERE owner = $1 AND leased_until <= $2
+"""
+
+# Across teams: a dead process. Where it still has jobs, its row says that they are nobody's.
+FORGET_DEAD = """
+    DELETE FROM processes p
+     WHERE p.id = $1 AND NOT EXISTS (SELECT FROM jobs j WHERE j.owner IS NOT NULL AND j.owner = p.id)
 """
 
 
@@ -79,3 +86,8 @@ class Recovery:
         for one in lost:
             freed = await self._pool.execute(FREE, *one)
             log.warning("jobs.recovered", jobs=int(freed.rsplit(" ", 1)[-1]))
+
+
+async def forget_dead(source: Source, process: UUID) -> None:
+    """Take a dead process, all of whose other work is free, out of the register."""
+    await source.execute(FORGET_DEAD, process)
