@@ -234,9 +234,11 @@ def terminal(tmp_path_factory: pytest.TempPathFactory, program: str) -> Iterator
     (folder / ".venv").symlink_to(sys.prefix)
     made = Terminal(folder, "", "", "", program)
     doors = ("--http", "127.0.0.1:0", "--smtp", "off", "--submission", "127.0.0.1:0", "--processes", "1")
+    # Nobody answers at that DNS server: what looks up names is told so at once. No limit of requests: people
+    # pause between the commands of a page, and this test does not.
+    options = ("--dns", "127.0.0.1:9", "--rate-limit", "0", "--initial-api-key", KEY)
     process = subprocess.Popen(
-        # Nobody answers there: what looks into DNS is told so at once.
-        ["script/server", *doors, "--dns", "127.0.0.1:9", "--initial-api-key", KEY, *server_flags()],
+        ["script/server", *doors, *options, *server_flags()],
         cwd=folder,
         env=made.environment(),
         stdout=subprocess.PIPE,

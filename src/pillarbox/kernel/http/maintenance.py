@@ -18,6 +18,9 @@ from pillarbox.kernel.wire.problems import Overloaded
 log = get("maintenance")
 
 LOOK_SECONDS: Final = 1.0
+KNOWN_SECONDS: Final = LOOK_SECONDS + 0.2
+"""After so long every process that reaches its database knows of a change."""
+
 RETRY_AFTER: Final = 60
 LONGEST_RETRY: Final = 86_400
 

@@ -1,7 +1,7 @@
 """A small piece of memory that all worker processes of this host share (the rate limiter's).
 
-The first `WINDOWS` bytes hold counts of this host alone, the rest the portions of limits that it shares with
-others. What nobody has written takes no memory.
+The first `WINDOWS` bytes hold counts of this host alone, the rest the limits of teams, which it may share
+with others. What nobody has written takes no memory.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A window is one second of one team. The node begins it by itself, with the first
 its equal part before it has heard from the database. It asks there for a portion as soon as it has let
 through more than the few that need not be told (`UNTOLD`). The answer decides from then on: the node lets
 through what was reserved for it, and nothing more, until the window is over. What it let through before that
-is told with the next question, so it counts whoever was first.
+is told with the next question, so it counts whoever was first. A node that is alone has all of the limit, and
+asks nothing.
 
 All processes of the node share one slot for each team. Whichever takes the request that makes a question due
 asks it, for all; one that dies without an answer delays the next question by `ASK_SECONDS`.
@@ -128,7 +129,7 @@ class Portions:
             self._write(where, key, window)
         finally:
             self._slots.unlock(offset)
-        may_wait = not allowed and window.asked > 0 and now - window.asked < PATIENCE
+        may_wait = nodes > 1 and not allowed and window.asked > 0 and now - window.asked < PATIENCE
         remaining = _remaining(window, limit) if allowed else 0
         taken = Taken(allowed, limit, remaining, max(1, math.ceil(window.end - now)))
         return Offer(taken, must_ask, may_wait)
@@ -188,7 +189,9 @@ def _next(window: Window, limit: int, nodes: int, now: float) -> Window:
     """The window that begins now."""
     if now >= window.end + SECOND:
         return Window(end=now + SECOND, began=now)
-    forgiven = limit // (FORGIVEN * max(1, nodes - 1))
+    if nodes == 1:
+        return Window(end=now + SECOND, began=now)
+    forgiven = limit // (FORGIVEN * (nodes - 1))
     carried = min(_untold(limit, nodes), max(0, window.owed - forgiven))
     return Window(end=now + SECOND, began=now, before=window.taken + window.waiting, carried=carried)
 
@@ -217,6 +220,8 @@ def _ceiling(window: Window, limit: int, nodes: int, now: float) -> int:
 
 
 def _needs_answer(window: Window, limit: int, nodes: int, *, allowed: bool) -> bool:
+    if nodes == 1:
+        return False
     if not window.answered:
         return not allowed or window.owed > _untold(limit, nodes)
     is_short = window.reserved - window.taken < max(1, limit // AHEAD)

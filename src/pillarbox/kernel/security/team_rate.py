@@ -1,9 +1,10 @@
 """The limit of a team's requests in a second (conventions section 7, docs/decisions/0054).
 
 A node is one running server: the processes that share memory. Where it is the only one that takes requests
-of this database, it counts by itself, and exactly. Where there are several, each takes portions of the limit
-from the database (`rate_portions`). Questions of all teams of a process go in one statement, at most one at a
-time; no request waits for one longer than `PATIENCE`.
+of this database, it counts by itself, and exactly. Where there are several, each takes portions of the
+limit from the database. Both count in the same windows (`rate_portions`), so none begins anew when nodes
+come or go, nor while the processes of a node know different numbers of them. Questions of all teams of a
+process go in one statement, at most one at a time; no request waits for one longer than `PATIENCE`.
 """
 
 from __future__ import annotations
@@ -69,8 +70,6 @@ class TeamRate:
 
     async def take(self, team_id: UUID, limit: int) -> Taken:
         """Count one request of the team, or refuse it without counting; 0 is no limit and is not asked."""
-        if self.nodes == 1:
-            return self._windows.take(team_id.bytes, limit)
         offer = self._offer(team_id.bytes, limit)
         if offer.may_wait:
             until = self._clock.boottime() + PATIENCE
@@ -81,8 +80,6 @@ class TeamRate:
 
     def take_now(self, team_id: UUID, limit: int) -> Taken:
         """The same, without waiting for a portion that is on its way."""
-        if self.nodes == 1:
-            return self._windows.take(team_id.bytes, limit)
         return self._offer(team_id.bytes, limit).taken
 
     async def look(self) -> None:

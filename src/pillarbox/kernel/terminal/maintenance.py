@@ -3,6 +3,7 @@ again."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 import typer
@@ -28,13 +29,13 @@ RetryAfter = Annotated[
 def on(
     retry_after: RetryAfter = maintenance.RETRY_AFTER, data: Data = None, database_url: DatabaseUrl = None
 ) -> None:
-    """Answer API requests with 503 and SMTP with 451 from the next second on; the queue goes on."""
+    """Answer API requests with 503 and SMTP with 451; the queue goes on. Ends when all processes know."""
     perform(lambda connected: begin(connected, retry_after), data=data, database_url=database_url)
 
 
 @group.command("off")
 def off(data: Data = None, database_url: DatabaseUrl = None) -> None:
-    """Let everybody in again."""
+    """Let everybody in again. Ends when all processes know."""
     perform(end, data=data, database_url=database_url)
 
 
@@ -46,12 +47,14 @@ def status(data: Data = None, database_url: DatabaseUrl = None) -> None:
 
 async def begin(connected: Connected, retry_after: int) -> int:
     await maintenance.begin(connected.pool, retry_after)
+    await asyncio.sleep(maintenance.KNOWN_SECONDS)
     say(f"Maintenance is on; clients are told to come again after {retry_after} s.")
     return 0
 
 
 async def end(connected: Connected) -> int:
     await maintenance.end(connected.pool)
+    await asyncio.sleep(maintenance.KNOWN_SECONDS)
     say("Maintenance is off.")
     return 0
 
