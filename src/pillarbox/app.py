@@ -7,6 +7,7 @@ What a slice is stands in its `manifest.py`, for whoever must not wait until the
 from __future__ import annotations
 
 from pillarbox.api_keys import manifest as api_keys
+from pillarbox.broadcasts import manifest as broadcasts
 from pillarbox.capture import manifest as capture
 from pillarbox.contact_properties import manifest as contact_properties
 from pillarbox.contacts import manifest as contacts
@@ -24,8 +25,10 @@ from pillarbox.segments import manifest as segments
 from pillarbox.smtp import manifest as smtp
 from pillarbox.suppressions import manifest as suppressions
 from pillarbox.teams import manifest as teams
+from pillarbox.templates import manifest as templates
 from pillarbox.timeline import manifest as timeline
 from pillarbox.topics import manifest as topics
+from pillarbox.tracking import manifest as tracking
 from pillarbox.unsubscribe import manifest as unsubscribe
 from pillarbox.usage import manifest as usage
 from pillarbox.webhooks import manifest as webhooks
@@ -47,6 +50,9 @@ MANIFESTS: tuple[Manifest, ...] = (
     segments.MANIFEST,
     topics.MANIFEST,
     unsubscribe.MANIFEST,
+    templates.MANIFEST,
+    broadcasts.MANIFEST,
+    tracking.MANIFEST,
     logs.MANIFEST,
     usage.MANIFEST,
     smtp.MANIFEST,

@@ -72,3 +72,7 @@ SELECT create_distributed_table('topics', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('topic_choices', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('contact_imports', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('contact_import_errors', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('templates', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('template_versions', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('broadcasts', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('broadcast_recipients', 'team_id', colocate_with => 'emails');

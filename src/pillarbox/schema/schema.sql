@@ -296,6 +296,90 @@ CREATE TABLE contact_import_errors (
     PRIMARY KEY (team_id, import_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
+-- A template has at most one published version and at most one newer draft; a version that is neither is removed.
+CREATE TABLE templates (
+    team_id           uuid        NOT NULL,
+    id                uuid        NOT NULL,
+    name              text        NOT NULL,
+    alias             text,
+    published_version uuid,
+    draft_version     uuid,
+    published_at      timestamptz,
+    created_at        timestamptz NOT NULL,
+    updated_at        timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT templates_team_alias_key UNIQUE (team_id, alias),
+    CHECK ((published_version IS NULL) = (published_at IS NULL)),
+    CHECK (published_version IS NOT NULL OR draft_version IS NOT NULL)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+CREATE TABLE template_versions (
+    team_id       uuid        NOT NULL,
+    id            uuid        NOT NULL,
+    template_id   uuid        NOT NULL,
+    sender        text,
+    subject       text,
+    reply_to_list json,
+    html          text        NOT NULL,
+    text          text,
+    variables     json        NOT NULL,
+    created_at    timestamptz NOT NULL,
+    PRIMARY KEY (team_id, template_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- `resolved_at`: when the recipients were written; `paused_for` shows as `queued` on the wire; `failed_for` says why
+-- it is `failed`. `content_id` is what its copies share, frozen when it was queued.
+CREATE TABLE broadcasts (
+    team_id        uuid        NOT NULL,
+    id             uuid        NOT NULL,
+    name           text,
+    segment_id     uuid,
+    topic_id       uuid,
+    sender         text        NOT NULL,
+    subject        text        NOT NULL,
+    reply_to_list  json,
+    preview_text   text,
+    html           text,
+    text           text,
+    status         text        NOT NULL
+                   CHECK (status IN ('draft', 'scheduled', 'queued', 'sent', 'canceled', 'failed')),
+    created_at     timestamptz NOT NULL,
+    scheduled_at   timestamptz,
+    queued_at      timestamptz,
+    resolved_at    timestamptz,
+    sent_at        timestamptz,
+    key_id         uuid,
+    domain_id      uuid,
+    domain_name    text,
+    content_id     uuid,
+    recipients     bigint,
+    paused_at      timestamptz,
+    paused_for     text,
+    resumed_at     timestamptz,
+    failed_for     text,
+    PRIMARY KEY (team_id, id),
+    CHECK (resolved_at IS NULL OR (queued_at IS NOT NULL AND recipients IS NOT NULL)),
+    CHECK ((paused_at IS NULL) = (paused_for IS NULL))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+CREATE INDEX broadcasts_segment ON broadcasts (team_id, segment_id) WHERE segment_id IS NOT NULL;
+CREATE INDEX broadcasts_queued ON broadcasts (team_id, id) WHERE status = 'queued';
+
+-- One row for each contact that a broadcast goes to: the guarantee of one copy. It waits while both are null.
+CREATE TABLE broadcast_recipients (
+    team_id      uuid NOT NULL,
+    broadcast_id uuid NOT NULL,
+    contact_id   uuid NOT NULL,
+    email_id     uuid,
+    skipped_for  text,
+    PRIMARY KEY (team_id, broadcast_id, contact_id),
+    CHECK (email_id IS NULL OR skipped_for IS NULL)
+) WITH (
+    fillfactor = 60,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+
 -- Keys for links in sent mail, sealed by the key ring. The newest makes links; all of them are accepted for ever.
 -- Global: a link arrives without a team.
 CREATE TABLE link_keys (
@@ -310,6 +394,7 @@ CREATE TABLE link_keys (
 -- last_event_at, sent_at) are written by `timeline` alone once the row exists. No index has them, and half of
 -- each page is left free: the rows of a page are mostly settled in one commit, so each new version fits on the
 -- page of the old one and no index is written (measured: 97 of 100; 90 with a third, 72 with the usual).
+-- Copies of broadcasts leave sender, subject, to_list and message_id empty: `contents` and `recipients` have them.
 CREATE TABLE emails (
     team_id       uuid        NOT NULL,
     id            uuid        NOT NULL,
@@ -332,10 +417,11 @@ CREATE TABLE emails (
     last_event    text        NOT NULL,
     last_event_at timestamptz NOT NULL,
     sent_at       timestamptz,
+    template_id   uuid,
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
--- Bodies once: shared by all emails of one broadcast. Eight kilobytes stay in line: compressed where the server was
+-- Bodies once: shared by all emails of one broadcast, and for these `sender` to `preview_text` too, with placeholders. Eight kilobytes stay in line: compressed where the server was
 -- built with LZ4, uncompressed otherwise (docs/decisions/0050).
 CREATE TABLE contents (
     team_id     uuid        NOT NULL,
@@ -345,6 +431,10 @@ CREATE TABLE contents (
     text        text,
     headers     json,
     attachments smallint    NOT NULL DEFAULT 0,
+    sender      text,
+    reply_to_list json,
+    subject     text,
+    preview_text text,
     PRIMARY KEY (team_id, id)
 ) WITH (
     toast_tuple_target = 8160,
@@ -417,7 +507,8 @@ ALTER TABLE attachments ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- One row per email and recipient. `address` is the form that is compared: domain as A-label and all
 -- of it in lower case; `mailbox` is what the envelope carries. `grp` names the work item. The columns
--- of fate from `state` on are written by `timeline` alone once the row exists.
+-- of fate from `state` on are written by `timeline` alone once the row exists. `personal` has what a copy of a
+-- broadcast has of its own: its subject and the values of its placeholders, as they were when it was made.
 CREATE TABLE recipients (
     team_id         uuid        NOT NULL,
     email_id        uuid        NOT NULL,
@@ -434,6 +525,7 @@ CREATE TABLE recipients (
     clicked_at      timestamptz,
     complained_at   timestamptz,
     unsubscribed_at timestamptz,
+    personal        json,
     PRIMARY KEY (team_id, email_id, position)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 60);
 

@@ -1,0 +1,1 @@
+"""Broadcasts: one mail to all contacts of a segment, each exactly once (broadcasts.md)."""

@@ -1,0 +1,1 @@
+"""Tracking: what recipients open and which links they follow (emails.md 8)."""
