@@ -45,9 +45,10 @@ async def test_a_broadcast_is_created_read_and_listed_in_the_order_of_the_contra
         answer = await team.post("/broadcasts", {**wanted, "reply_to": "a@harbor.example"})
         assert answer.status_code == 201
         broadcast_id = answer.json()["id"]
-        assert answer.content == json.dumps(
-            {"id": broadcast_id, "object": "broadcast"}, separators=(",", ":")
-        ).encode()
+        assert (
+            answer.content
+            == json.dumps({"id": broadcast_id, "object": "broadcast"}, separators=(",", ":")).encode()
+        )
         found = await shown(team, broadcast_id)
         assert list(found) == FULL
         assert {name: found[name] for name in wanted} == wanted
@@ -122,7 +123,10 @@ BAD: list[tuple[dict[str, Any], tuple[int, str, str | None]]] = [
     ({"subject": "a\r\nBcc: x@y.example"}, (422, "validation_error", None)),
     ({"subject": 7}, (422, "validation_error", None)),
     ({"html": 7}, (422, "validation_error", None)),
-    ({"html": "{{{A}}}" * 1001}, (422, "validation_error", "Invalid `html` field. Use at most 1000 placeholders.")),
+    (
+        {"html": "{{{A}}}" * 1001},
+        (422, "validation_error", "Invalid `html` field. Use at most 1000 placeholders."),
+    ),
     ({"name": "x" * 256}, (422, "validation_error", None)),
     ({"reply_to": ["a@b.example"] * 51}, (422, "validation_error", None)),
     ({"reply_to": {"a": 1}}, (422, "validation_error", None)),
@@ -160,7 +164,9 @@ async def test_what_a_change_clears_and_what_it_leaves(database_url: str, tmp_pa
         before = await shown(team, broadcast_id)
         path = f"/broadcasts/{broadcast_id}"
         assert (await team.call("PATCH", path, {})).json() == {"id": broadcast_id, "object": "broadcast"}
-        assert (await team.call("PATCH", path, {"send": True, "scheduled_at": "in 1 hour"})).status_code == 200
+        assert (
+            await team.call("PATCH", path, {"send": True, "scheduled_at": "in 1 hour"})
+        ).status_code == 200
         assert await shown(team, broadcast_id) == before
         cleared = dict.fromkeys([*more, "html"])
         assert (await team.call("PATCH", path, cleared)).status_code == 200

@@ -12,10 +12,18 @@ from kit.broadcasts import crew, made, recipients, sent, shown, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
 from pillarbox.broadcasts.start import Start
-from pillarbox.kernel.process import faults
 from pillarbox.kernel.work.jobs import Job
 
 TURNS = 12
+
+RECIPIENT = """
+    INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id) VALUES ($1, $2, $3)
+"""
+
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%segment_members%'
+"""
 
 
 async def test_of_many_sendings_one_counts(database_url: str, tmp_path: Path) -> None:
@@ -93,14 +101,19 @@ async def test_a_cancel_does_not_wait_for_the_recipients_to_be_written(
         team = await pillarbox.team()
         broadcast_id = await made(team)
         await sent(team, broadcast_id)
-        reached, go_on = asyncio.Event(), asyncio.Event()
-        with faults.patched("broadcast.snapshot", reached, go_on):
+        member = await pillarbox.pool.fetchval("SELECT contact_id FROM segment_members LIMIT 1")
+        async with pillarbox.pool.acquire() as other:
+            held = other.transaction()
+            await held.start()
+            await other.execute(RECIPIENT, team.id, UUID(broadcast_id), member)
             starting = asyncio.create_task(start(pillarbox, team, broadcast_id))
-            await reached.wait()
+            async with asyncio.timeout(3):
+                while not await pillarbox.pool.fetchval(WAITING):
+                    await asyncio.sleep(0.01)
             answer = await team.post(f"/broadcasts/{broadcast_id}/cancel")
             assert (answer.status_code, await status_of(team, broadcast_id)) == (200, "canceled")
             assert not starting.done()
-            go_on.set()
+            await held.rollback()
             await starting
         assert await status_of(team, broadcast_id) == "canceled"
         assert await recipients(team, broadcast_id) == []
