@@ -20,6 +20,7 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -61,19 +62,20 @@ def _accept(kit: Kit) -> Accept:
         pool=kit.engine_pool,
         ids=kit.need(Ids),
         writer=_commits(kit),
-        senders=kit.need(Senders),
+        senders=kit.need(PermittedSenders),
         topics=kit.need(TopicRules),
         blobs=kit.need(BlobStore),
         admits=admits,
-        rules=Rules(
-            frozenset(settings[SIMULATOR_DOMAINS]),
-            verified_domain_required(settings),
-            settings[REJECT_RESERVED_RECIPIENTS],
-        ),
+        rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
         wake=kit.need(DeliveryNotifier).notify,
     )
+
+
+def _permitted_senders(kit: Kit) -> PermittedSenders:
+    simulated = frozenset(kit.settings[SIMULATOR_DOMAINS])
+    return PermittedSenders(kit.need(Senders), simulated, verified_domain_required(kit.settings))
 
 
 def _commits(kit: Kit) -> Commits:
@@ -134,6 +136,7 @@ SLICE = Slice(
     name="emails",
     provides={
         Accept: _accept,
+        PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
