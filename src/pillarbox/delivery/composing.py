@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, Signing, Wire
 from pillarbox.mail.authentication import dkim
+from pillarbox.mail.html.links import tracked
 from pillarbox.mail.message.attachments import written
 from pillarbox.mail.message.compose import Attachment, Message, compose, compose_pieces
 from pillarbox.mail.message.files import File, Written, of_bytes
@@ -247,6 +248,9 @@ def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequenc
     if copy is not None:
         html = filled(html, copy.html) if html else html
         text = filled(text, copy.text) if text else text
+        if html and copy.tracker is not None:
+            # Links that a placeholder stood for are tracked as well.
+            html = tracked(html, copy.tracker)
         headers = [*headers, *copy.headers]
     return Message(
         sender=email.sender,

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
 from pillarbox.mail.smtp.content import Content
@@ -46,11 +47,13 @@ Wire = Content | LongContent
 @dataclass(slots=True)
 class PersonalCopy:
     """What the copy of one recipient has of its own; all else of it is in the `LoadedEmail`, which the copies
-    share. `html` and `text` are the values of placeholders by their names, as each part needs them."""
+    share. `html` and `text` are the values of placeholders by their names, as each part needs them;
+    `tracker` has the links and the picture of a mail that is tracked."""
 
-    headers: Sequence[tuple[str, str]]
-    html: Mapping[str, str]
-    text: Mapping[str, str]
+    headers: Sequence[tuple[str, str]] = ()
+    html: Mapping[str, str] = field(default_factory=dict)
+    text: Mapping[str, str] = field(default_factory=dict)
+    tracker: Tracker | None = None
     wire: asyncio.Future[Wire] | None = None
 
 

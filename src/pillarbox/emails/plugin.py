@@ -33,6 +33,7 @@ from pillarbox.emails.settings import (
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
+from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
@@ -64,6 +65,7 @@ def _accept(kit: Kit) -> Accept:
         writer=_commits(kit),
         senders=kit.need(PermittedSenders),
         topics=kit.need(TopicRules),
+        tracked=kit.need(TrackedCopies),
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
@@ -96,7 +98,8 @@ def _loader(kit: Kit) -> EmailLoader:
     required = verified_domain_required(kit.settings)
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
-    return EmailLoader(senders, kit.need(TopicRules), copies, domain_required=required)
+    tracked = kit.need(TrackedCopies)
+    return EmailLoader(senders, kit.need(TopicRules), copies, tracked, domain_required=required)
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -138,6 +141,7 @@ SLICE = Slice(
         Accept: _accept,
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
+        TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
         OwnerActivity: lambda _: DomainActivity(),
