@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from kit.broadcasts import Mailing, a_mailing, bounced, clicked, shown
+from kit.mailings import Mailing, a_mailing, bounced, clicked, shown
 from kit.client import error
 from kit.world import Team, world
 from pillarbox.broadcasts.reports import wire
