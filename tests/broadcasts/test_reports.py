@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from kit.mailings import Mailing, a_mailing, bounced, clicked, shown
 from kit.client import error
+from kit.mailings import Mailing, a_mailing, bounced, clicked, shown
 from kit.world import Team, world
 from pillarbox.broadcasts.reports import wire
 from pillarbox.timeline.rules import Kind

@@ -104,7 +104,12 @@ def _position(text: str) -> UUID | None:
         found = _OFFSET.fullmatch(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii"))
     except (binascii.Error, UnicodeDecodeError):
         return None
-    return None if found is None else UUID(int=int(found[1]))
+    return None if found is None else page_cursor(int(found[1]))
+
+
+def page_cursor(position: int) -> UUID:
+    """A position as pages have cursors."""
+    return UUID(int=position)
 
 
 def window(wanted: Page, total: int) -> Window:
