@@ -24,8 +24,8 @@ Event = tuple[int, Kind, datetime, Detail | None]
 
 
 async def lived(pillarbox: World, size: int, seed: int) -> Mailing:
-    """A broadcast to so many, each with a random fate: in the first minutes, or over two days. It began so lately
-    that there are rollups of ten seconds."""
+    """A broadcast to so many, each with a random fate: in the first minutes, or over two days. It began so
+    lately that there are rollups of ten seconds."""
     chance = random.Random(seed)
     team = await pillarbox.team()
     started = datetime.now(UTC) - timedelta(hours=47)
@@ -144,3 +144,36 @@ async def test_an_event_that_comes_late_stands_where_it_belongs(database_url: st
             "cy@orchard.example",
         ]
         await same_by_time(made, "opened", None, (await made.report(type="opened"))["data"])
+
+
+async def test_metrics_name_broadcasts(database_url: str, tmp_path: Path) -> None:
+    """By name and then by id, unnamed ones first; a new name shows at once also in what was asked for
+    before."""
+    async with world(database_url, tmp_path, started=False) as pillarbox:
+        team = await pillarbox.team()
+        stranger = await pillarbox.team("Quay")
+        begun = pillarbox.clock.now() - timedelta(days=3)
+        tides, berths, unnamed = [
+            await a_mailing(team, [f"{n}@orchard.example"], started=begun, name=name)
+            for n, name in enumerate(("Tides", "Berths", None))
+        ]
+        await a_mailing(stranger, ["x@orchard.example"], started=begun, name="Foreign")
+        await rollups.fold(pillarbox.pool, pillarbox.clock.now())
+
+        async def found(**params: str) -> list[tuple[str, str, int]]:
+            asked = {"dimensions": "broadcast", "metrics": "received", **params}
+            answer = await team.http.get("/emails/metrics", params=asked)
+            keys = ["broadcast_id", "broadcast_name", "received"]
+            assert all(list(row)[-3:] == keys for row in answer.json()["data"]), answer.text
+            return [tuple(row[key] for key in keys) for row in answer.json()["data"]]
+
+        expected = [(str(unnamed.id), "", 1), (str(berths.id), "Berths", 1), (str(tides.id), "Tides", 1)]
+        end = f"{(pillarbox.clock.now() - timedelta(days=1)).date()}"
+        for params in ({}, {"end_date": end}, {"dimensions": "period,domain,broadcast", "end_date": end}):
+            assert [await found(**params), await found(**params)] == [expected, expected]
+        assert await found(broadcast_id=str(tides.id)) == expected[2:]
+        answer = await team.call("PATCH", f"/broadcasts/{tides.id}", {"name": "Anchors"})
+        assert answer.status_code == 200, answer.text
+        renamed = [expected[0], (str(tides.id), "Anchors", 1), expected[1]]
+        for params in ({}, {"end_date": end}, {"dimensions": "period,domain,broadcast", "end_date": end}):
+            assert await found(**params) == renamed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pillarbox.broadcasts import routes
 from pillarbox.broadcasts.reports import routes as reports
+from pillarbox.broadcasts.reports.names import names_of
 from pillarbox.broadcasts.start import LIMIT, Start
 from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.delivery.plugin import DeliveryNotifier
@@ -12,6 +13,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.metrics.policy import BroadcastNames
 from pillarbox.usage.quotas import Quotas
 
 
@@ -35,7 +37,11 @@ def _start(kit: Kit) -> Start:
 
 SLICE = Slice(
     name="broadcasts",
-    provides={Broadcasts: _broadcasts, Start: _start},
+    provides={
+        Broadcasts: _broadcasts,
+        Start: _start,
+        BroadcastNames: lambda _: BroadcastNames(names_of),
+    },
     routes=[*collect(routes), *collect(reports)],
     jobs=lambda kit: kit.need(Start).handlers(),
     job_limits=lambda _: [LIMIT],

@@ -36,6 +36,24 @@ async def started(db: TeamDb, broadcast_id: UUID) -> Started | None:
     )
 
 
+class Named(NamedTuple):
+    id: UUID
+    name: str
+
+
+async def named(db: TeamDb, ids: Sequence[UUID]) -> list[Named]:
+    """The broadcasts that have a name, of these or of all."""
+    return await db.all(
+        Named,
+        """
+        SELECT id, name
+          FROM broadcasts
+         WHERE team_id = $1 AND name IS NOT NULL AND (cardinality($2::uuid[]) = 0 OR id = ANY ($2::uuid[]))
+        """,
+        ids,
+    )
+
+
 # What the metrics count of a broadcast ($2) in spans of a length ($4) and level ($3) between $5 and $6; $7
 # names the list. Increments that are not folded yet are counted with them.
 COUNTED: Final = """

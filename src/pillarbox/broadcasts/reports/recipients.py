@@ -25,8 +25,10 @@ from pillarbox.metrics.queries import fine
 
 FEW_COPIES: Final = 5_000
 """Of so many, all are looked at."""
-MANY_SPANS: Final = 8
-"""A page that lies in more spans is made of all copies."""
+MANY_QUARTERS: Final = 8
+"""A page that is spread over more quarter hours is made of all copies."""
+READ_BY_TIME: Final = ("delivered",)
+"""Of what a copy has no column for, looking at all copies means to read the history of each."""
 LEVELS: Final = {TEN_SECONDS: 0, QUARTER: 1, DAY: 3}
 
 
@@ -66,32 +68,36 @@ async def _page(
     part = wire.window(asked.page, total)
     if part.first == part.last:
         return NOTHING
-    found = await _divided(db, broadcast_id, spans(days, DAY, part), name, part)
-    if len(found) > MANY_SPANS and asked.type != "delivered":
+    found = await _quarters(db, broadcast_id, spans(days, DAY, part), name, part)
+    if len(found) > MANY_QUARTERS and asked.type not in READ_BY_TIME:
         return await _by_copies(db, broadcast_id, broadcast, asked)
+    found = await _divided(db, broadcast_id, found, name, part)
     bounce = None if asked.bounce_type is None else asked.bounce_type.capitalize()
     rows = await queries.by_time(db, broadcast_id, asked.type, found, part, bounce)
     return ReportPage(rows, wire.has_more(asked.page, part, total))
 
 
-async def _divided(
+async def _quarters(
     db: TeamDb, broadcast_id: UUID, days: Sequence[Span], name: str, part: Window
 ) -> list[Span]:
-    """The shortest spans that the metrics have of the page."""
     bounds = days[0].start, days[-1].end
-    quarters = await queries.counted(db, broadcast_id, LEVELS[QUARTER], QUARTER, bounds, name)
-    found = inside(days, quarters, QUARTER, part)
-    if len(found) > MANY_SPANS:
-        return found
-    divisible = await fine(db, [span.start for span in found])
+    counted = await queries.counted(db, broadcast_id, LEVELS[QUARTER], QUARTER, bounds, name)
+    return inside(days, counted, QUARTER, part)
+
+
+async def _divided(
+    db: TeamDb, broadcast_id: UUID, quarters: Sequence[Span], name: str, part: Window
+) -> list[Span]:
+    """The quarter hours, and instead of those that have rollups of ten seconds these."""
+    divisible = await fine(db, [span.start for span in quarters])
     shorter: list[Span] = []
-    for span in found:
+    for span in quarters:
         if span.start not in divisible:
             shorter.append(span)
             continue
         bounds = span.start, span.end
-        moments = await queries.counted(db, broadcast_id, LEVELS[TEN_SECONDS], TEN_SECONDS, bounds, name)
-        shorter += spans(moments, TEN_SECONDS, part, span.base)
+        counted = await queries.counted(db, broadcast_id, LEVELS[TEN_SECONDS], TEN_SECONDS, bounds, name)
+        shorter += spans(counted, TEN_SECONDS, part, span.base)
     return shorter
 
 
