@@ -12,8 +12,9 @@ from pillarbox.kernel.postgres.database import TeamDb
 SNAPSHOT_SECONDS: Final = 1800
 """A snapshot of ten million contacts takes some minutes."""
 
-# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it chose
-# counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody gets mail.
+# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it
+# chose counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody
+# gets mail.
 SNAPSHOT: Final = """
     INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
     SELECT $1, $2, m.contact_id
@@ -93,7 +94,8 @@ async def starting(db: TeamDb, broadcast_id: UUID) -> Starting | None:
 
 
 async def snapshot(db: TeamDb, broadcast_id: UUID, starting: Starting) -> int:
-    """A row for each contact that gets it; returns how many. The segment is there for all of them or for none."""
+    """A row for each contact that gets it; returns how many. The segment is there for all of them or for
+    none."""
     args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
     if starting.topic_id is None:
         done = await db.connection.execute(SNAPSHOT, *args, timeout=SNAPSHOT_SECONDS)

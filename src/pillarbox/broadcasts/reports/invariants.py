@@ -1,6 +1,5 @@
-"""What must hold of the counts of broadcasts, on which their reports rest, as a table like that of metrics. Of the
-time before retention has removed emails nothing is said.
-"""
+"""What must hold of the counts of broadcasts, on which their reports rest, as a table like that of metrics.
+Of the time before retention has removed emails nothing is said. """
 
 from __future__ import annotations
 
