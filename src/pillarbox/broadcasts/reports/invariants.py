@@ -1,5 +1,5 @@
 """What must hold of the counts of broadcasts, on which their reports rest, as a table like that of metrics.
-Of the time before retention has removed emails nothing is said. """
+Of broadcasts of which retention may have removed copies nothing is said."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pillarbox.kernel.postgres.invariant import Invariant
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "broadcast_metric_differs_from_history",
-        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the metric {metric} of broadcast {broadcast_id} is {written}, "
-        "but the history of its copies counts {counted}.",
+        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the metric {metric} of broadcast {broadcast_id} "
+        "is {written}, but the history of its copies counts {counted}.",
         """
         WITH copies AS (
             SELECT e.team_id, e.broadcast_id, e.id, e.created_at, r.position, r.opened_at, r.clicked_at
@@ -22,7 +22,8 @@ INVARIANTS: tuple[Invariant, ...] = (
              UNION ALL
             SELECT c.team_id, c.broadcast_id, t.at,
                    CASE t.kind
-                        WHEN 'bounced' THEN 'bounced_' || lower(coalesce(t.detail->'bounce'->>'type', 'undetermined'))
+                        WHEN 'bounced'
+                        THEN 'bounced_' || lower(coalesce(t.detail->'bounce'->>'type', 'undetermined'))
                         ELSE t.kind
                    END
               FROM copies c
@@ -40,8 +41,10 @@ INVARIANTS: tuple[Invariant, ...] = (
               FROM lines
              GROUP BY 1, 2, 3, 4
         ), written AS (
-            SELECT parts.team_id, parts.broadcast_id, parts.start, each.metric, sum(each.amount)::bigint AS written
-              FROM (SELECT team_id, broadcast_id, date_bin('15 minutes', start, 'epoch'::timestamptz) AS start,
+            SELECT parts.team_id, parts.broadcast_id, parts.start, each.metric,
+                   sum(each.amount)::bigint AS written
+              FROM (SELECT team_id, broadcast_id,
+                           date_bin('15 minutes', start, 'epoch'::timestamptz) AS start,
                            received, sent, delivered, delivery_delayed, failed, suppressed, bounced_transient,
                            bounced_permanent, bounced_undetermined, opened, clicked, unique_opened,
                            unique_clicked, complained, unsubscribed
@@ -67,29 +70,33 @@ INVARIANTS: tuple[Invariant, ...] = (
           FROM written w
           FULL JOIN counted c USING (team_id, broadcast_id, start, metric)
          WHERE coalesce(w.written, 0) <> coalesce(c.counted, 0)
-           AND start >= ALL (SELECT p.before FROM purges p WHERE p.team_id IN (w.team_id, c.team_id))
+           AND NOT EXISTS (SELECT FROM purges p
+                             JOIN broadcasts b ON b.team_id = p.team_id AND b.queued_at < p.before
+                            WHERE p.team_id IN (w.team_id, c.team_id) AND b.id = broadcast_id)
          ORDER BY team_id, broadcast_id, start, metric
          LIMIT $1
         """,
     ),
     Invariant(
         "broadcast_moments_differ",
-        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the rollups of ten seconds of broadcast {broadcast_id} "
-        "do not add up to that of the quarter hour.",
+        "In the quarter hour from {start:%Y-%m-%d %H:%M}Z the rollups of ten seconds of broadcast "
+        "{broadcast_id} do not add up to that of the quarter hour.",
         """
         WITH moments AS (
             SELECT team_id, broadcast_id, date_bin('15 minutes', start, 'epoch'::timestamptz) AS start,
-                   ARRAY[sum(sent), sum(delivered), sum(suppressed), sum(bounced_transient), sum(bounced_permanent),
-                         sum(bounced_undetermined), sum(opened), sum(clicked), sum(unique_opened),
-                         sum(unique_clicked), sum(complained), sum(unsubscribed)]::bigint[] AS counts
+                   ARRAY[sum(sent), sum(delivered), sum(suppressed), sum(bounced_transient),
+                         sum(bounced_permanent), sum(bounced_undetermined), sum(opened), sum(clicked),
+                         sum(unique_opened), sum(unique_clicked), sum(complained),
+                         sum(unsubscribed)]::bigint[] AS counts
               FROM rollups
              WHERE level = 0 AND broadcast_id <> '00000000-0000-0000-0000-000000000000'
              GROUP BY 1, 2, 3
         ), quarters AS (
             SELECT r.team_id, r.broadcast_id, r.start,
-                   ARRAY[sum(sent), sum(delivered), sum(suppressed), sum(bounced_transient), sum(bounced_permanent),
-                         sum(bounced_undetermined), sum(opened), sum(clicked), sum(unique_opened),
-                         sum(unique_clicked), sum(complained), sum(unsubscribed)]::bigint[] AS counts
+                   ARRAY[sum(sent), sum(delivered), sum(suppressed), sum(bounced_transient),
+                         sum(bounced_permanent), sum(bounced_undetermined), sum(opened), sum(clicked),
+                         sum(unique_opened), sum(unique_clicked), sum(complained),
+                         sum(unsubscribed)]::bigint[] AS counts
               FROM rollups r
              WHERE r.level = 1 AND r.broadcast_id <> '00000000-0000-0000-0000-000000000000'
                AND EXISTS (SELECT FROM rollups f
