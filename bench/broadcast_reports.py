@@ -23,8 +23,7 @@ MANY = 1_000_000
 MANY_SHORT = 100_000
 RATE = 1500
 
-BROADCAST =
-"""
+BROADCAST = """
     INSERT INTO broadcasts (team_id, id, sender, subject, html, status, created_at, queued_at,
                             resolved_at, sent_at, domain_name, recipients)
     VALUES ($1::uuid, $2::uuid, 'news@harbor.example', 'Tides', 'Tides', 'sent', $3::timestamptz,
