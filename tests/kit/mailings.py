@@ -15,8 +15,7 @@ from pillarbox.kernel.postgres.database import transaction
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Bounce, Click, Detail, Entry, Kind, Opening
 
-INSERT_BROADCAST =
-"""
+INSERT_BROADCAST = """
     INSERT INTO broadcasts (team_id, id, name, sender, subject, html, status, created_at, queued_at,
                             resolved_at, sent_at, domain_name, recipients)
     VALUES ($1, $2, $3, 'Harbor <news@harbor.example>', 'Tides', '<p>Tides</p>', $4, $5, $6, $6, $7,

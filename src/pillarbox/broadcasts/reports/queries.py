@@ -56,8 +56,7 @@ async def named(db: TeamDb, ids: Sequence[UUID]) -> list[Named]:
 
 # What the metrics count of a broadcast ($2) in spans of a length ($4) and level ($3) between $5 and $6; $7
 # names the list. Increments that are not folded yet are counted with them.
-COUNTED: Final =
-"""
+COUNTED: Final = """
     SELECT s.start, sum(s.amount)::bigint AS amount
       FROM (SELECT c.start,
                    CASE $7 WHEN 'sent' THEN c.sent
