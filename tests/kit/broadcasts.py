@@ -58,8 +58,6 @@ async def recipients(team: Team, broadcast_id: str) -> list[UUID]:
     return [row["contact_id"] for row in rows]
 
 
-
-
 async def in_status(team: Team, status: str) -> str:
     """A broadcast that has come to this status as it would anywhere."""
     segment_id = await crew(team, 0 if status == "sent" else 2)

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
 from pillarbox.broadcasts.brake import Limits
+from pillarbox.broadcasts.copying import Copying
 from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.reports import invariants as report_invariants
+from pillarbox.broadcasts.reports import routes as reports
+from pillarbox.broadcasts.reports.names import names_of
 from pillarbox.broadcasts.settings import (
     BROADCAST_BOUNCE_LIMIT,
     BROADCAST_COMPLAINT_LIMIT,
@@ -15,12 +19,17 @@ from pillarbox.broadcasts.settings import (
 from pillarbox.broadcasts.start import Start
 from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.broadcasts.watch import Watch
+from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.plugin import DeliveryNotifier
+from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.metrics.policy import BroadcastNames
 from pillarbox.usage.quotas import Quotas
 
 
@@ -42,6 +51,17 @@ def _start(kit: Kit) -> Start:
     )
 
 
+def _copies(kit: Kit) -> Copies:
+    disks, queue = kit.need(DiskSpace), kit.need(QueueLimit)
+
+    def admits() -> None:
+        disks.check()
+        queue.check()
+
+    copying = Copying(kit.engine_pool, kit.clock, kit.need(MakingCopies), admits)
+    return Copies(copying.make, copying.judge)
+
+
 def _watch(kit: Kit) -> Watch:
     settings = kit.settings
     limits = Limits(
@@ -58,9 +78,15 @@ def _jobs(kit: Kit) -> Mapping[str, Handler]:
 
 SLICE = Slice(
     name="broadcasts",
-    provides={Broadcasts: _broadcasts, Start: _start, Watch: _watch},
-    routes=collect(routes),
+    provides={
+        Broadcasts: _broadcasts,
+        Start: _start,
+        Watch: _watch,
+        Copies: _copies,
+        BroadcastNames: lambda _: BroadcastNames(names_of),
+    },
+    routes=[*collect(routes), *collect(reports)],
     jobs=_jobs,
     job_limits=lambda _: [start.LIMIT, watch.LIMIT],
-    invariants=INVARIANTS,
+    invariants=(*INVARIANTS, *report_invariants.INVARIANTS),
 )

@@ -24,6 +24,7 @@ from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
+from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
 from pillarbox.kernel.http.idempotency import Idempotency
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -99,6 +100,7 @@ class Accept:
         writer: Commits,
         senders: PermittedSenders,
         topics: TopicRules,
+        tracked: TrackedCopies,
         blobs: BlobStore,
         admits: Callable[[], None],
         rules: Rules,
@@ -111,6 +113,7 @@ class Accept:
         self._writer = writer
         self._senders = senders
         self._topics = topics
+        self._tracked = tracked
         self._blobs = blobs
         self._admits = admits
         self._rules = rules
@@ -193,7 +196,7 @@ class Accept:
         can be taken for now, and TooManyFetches.
         """
         self._admits()
-        drafts = [self._draft(caller, checked) for checked in emails]
+        drafts = [await self._draft(caller, checked) for checked in emails]
         weight, are_immediate, have_files = 0, True, False
         for draft in drafts:
             weight += draft.weight
@@ -241,9 +244,12 @@ class Accept:
         await self._commits.drain()
         await self._metered.drain()
 
-    def _draft(self, caller: Caller, checked: Checked) -> Draft:
-        stamp = self._ids.stamp()
-        return drafted(caller, checked.outgoing, checked.domain, stamp, self._ids.token(), self._ids)
+    async def _draft(self, caller: Caller, checked: Checked) -> Draft:
+        stamp, out, domain = self._ids.stamp(), checked.outgoing, checked.domain
+        tracking = None
+        if is_tracked(domain, out.html):
+            tracking = await self._tracked.of(domain, out.html, out.headers, stamp.at)
+        return drafted(caller, out, domain, stamp, self._ids.token(), self._ids, tracking)
 
     async def _store_blobs(self, drafts: Sequence[Draft]) -> None:
         for draft in drafts:

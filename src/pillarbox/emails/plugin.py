@@ -14,6 +14,8 @@ from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.broadcast_copies.loading import CopyLoader
+from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.files import AttachmentFiles
@@ -33,6 +35,7 @@ from pillarbox.emails.settings import (
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
+from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
@@ -64,6 +67,7 @@ def _accept(kit: Kit) -> Accept:
         writer=_commits(kit),
         senders=kit.need(PermittedSenders),
         topics=kit.need(TopicRules),
+        tracked=kit.need(TrackedCopies),
         blobs=kit.need(BlobStore),
         admits=admits,
         rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
@@ -96,7 +100,30 @@ def _loader(kit: Kit) -> EmailLoader:
     required = verified_domain_required(kit.settings)
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
-    return EmailLoader(senders, kit.need(TopicRules), copies, domain_required=required)
+    tracked = kit.need(TrackedCopies)
+    parts = kit.need(TopicRules), copies, tracked, kit.need(CopyLoader)
+    return EmailLoader(senders, *parts, domain_required=required)
+
+
+def _copy_loader(kit: Kit) -> CopyLoader:
+    return CopyLoader(
+        Senders(kit.engine_pool, kit.clock),
+        kit.need(LinkKeys),
+        kit.need(TrackedCopies),
+        kit.settings.public_url,
+        domain_required=verified_domain_required(kit.settings),
+    )
+
+
+def _making_copies(kit: Kit) -> MakingCopies:
+    return MakingCopies(
+        clock=kit.clock,
+        ids=kit.need(Ids),
+        timeline=kit.need(Timeline),
+        loader=kit.need(CopyLoader),
+        claims=kit.need(Claims),
+        owner=kit.runtime.process_id,
+    )
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -138,6 +165,9 @@ SLICE = Slice(
         Accept: _accept,
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
+        CopyLoader: _copy_loader,
+        MakingCopies: _making_copies,
+        TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
         OwnerActivity: lambda _: DomainActivity(),
