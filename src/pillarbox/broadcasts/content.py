@@ -86,8 +86,8 @@ def changed(content: Content, body: dict[str, Any]) -> Content:
     absent."""
     found: dict[str, Any] = {}
     for field in ("segment_id", "audience_id"):
-        if field in body and body[field] is None:
-            raise InvalidField(field, "It must be a string.")
+        if field in body and body[field] in (None, ""):
+            raise InvalidField(field, "It cannot be cleared.")
     if "segment_id" in body or "audience_id" in body:
         found["segment_id"] = _segment(body)
     if "from" in body:

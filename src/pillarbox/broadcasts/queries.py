@@ -84,7 +84,8 @@ async def insert(db: TeamDb, new: Broadcast) -> None:
     await db.run(
         """
         INSERT INTO broadcasts (team_id, id, status, created_at, scheduled_at, queued_at, key_id, name,
-                                segment_id, topic_id, sender, subject, reply_to_list, preview_text, html, text)
+                                segment_id, topic_id, sender, subject, reply_to_list, preview_text, html,
+                                text)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::json, $14, $15, $16)
         """,
         new.id,

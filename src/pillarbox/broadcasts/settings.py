@@ -24,8 +24,8 @@ BROADCAST_BOUNCE_LIMIT = Setting(
     percent,
     "PERCENT",
     "5",
-    "The share of bounced copies, of all that were sent, above which a broadcast stops until somebody lets it "
-    "go on; 0 never stops it.",
+    "The share of bounced copies, of all that were sent, above which a broadcast stops until somebody lets "
+    "it go on; 0 never stops it.",
 )
 
 BROADCAST_COMPLAINT_LIMIT = Setting(
@@ -33,8 +33,8 @@ BROADCAST_COMPLAINT_LIMIT = Setting(
     percent,
     "PERCENT",
     "0.3",
-    "The share of complaints, of all copies that were delivered, above which a broadcast stops until somebody "
-    "lets it go on; 0 never stops it.",
+    "The share of complaints, of all copies that were delivered, above which a broadcast stops until "
+    "somebody lets it go on; 0 never stops it.",
 )
 
 BROADCAST_LIMITS_AFTER = Setting(

@@ -20,7 +20,7 @@ from pillarbox.broadcasts import queries, start_queries
 from pillarbox.broadcasts.content import Content, hindrance
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START
-from pillarbox.broadcasts.start_queries import Resolved, Starting
+from pillarbox.broadcasts.start_queries import BegunElsewhere, Resolved, Starting
 from pillarbox.broadcasts.watch_queries import JOB_WATCH
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import shared_content
@@ -51,10 +51,6 @@ class _CannotRunError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class _OvertakenError(Exception):
-    """It was canceled, or another process has begun it; what was written is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ class Start:
             if await start_queries.fail(db, broadcast_id, hindered.reason):
                 ENDED.add(1, ("failed",))
                 log.warning("broadcasts.failed", id=broadcast_id, reason=hindered.reason)
-        except _OvertakenError:
+        except BegunElsewhere:
             log.info("broadcasts.overtaken", id=broadcast_id)
         else:
             log.info("broadcasts.started", id=broadcast_id, recipients=count)
@@ -131,7 +127,7 @@ class Start:
         stamp = self.ids.stamp()
         found = Resolved(now, count, stamp.id, domain.id if domain else None, content.domain)
         if not await start_queries.resolve(db, broadcast_id, found):
-            raise _OvertakenError
+            raise BegunElsewhere
         if count:
             await queries.add_job(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
             shared = SharedContent(
