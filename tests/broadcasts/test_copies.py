@@ -60,7 +60,10 @@ async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path
         await team.world.turn()
         messages = {message.recipients[0]: message for message in await sink.messages(2)}
         first, second = await copies_of(team, broadcast)
-        for address, name, copy in (("ada@quay.example", "Ada", first), ("bob@orchard.example", "sailor", second)):
+        for address, name, copy in (
+            ("ada@quay.example", "Ada", first),
+            ("bob@orchard.example", "sailor", second),
+        ):
             mail = parsed(messages[address])
             assert (mail["to"], mail["from"]) == (address, "Harbor <news@harbor.example>")
             assert mail["reply-to"] == "crew@harbor.example"
@@ -160,7 +163,10 @@ async def test_who_left_since_the_start_is_skipped(database_url: str, tmp_path: 
         await team.post("/suppressions", {"email": "kai@quay.example"})
         await team.world.turn()
         assert [message.recipients for message in await sink.messages(1)] == [["lea@quay.example"]]
-        found = {one["address"]: (one["skipped_for"], one["last_event"]) for one in await copies_of(team, broadcast)}
+        found = {
+            one["address"]: (one["skipped_for"], one["last_event"])
+            for one in await copies_of(team, broadcast)
+        }
         assert found == {
             "ada@quay.example": ("unsubscribed", None),
             None: ("contact_deleted", None),

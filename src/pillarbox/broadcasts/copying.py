@@ -108,7 +108,9 @@ class Copying:
                 properties = await queries.properties(conn, broadcast.team_id, needed.properties)
             waiting = [_checked(one) for one in waiting]
             new = [_new(one, properties) for one in waiting if one.skipped_for is None]
-            items = await self._making.store(conn, shared, new, lambda emails: _note(broadcast, waiting, emails))
+            items = await self._making.store(
+                conn, shared, new, lambda emails: _note(broadcast, waiting, emails)
+            )
             await faults.point("broadcast.copies_written")
         await faults.point("broadcast.copies_committed")
         self._cursors[broadcast.id] = waiting[-1].contact_id

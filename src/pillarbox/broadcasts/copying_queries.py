@@ -153,9 +153,7 @@ def note(
     return Statement(NOTE, (team_id, broadcast_id, rows_json(rows)))
 
 
-async def standing(
-    source: Source, copies: Sequence[CopyOf]
-) -> dict[int, tuple[str, bool, bool, str | None]]:
+async def standing(source: Source, copies: Sequence[CopyOf]) -> dict[int, tuple[str, bool, bool, str | None]]:
     """Of each copy by its place: status of its broadcast, whether that is paused, whether its contact wants it,
     and why its address is suppressed, if it is."""
     columns = zip(*copies, strict=True)
