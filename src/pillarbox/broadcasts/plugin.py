@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from pillarbox.broadcasts import routes
+from collections.abc import Mapping
+
+from pillarbox.broadcasts import routes, start, watch
+from pillarbox.broadcasts.brake import Limits
 from pillarbox.broadcasts.copying import Copying
-from pillarbox.broadcasts.start import LIMIT, Start
+from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.reports import invariants as report_invariants
+from pillarbox.broadcasts.reports import routes as reports
+from pillarbox.broadcasts.reports.names import names_of
+from pillarbox.broadcasts.settings import (
+    BROADCAST_BOUNCE_LIMIT,
+    BROADCAST_COMPLAINT_LIMIT,
+    BROADCAST_LIMITS_AFTER,
+)
+from pillarbox.broadcasts.start import Start
 from pillarbox.broadcasts.store import Broadcasts
+from pillarbox.broadcasts.watch import Watch
 from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.plugin import DeliveryNotifier
 from pillarbox.delivery.queue.queue_limit import QueueLimit
@@ -15,7 +28,8 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.kernel.storage.disk_space import DiskSpace
-from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.metrics.policy import BroadcastNames
 from pillarbox.usage.quotas import Quotas
 
 
@@ -48,10 +62,31 @@ def _copies(kit: Kit) -> Copies:
     return Copies(copying.make, copying.judge)
 
 
+def _watch(kit: Kit) -> Watch:
+    settings = kit.settings
+    limits = Limits(
+        settings[BROADCAST_BOUNCE_LIMIT],
+        settings[BROADCAST_COMPLAINT_LIMIT],
+        settings[BROADCAST_LIMITS_AFTER],
+    )
+    return Watch(kit.pool, kit.need(Ids), limits)
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    return {**kit.need(Start).handlers(), **kit.need(Watch).handlers()}
+
+
 SLICE = Slice(
     name="broadcasts",
-    provides={Broadcasts: _broadcasts, Start: _start, Copies: _copies},
-    routes=collect(routes),
-    jobs=lambda kit: kit.need(Start).handlers(),
-    job_limits=lambda _: [LIMIT],
+    provides={
+        Broadcasts: _broadcasts,
+        Start: _start,
+        Watch: _watch,
+        Copies: _copies,
+        BroadcastNames: lambda _: BroadcastNames(names_of),
+    },
+    routes=[*collect(routes), *collect(reports)],
+    jobs=_jobs,
+    job_limits=lambda _: [start.LIMIT, watch.LIMIT],
+    invariants=(*INVARIANTS, *report_invariants.INVARIANTS),
 )
