@@ -189,6 +189,12 @@ async def a_broadcast_with_clicks(team: Team, made: Made) -> str:
     return str(mailing.id)
 
 
+async def a_broadcast_to_preview(team: Team, made: Made) -> str:
+    """With the contact that the body names."""
+    await team.post("/contacts", {"email": f"{MARK}-preview@quay.example", "first_name": MARK})
+    return await a_broadcast(team, made)
+
+
 RECEIVED = "/emails/receiving"
 
 RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -201,6 +207,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/cancel": a_scheduled_broadcast,
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
+    "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
 }
 """The same for single paths, for their last parameter: the state of the thing decides what they do."""
 
@@ -242,6 +249,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},
     ("PATCH", "/broadcasts/{broadcast_id}"): {"name": "Mine now"},
     ("POST", "/broadcasts/{broadcast_id}/send"): {"scheduled_at": "in 1 hour"},
+    ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
 name."""
