@@ -80,7 +80,7 @@ async def test_bodies_go_when_no_copy_is_on_its_way(database_url: str, tmp_path:
                 VALUES ($1, $2, 0, 'quay.example', $3, true, $3)
                 """,
                 team.id,
-                UUID(copy),
+                copy,
                 pillarbox.clock.now(),
             )
         assert await broadcasts.collect() == f"0 recipients of broadcasts, {int(not is_open)} bodies"
