@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
-from pillarbox.broadcasts.brake import Limits
+from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.copying import Copying
 from pillarbox.broadcasts.invariants import INVARIANTS
 from pillarbox.broadcasts.preview import routes as preview
