@@ -11,6 +11,8 @@ from selectolax.lexbor import LexborHTMLParser
 from kit.manual_world import parsed
 from kit.smtp_sink import Message
 from kit.world import Team
+from pillarbox.domains import trust
+from pillarbox.domains.context import DomainContext
 from pillarbox.domains.senders import Senders
 
 URL = "https://mail.pillar.example:8443"
@@ -27,14 +29,14 @@ async def tracks(
     label: str | None = "links",
     verified: bool = True,
 ) -> str:
-    """A verified domain with these flags, whose record for links DNS has shown or not."""
+    """A domain that the operator vouches for, with these flags, and its host for links too or not."""
     domain_id = await team.domain(name)
     wanted = {"open_tracking": opens, "click_tracking": clicks, "tracking_subdomain": label}
     answer = await team.call("PATCH", f"/domains/{domain_id}", wanted)
     assert answer.status_code == 200, answer.text
-    await team.world.pool.execute(
-        "UPDATE domains SET tracking_ok = $3 WHERE team_id = $1 AND name = $2", team.id, name, verified
-    )
+    if verified and label:
+        context = team.world.app.need(DomainContext)
+        await trust.trust(team.world.pool, name, team.id, context, tracking=True)
     team.world.app.need(Senders).forget(team.id)
     return domain_id
 

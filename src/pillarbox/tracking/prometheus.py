@@ -13,8 +13,8 @@ REQUESTS = Counter(
 
 EVENTS = Counter(
     "pillarbox_tracking_events",
-    "Opens and clicks by what became of their events: recorded (by machines apart), of an email that is gone or "
-    "was not delivered, beyond what a recipient may have in a minute, or lost because the database was away.",
+    "Opens and clicks by what became of their events: recorded (those of machines apart), of an email that "
+    "is gone or was not delivered, too many of a recipient in a minute, or lost without the database.",
     ("what",),
     known=[(what,) for what in ("recorded", "by_machine", "without_delivery", "too_many", "lost")],
 )

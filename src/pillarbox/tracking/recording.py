@@ -1,8 +1,8 @@
 """Events of opens and clicks: committed together, before their requests are answered.
 
-A link works whatever becomes of its event. Where the database does not answer in time, the recipient is sent on
-and the event is counted as lost. An event can come before what the recipient's server said is committed: it
-waits in memory for a few seconds then, and its request does not.
+A link works whatever becomes of its event. Where the database does not answer in time, the recipient is sent
+on and the event is counted as lost. An event can come before what the recipient's server said is committed:
+it waits in memory for a few seconds then, and its request does not.
 """
 
 from __future__ import annotations

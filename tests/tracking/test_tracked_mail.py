@@ -193,7 +193,7 @@ async def test_head_and_wrong_tokens_make_no_event(database_url: str, tmp_path: 
             f"{BASE}/t/c/a%0d%0ab",
         ]
         wrong += [link.replace("/t/c/", "/t/o/"), pixel.replace("/t/o/", "/t/c/").removesuffix(".gif")]
-        wrong += [link + "?u=https://evil.example"][:0] + [f"{BASE}/t/c/{'A' * 10_000}"]
+        wrong += [f"{BASE}/t/c/{'A' * 10_000}"]
         for url in wrong:
             answer = await reader.asks(url)
             if "/t/o/" in url:
