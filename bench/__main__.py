@@ -27,6 +27,7 @@ ORDER = (
     "metrics",
     "logs",
     "unsubscribe",
+    "tracking",
     "memory",
     "profile",
 )
