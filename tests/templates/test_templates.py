@@ -183,7 +183,7 @@ async def test_what_is_published_stays_until_the_draft_is_published(place: Place
         now = await published(team, template_id)
         assert now["current_version_id"] == drafted["current_version_id"]
         assert now["published_at"] > live["published_at"]
-        versions = await team.world.pool.fetchval("SELECT count(*) FROM template_versions")
+        versions = await team.db.value("SELECT count(*) FROM template_versions WHERE team_id = $1")
         assert versions == 1
 
 
