@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, ReadBlob, Signing, Wire
 from pillarbox.mail.authentication import dkim
+from pillarbox.mail.html.links import tracked
 from pillarbox.mail.message.attachments import written
 from pillarbox.mail.message.compose import Attachment, Message, compose, compose_pieces
 from pillarbox.mail.message.files import File, Written, of_bytes
@@ -175,7 +176,7 @@ class Composer:
         requests: list[_Request] = []
         size = 0
         while self._queued and len(requests) < BATCH:
-            size += self._queued[0].email.weight
+            size += self._queued[0].email.weight + self._queued[0].email.shared
             if requests and size > BATCH_BYTES:
                 break
             requests.append(self._queued.popleft())
@@ -241,9 +242,15 @@ def _composed(request: _Request) -> Content | Exception:
 
 def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]) -> Message:
     html, text, headers = email.html, email.text, email.headers
+    if email.make is not None:
+        html, text, more = email.make()
+        headers = [*headers, *more]
     if copy is not None:
         html = filled(html, copy.html) if html else html
         text = filled(text, copy.text) if text else text
+        if html and copy.tracker is not None:
+            # Links that a placeholder stood for are tracked as well.
+            html = tracked(html, copy.tracker)
         headers = [*headers, *copy.headers]
     return Message(
         sender=email.sender,

@@ -13,10 +13,11 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import AttachmentRef, LoadedEmail, Target
+from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, Target
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.rows import return_path_of, signing_of
+from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tracked
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.timeline.record import MetricDimensions
@@ -66,11 +67,18 @@ class EmailLoader:
     """Loads emails for the engine."""
 
     def __init__(
-        self, senders: Senders, topics: TopicRules, copies: TopicCopies, *, domain_required: bool
+        self,
+        senders: Senders,
+        topics: TopicRules,
+        copies: TopicCopies,
+        tracked: TrackedCopies,
+        *,
+        domain_required: bool,
     ) -> None:
         self._senders = senders
         self._topics = topics
         self._copies = copies
+        self._tracked = tracked
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
@@ -86,13 +94,21 @@ class EmailLoader:
             )
         attachments = await self._attachments(conn, team_id, rows)
         loaded: Loaded = dict.fromkeys([row["id"] for row in found])
+        tracking_of: dict[UUID, EmailTracking | None] = {}
         for row in rows:
             domain = await self._senders.find(team_id, row["domain_name"])
             email = _loaded_email(team_id, row, domain, attachments.get(row["content_id"], []))
             email.refusal = self._refusal(row, domain)
             loaded[row["id"]] = (email, targets.get(row["id"], {}))
+            if is_tracked(domain, email.html):
+                tracking_of[row["id"]] = await self._tracked.of(
+                    domain, email.html, email.headers, row["created_at"]
+                )
         if of_topics := [row for row in rows if row["topic_id"] is not None]:
             await self._personalize(conn, team_id, of_topics, loaded)
+        for email_id, tracking in tracking_of.items():
+            if tracking is not None:
+                _track(team_id, email_id, tracking, targets.get(email_id, {}))
         return loaded
 
     async def _personalize(
@@ -154,6 +170,17 @@ class EmailLoader:
         if self._domain_required and not domain.may_send:
             return "domain_not_verified"
         return None
+
+
+def _track(team_id: UUID, email_id: UUID, tracking: EmailTracking, groups: dict[int, list[Target]]) -> None:
+    """Give the links of a recipient to everybody who is alone in its group. Others share one message: their
+    mail was accepted when tracking was not active."""
+    for grp, targets in groups.items():
+        if len(targets) == 1:
+            [target] = targets
+            copy = target.copy or PersonalCopy()
+            copy.tracker = tracking.recipient(team_id, email_id, target.position)
+            groups[grp] = [target._replace(copy=copy)]
 
 
 def _loaded_email(

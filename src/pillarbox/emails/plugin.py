@@ -20,6 +20,7 @@ from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -32,6 +33,7 @@ from pillarbox.emails.settings import (
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
+from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
@@ -61,19 +63,21 @@ def _accept(kit: Kit) -> Accept:
         pool=kit.engine_pool,
         ids=kit.need(Ids),
         writer=_commits(kit),
-        senders=kit.need(Senders),
+        senders=kit.need(PermittedSenders),
         topics=kit.need(TopicRules),
+        tracked=kit.need(TrackedCopies),
         blobs=kit.need(BlobStore),
         admits=admits,
-        rules=Rules(
-            frozenset(settings[SIMULATOR_DOMAINS]),
-            verified_domain_required(settings),
-            settings[REJECT_RESERVED_RECIPIENTS],
-        ),
+        rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
         wake=kit.need(DeliveryNotifier).notify,
     )
+
+
+def _permitted_senders(kit: Kit) -> PermittedSenders:
+    simulated = frozenset(kit.settings[SIMULATOR_DOMAINS])
+    return PermittedSenders(kit.need(Senders), simulated, verified_domain_required(kit.settings))
 
 
 def _commits(kit: Kit) -> Commits:
@@ -94,7 +98,8 @@ def _loader(kit: Kit) -> EmailLoader:
     required = verified_domain_required(kit.settings)
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
-    return EmailLoader(senders, kit.need(TopicRules), copies, domain_required=required)
+    tracked = kit.need(TrackedCopies)
+    return EmailLoader(senders, kit.need(TopicRules), copies, tracked, domain_required=required)
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -134,7 +139,9 @@ SLICE = Slice(
     name="emails",
     provides={
         Accept: _accept,
+        PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
+        TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
         OwnerActivity: lambda _: DomainActivity(),

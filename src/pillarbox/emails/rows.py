@@ -13,9 +13,18 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.delivery.items import UNTIL_FETCHED, AttachmentRef, Item, LoadedEmail, Signing, Target
+from pillarbox.delivery.items import (
+    UNTIL_FETCHED,
+    AttachmentRef,
+    Item,
+    LoadedEmail,
+    PersonalCopy,
+    Signing,
+    Target,
+)
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.tracked_copies import EmailTracking
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.kernel.network.web_address import BadUrl, parse_url
 from pillarbox.kernel.security.authentication import Caller
@@ -50,7 +59,8 @@ class AttachmentRow:
 class Draft:
     """One email with the ids and instants it will be stored under. `is_immediate` says that its work can
     begin with the commit, `waits_for_files` that it cannot before they have been fetched. `is_handed_over`:
-    the engine may take it with the commit; mail of a topic is judged and made personal when it is claimed."""
+    the engine may take it with the commit; mail of a topic is judged and made personal when it is claimed.
+    `tracking` is what is tracked in it as its domain stands now."""
 
     caller: Caller
     team_id: UUID
@@ -66,16 +76,24 @@ class Draft:
     waits_for_files: bool
     is_immediate: bool
     is_handed_over: bool
+    tracking: EmailTracking | None = None
 
 
 def drafted(
-    caller: Caller, outgoing: Outgoing, domain: SenderDomain | None, stamp: Stamp, token: str, ids: Ids
+    caller: Caller,
+    outgoing: Outgoing,
+    domain: SenderDomain | None,
+    stamp: Stamp,
+    token: str,
+    ids: Ids,
+    tracking: EmailTracking | None = None,
 ) -> Draft:
-    """Number the recipients and group them by destination (one work item per domain). With a topic each has a
-    copy of its own, so each is a group."""
+    """Number the recipients and group them by destination (one work item per domain). With a topic, or where
+    the mail is tracked, each has a copy of its own, so each is a group."""
     groups: dict[tuple[str, int], int] = {}
     targets = []
-    is_alone = outgoing.topic_id is not None
+    is_of_topic = outgoing.topic_id is not None
+    is_alone = is_of_topic or tracking is not None
     for position, (role, mailbox, key, address) in enumerate(outgoing.recipients()):
         grp = groups.setdefault((mailbox.domain, position if is_alone else 0), len(groups))
         targets.append((position, role, key, address, grp))
@@ -100,7 +118,8 @@ def drafted(
         weight,
         waits_for_files,
         is_immediate,
-        is_immediate and not is_alone,
+        is_immediate and not is_of_topic,
+        tracking,
     )
 
 
@@ -291,7 +310,13 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
             uncertain=False,
             first_attempt_at=draft.at,
             targets=[
-                Target(position, mailbox, address, origins.get((draft.team_id, address)))
+                Target(
+                    position,
+                    mailbox,
+                    address,
+                    origins.get((draft.team_id, address)),
+                    copy=_copy(draft, position),
+                )
                 for position, _, address, mailbox, group in draft.targets
                 if group == grp
             ],
@@ -301,6 +326,12 @@ def hand_over(draft: Draft, origins: Origins, deadline: float) -> list[Item]:
         )
         for grp, destination in enumerate(draft.groups)
     ]
+
+
+def _copy(draft: Draft, position: int) -> PersonalCopy | None:
+    if draft.tracking is None:
+        return None
+    return PersonalCopy(tracker=draft.tracking.recipient(draft.team_id, draft.id, position))
 
 
 def loaded_email_of(draft: Draft) -> LoadedEmail:

@@ -1,28 +1,20 @@
 """Tokens of links by which a recipient of a mail is known (topics.md 4; LST-04, docs/decisions/0064).
 
-A token is base64url of the number of its key and a value that is encrypted and authenticated with it
-(AES-SIV, RFC 5297). Nothing in it can be read, changed or made without the key, and no table is asked about
-it. The same link is always the same text, so that a mail that is composed again has the same bytes. Tokens do
-not expire.
+They are texts of `sealed_links`, and do not expire. What is encrypted:
 
-    version 1 | number of the key 2 | SIV 16 | encrypted: team 16, email 16, position 2, topic 16, address
+    team 16 | email 16 | position 2 | topic 16 | address
 """
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as NotBase64
 from typing import NamedTuple
 from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
+from pillarbox.kernel.security.sealed_links import opened, sealed
 
-VERSION = 1
 PURPOSE = b"pillarbox unsubscribe"
 NO_TOPIC = UUID(int=0)
-HEAD = 3
 FIXED = 50
 LONGEST = 1024
 
@@ -49,21 +41,13 @@ def token(link: Link, key: LinkKey) -> str:
             link.address.encode(),
         )
     )
-    head = bytes((VERSION,)) + key.id.to_bytes(2, "big")
-    return urlsafe_b64encode(head + key.cipher.encrypt(plain, [PURPOSE, head])).rstrip(b"=").decode("ascii")
+    return sealed(plain, PURPOSE, key)
 
 
 async def read(text: str, keys: LinkKeys) -> Link | None:
     """What a link says; None for anything but a link of this installation in its one spelling."""
-    raw = _decoded(text)
-    if raw is None or len(raw) < HEAD or raw[0] != VERSION:
-        return None
-    cipher = await keys.reader(int.from_bytes(raw[1:HEAD], "big"))
-    if cipher is None:
-        return None
-    try:
-        plain = cipher.decrypt(raw[HEAD:], [PURPOSE, raw[:HEAD]])
-    except InvalidTag:
+    plain = await opened(text, PURPOSE, keys, LONGEST)
+    if plain is None:
         return None
     topic = UUID(bytes=plain[34:FIXED])
     return Link(
@@ -73,13 +57,3 @@ async def read(text: str, keys: LinkKeys) -> Link | None:
         None if topic == NO_TOPIC else topic,
         plain[FIXED:].decode(),
     )
-
-
-def _decoded(text: str) -> bytes | None:
-    if len(text) > LONGEST or not text.isascii():
-        return None
-    try:
-        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (NotBase64, ValueError):
-        return None
-    return raw if urlsafe_b64encode(raw).rstrip(b"=").decode("ascii") == text else None

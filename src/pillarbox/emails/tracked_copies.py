@@ -1,0 +1,110 @@
+"""What is tracked in a mail, and the links that stand in it for that (emails.md 8).
+
+It is settled when the mail is sent: the flags of its domain, and whether the host of its links is known to
+lead here. Only who gets a copy of its own is tracked; `rows.drafted` gives one to each recipient where
+tracking is active as the mail is accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from pillarbox.domains.senders import SenderDomain
+from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
+from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
+
+_IN_BRACKETS = re.compile(r"<[ \t]*(https?:[^<>]*+)>", re.IGNORECASE)
+
+
+def is_tracked(domain: SenderDomain | None, html: str | None) -> bool:
+    """Whether anything of the mail is tracked as its domain stands now."""
+    return (
+        bool(html)
+        and domain is not None
+        and domain.tracking_host is not None
+        and (domain.open_tracking or domain.click_tracking)
+    )
+
+
+class EmailTracking(NamedTuple):
+    """What is tracked in one mail, or in all copies of a broadcast. `base` is where links begin, `untouched`
+    are links that stay as they are, and `own` what those begin with that are ours already."""
+
+    base: str
+    key: LinkKey
+    opens: bool
+    clicks: bool
+    own: tuple[str, ...]
+    untouched: frozenset[str]
+
+    def recipient(self, team_id: UUID, email_id: UUID, position: int) -> RecipientTracker:
+        """The links of one recipient's copy."""
+        return RecipientTracker(self, Tracked(team_id, email_id, position))
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientTracker:
+    """Links and picture of one recipient's copy, the same each time; a `mail.html.links.Tracker`."""
+
+    tracking: EmailTracking
+    who: Tracked
+
+    def link(self, url: str, index: int) -> str | None:
+        """Where the link of this number leads now."""
+        tracking = self.tracking
+        if not tracking.clicks or url.startswith(tracking.own) or url in tracking.untouched:
+            return None
+        token = link_token(self.who, index, url, tracking.key)
+        return None if token is None else f"{tracking.base}/t/c/{token}"
+
+    def pixel(self) -> str | None:
+        """The picture that is seen when the mail is opened."""
+        if not self.tracking.opens:
+            return None
+        return f"{self.tracking.base}/t/o/{open_token(self.who, self.tracking.key)}.gif"
+
+
+class TrackedCopies:
+    """Finds out what is tracked."""
+
+    def __init__(self, keys: LinkKeys, public_url: str) -> None:
+        self._keys = keys
+        self._public_url = public_url
+        public = urlsplit(public_url)
+        self._scheme = public.scheme
+        self._port = "" if public.port is None else f":{public.port}"
+
+    async def of(
+        self,
+        domain: SenderDomain | None,
+        html: str | None,
+        headers: Sequence[tuple[str, str]],
+        accepted_at: datetime,
+    ) -> EmailTracking | None:
+        """What is tracked in a mail that was accepted then, as its domain stands now; None for nothing."""
+        if domain is None or domain.tracking_host is None or not is_tracked(domain, html):
+            return None
+        return EmailTracking(
+            f"{self._scheme}://{domain.tracking_host}{self._port}",
+            await self._keys.maker(accepted_at),
+            domain.open_tracking,
+            domain.click_tracking,
+            (f"{self._public_url}/unsubscribe/", f"{self._public_url}/shared"),
+            _to_unsubscribe(headers),
+        )
+
+
+def _to_unsubscribe(headers: Sequence[tuple[str, str]]) -> frozenset[str]:
+    """Links to unsubscribe that the sender has given itself (RFC 2369)."""
+    return frozenset(
+        found.strip()
+        for name, value in headers
+        if name.lower() == "list-unsubscribe"
+        for found in _IN_BRACKETS.findall(value)
+    )
