@@ -58,6 +58,16 @@ class ListedTemplate:
         return "draft" if self.published_at is None else "published"
 
 
+class PublishedTemplate(NamedTuple):
+    """A template as mail is made of it; without content where it was never published, or where there are too
+    many octets before it."""
+
+    id: UUID
+    alias: str | None
+    is_published: bool
+    content: Content | None
+
+
 class Versions(NamedTuple):
     """Which versions a template has."""
 
@@ -84,12 +94,18 @@ LOCK: Final = """
        FOR UPDATE
 """
 
+# The bodies of the older ones, as long as those before them have less than $4 octets together.
 PUBLISHED: Final = """
-    SELECT t.id, t.alias, v.sender, v.subject, v.reply_to_list, v.html, v.text, v.variables
+    SELECT t.id, t.alias, t.published_version IS NOT NULL AS is_published, v.sender, v.subject,
+           v.reply_to_list, v.text, v.variables,
+           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $4 THEN v.html END AS html
       FROM templates t
       LEFT JOIN template_versions v
         ON v.team_id = t.team_id AND v.template_id = t.id AND v.id = t.published_version
+     CROSS JOIN LATERAL (
+           SELECT octet_length(v.html) + coalesce(octet_length(v.text), 0) AS octets) AS s
      WHERE t.team_id = $1 AND (t.id = ANY ($2::uuid[]) OR t.alias = ANY ($3::text[]))
+    WINDOW earlier AS (ORDER BY t.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 """
 
 INSERT: Final = """
@@ -158,10 +174,10 @@ async def lock(db: TeamDb, named: Named) -> Versions | None:
 
 
 async def published(
-    db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str]
-) -> list[tuple[UUID, str | None, Content | None]]:
-    """Of these templates that the team has, the id, the alias and the published content."""
-    return await db.all(_published, PUBLISHED, ids, aliases)
+    db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str], most: int
+) -> list[PublishedTemplate]:
+    """Those of these templates that the team has."""
+    return await db.all(_published, PUBLISHED, ids, aliases, most)
 
 
 async def page(db: TeamDb, page: Page) -> list[ListedTemplate]:
@@ -250,6 +266,7 @@ def _template(
 
 
 def _published(
-    *, id: UUID, alias: str | None, html: str | None, **rest: Any
-) -> tuple[UUID, str | None, Content | None]:
-    return id, alias, None if html is None else _content(html=html, **rest)
+    *, id: UUID, alias: str | None, is_published: bool, html: str | None, **rest: Any
+) -> PublishedTemplate:
+    content = None if html is None else _content(html=html, **rest)
+    return PublishedTemplate(id, alias, is_published, content)
