@@ -13,7 +13,7 @@ from kit.audience import a_topic
 from kit.client import error
 from kit.manual_world import parsed, relayed_world
 from kit.smtp_sink import Message, Sink
-from kit.webhook_events import published_events, subscribe
+from kit.webhooks import hook
 from kit.world import Team
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
@@ -80,7 +80,7 @@ async def test_the_example_of_the_contract(database_url: str, tmp_path: Path) ->
             reply_to=["a@harbor.example", "B <b@harbor.example>"],
             variables=[string("ORDER_NO"), string("CUSTOMER", "there"), number("COUNT", 1)],
         )
-        await subscribe(team, ["email.sent"])
+        made_hook = await hook(team, "email.delivered")
         answer = await send(team, "order-shipped", {"ORDER_NO": "H-204", "COUNT": 3})
         email = await team.email(answer.json()["id"])
         assert answer.text == f'{{"id":"{email["id"]}"}}'
@@ -93,7 +93,7 @@ async def test_the_example_of_the_contract(database_url: str, tmp_path: Path) ->
         [message] = await sink.messages(1)
         assert parsed(message)["subject"] == "Order H-204 is on its way"
         assert body(message, "html") == email["html"]
-        [event] = await published_events(team)
+        [event] = await made_hook.payloads()
         assert event["data"]["template_id"] == template_id
         assert list(event["data"]).index("template_id") == list(event["data"]).index("subject") + 1
 
