@@ -99,7 +99,7 @@ async def test_the_example_of_the_contract(database_url: str, tmp_path: Path) ->
 
 
 async def test_what_a_variable_stands_for(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.5 to 10.7: the value, the fallback in the placeholder, then that of the variable; a
+    """templates.md 5: the value, the fallback in the placeholder, then that of the variable; a
     value is never searched again."""
     async with harbor(database_url, tmp_path) as (team, _):
         name = await live(
@@ -200,7 +200,7 @@ async def test_the_request_wins_over_the_template(database_url: str, tmp_path: P
 
 
 async def test_text_of_templates(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.9: absent, null, empty, its own."""
+    """templates.md 7: absent, null, empty, its own."""
     async with harbor(database_url, tmp_path) as (team, _):
         html = "<p>Hi <b>{{{A}}}</b></p>"
         variables = [string("A")]
@@ -217,7 +217,7 @@ async def test_text_of_templates(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_a_value_cannot_add_a_header(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.8, MSG-15."""
+    """templates.md 5, MSG-15."""
     async with harbor(database_url, tmp_path) as (team, sink):
         name = await live(team, subject="Order {{{A}}}", html="x", variables=[string("A")])
         email = await shown(team, name, {"A": "1\r\nBcc: eve@quay.example\u2028\u202e"})
@@ -244,7 +244,7 @@ ABOUT = (
 
 
 async def test_mail_to_one_contact_may_name_it(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.6: what people call themselves is escaped in html, and there alone."""
+    """templates.md 5: what people call themselves is escaped in html, and there alone."""
     async with harbor(database_url, tmp_path) as (team, _):
         await a_person(
             team,
@@ -280,7 +280,7 @@ WORDS = ("SERVICE_UNSUBSCRIBE_URL", "PILLARBOX_UNSUBSCRIBE_URL", "RESEND_UNSUBSC
 
 
 async def test_each_recipient_has_a_link_of_its_own(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.11: the four words give one link, about all mail where there is no topic, and for
+    """templates.md 6: the four words give one link, about all mail where there is no topic, and for
     which no header is added. What only looks like such a placeholder came with a value and stays."""
     html = "{{{A}}}" + "".join(f'<a href="{{{{{{{word}}}}}}}">x</a>' for word in WORDS)
     fake = "{{{UNSUBSCRIBE_URL}}}{"
@@ -335,7 +335,7 @@ async def test_a_value_that_looks_like_a_link_makes_no_copies(database_url: str,
 
 
 async def test_mail_keeps_what_it_was_accepted_with(database_url: str, tmp_path: Path) -> None:
-    """templates.md 10.4: drafts are not sent; what happens to a template later changes no email."""
+    """templates.md 1: drafts are not sent; what happens to a template later changes no email."""
     async with harbor(database_url, tmp_path) as (team, sink):
         name = await live(team, html="first", alias="once")
         scheduled = await shown(team, "once", scheduled_at="in 1 hour")

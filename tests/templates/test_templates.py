@@ -81,7 +81,7 @@ async def published(team: Team, name: str) -> dict[str, Any]:
 
 
 async def test_a_template_is_created_read_and_listed_in_the_order_of_the_contract(place: Place) -> None:
-    """templates.md 10.13 too: a list item ends with `alias`."""
+    """templates.md 4 too: a list item ends with `alias`."""
     async with a_team(place) as team:
         created = await team.post("/templates", WANTED)
         assert created.status_code == 201
@@ -125,7 +125,7 @@ async def test_a_template_is_created_read_and_listed_in_the_order_of_the_contrac
 
 
 async def test_a_template_is_known_by_its_alias_in_every_route(place: Place) -> None:
-    """templates.md 10.10; another team may have the same alias."""
+    """templates.md 4; another team may have the same alias."""
     async with a_team(place) as team:
         other = await team.world.team("Quay")
         theirs = await made(other, alias="order-shipped")
@@ -162,7 +162,7 @@ async def test_unknown_templates_are_404_everywhere(place: Place) -> None:
 
 
 async def test_what_is_published_stays_until_the_draft_is_published(place: Place) -> None:
-    """templates.md 10.4."""
+    """templates.md 1."""
     async with a_team(place) as team:
         template_id = await made(team, **WANTED)
         first = await shown(team, template_id)
@@ -188,14 +188,14 @@ async def test_what_is_published_stays_until_the_draft_is_published(place: Place
 
 
 async def test_a_second_publication_changes_nothing(place: Place) -> None:
-    """templates.md 10.12."""
+    """templates.md 4."""
     async with a_team(place) as team:
         template_id = await made(team)
         assert await published(team, template_id) == await published(team, template_id)
 
 
 async def test_blank_html_is_not_published(place: Place) -> None:
-    """templates.md 10.12."""
+    """templates.md 4."""
     async with a_team(place) as team:
         for html in ("", " \n\t", "\u00a0"):
             template_id = await made(team, html=html)
@@ -358,7 +358,7 @@ KEYS = [
 
 
 async def test_variables_that_cannot_be_declared(place: Place) -> None:
-    """templates.md 10.2 and 10.3."""
+    """templates.md 3."""
     async with a_team(place) as team:
         for variables, field in KEYS:
             answer = await team.post("/templates", {"name": "Plain", "html": "", "variables": variables})
@@ -367,7 +367,7 @@ async def test_variables_that_cannot_be_declared(place: Place) -> None:
 
 
 async def test_variables_that_can(place: Place) -> None:
-    """templates.md 10.1 and 10.2: what is declared need not be used, and `first_name` is not reserved."""
+    """templates.md 3: what is declared need not be used, and `first_name` is not reserved."""
     async with a_team(place) as team:
         variables: list[dict[str, Any]] = [{"key": f"K{n}", "type": "string"} for n in range(46)]
         variables += [
@@ -416,7 +416,7 @@ async def test_an_alias_is_taken_once(place: Place) -> None:
 
 
 async def test_large_html(place: Place) -> None:
-    """templates.md 10.14."""
+    """templates.md 2."""
     async with a_team(place) as team:
         mib = 1024 * 1024
         template_id = await made(team, html="x" * (9 * mib))
