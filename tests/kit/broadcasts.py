@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from kit.audience import a_contact, a_segment, joins
-from kit.client import error
+from kit.manual_world import run_jobs
 from kit.world import Team
 
 WANTED = {
@@ -19,7 +19,8 @@ WANTED = {
 async def crew(team: Team, count: int = 3) -> UUID:
     """A segment with so many members."""
     segment_id = await a_segment(team)
-    await joins(team, segment_id, [await a_contact(team, f"c{n}@quay.example") for n in range(count)])
+    names = [f"c{n}-{segment_id.hex[-8:]}" for n in range(count)]
+    await joins(team, segment_id, [await a_contact(team, f"{name}@quay.example") for name in names])
     return segment_id
 
 
@@ -57,4 +58,19 @@ async def recipients(team: Team, broadcast_id: str) -> list[UUID]:
     return [row["contact_id"] for row in rows]
 
 
-__all__ = ["WANTED", "crew", "error", "made", "recipients", "sent", "shown", "status_of"]
+async def in_status(team: Team, status: str) -> str:
+    """A broadcast that has come to this status as it would anywhere."""
+    segment_id = await crew(team, 0 if status == "sent" else 2)
+    broadcast_id = await made(team, segment_id)
+    if status == "scheduled":
+        await sent(team, broadcast_id, scheduled_at="in 1 hour")
+    elif status != "draft":
+        await sent(team, broadcast_id)
+    if status == "canceled":
+        assert (await team.post(f"/broadcasts/{broadcast_id}/cancel")).status_code == 200
+    if status == "failed":
+        assert (await team.call("DELETE", f"/segments/{segment_id}")).status_code == 200
+    if status in ("sent", "failed", "queued"):
+        await run_jobs(team.world)
+    assert await status_of(team, broadcast_id) == status
+    return broadcast_id

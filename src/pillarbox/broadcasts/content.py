@@ -1,4 +1,5 @@
-"""What a broadcast says, to whom and by whom: from a request body, field by field (broadcasts.md section 3)."""
+"""What a broadcast says, to whom and by whom: from a request body, field by field (broadcasts.md section
+3)."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ class InvalidSender(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What its team may change of a broadcast. Bodies are as they were given: no text is generated, and an empty
-    one means that the mail has no text part."""
+    """What its team may change of a broadcast. Bodies are as they were given: no text is generated, and an
+    empty one means that the mail has no text part."""
 
     name: str | None
     segment_id: UUID | None
@@ -60,7 +61,8 @@ def as_object(body: object) -> dict[str, Any]:
 
 
 def new_content(body: dict[str, Any]) -> Content:
-    """The content of a new broadcast; the first violation is raised, what is missing in the contract's order."""
+    """The content of a new broadcast; the first violation is raised, what is missing in the contract's
+    order."""
     segment_id = _segment(body)
     if segment_id is None:
         raise MissingField("segment_id")
@@ -80,11 +82,12 @@ def new_content(body: dict[str, Any]) -> Content:
 
 
 def changed(content: Content, body: dict[str, Any]) -> Content:
-    """The content with what was asked for: fields that are absent stay, and null clears what may be absent."""
+    """The content with what was asked for: fields that are absent stay, and null clears what may be
+    absent."""
     found: dict[str, Any] = {}
     for field in ("segment_id", "audience_id"):
-        if field in body and body[field] is None:
-            raise InvalidField(field, "It must be a string.")
+        if field in body and body[field] in (None, ""):
+            raise InvalidField(field, "It cannot be cleared.")
     if "segment_id" in body or "audience_id" in body:
         found["segment_id"] = _segment(body)
     if "from" in body:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from pillarbox.broadcasts import routes
-from pillarbox.broadcasts.start import LIMIT, Start
+from collections.abc import Mapping
+
+from pillarbox.broadcasts import routes, start, watch
+from pillarbox.broadcasts.limits import Limits
+from pillarbox.broadcasts.copying import Copying
+from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.preview import routes as preview
+from pillarbox.broadcasts.preview.composing import Previews
+from pillarbox.broadcasts.reports import invariants as report_invariants
+from pillarbox.broadcasts.reports import routes as reports
+from pillarbox.broadcasts.reports.names import names_of
+from pillarbox.broadcasts.settings import (
+    BROADCAST_BOUNCE_LIMIT,
+    BROADCAST_COMPLAINT_LIMIT,
+    BROADCAST_LIMITS_AFTER,
+)
+from pillarbox.broadcasts.start import Start
 from pillarbox.broadcasts.store import Broadcasts
-from pillarbox.delivery.plugin import DeliveryNotifier
+from pillarbox.broadcasts.watch import Watch
+from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.plugin import DeliveryNotifier, SigningThreads
+from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.domains.senders import Senders
+from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Kit, Slice
-from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.kernel.storage.disk_space import DiskSpace
+from pillarbox.kernel.work.jobs import Handler, Jobs
+from pillarbox.metrics.policy import BroadcastNames
 from pillarbox.usage.quotas import Quotas
 
 
@@ -32,10 +56,54 @@ def _start(kit: Kit) -> Start:
     )
 
 
+def _copies(kit: Kit) -> Copies:
+    disks, queue = kit.need(DiskSpace), kit.need(QueueLimit)
+
+    def admits() -> None:
+        disks.check()
+        queue.check()
+
+    copying = Copying(kit.engine_pool, kit.clock, kit.need(MakingCopies), admits)
+    return Copies(copying.make, copying.judge)
+
+
+def _previews(kit: Kit) -> Previews:
+    return Previews(
+        ids=kit.need(Ids),
+        senders=Senders(kit.pool, kit.clock),
+        keys=kit.need(LinkKeys),
+        public_url=kit.settings.public_url,
+        ring=kit.need(KeyRing),
+        threads=kit.need(SigningThreads),
+    )
+
+
+def _watch(kit: Kit) -> Watch:
+    settings = kit.settings
+    limits = Limits(
+        settings[BROADCAST_BOUNCE_LIMIT],
+        settings[BROADCAST_COMPLAINT_LIMIT],
+        settings[BROADCAST_LIMITS_AFTER],
+    )
+    return Watch(kit.pool, kit.need(Ids), limits)
+
+
+def _jobs(kit: Kit) -> Mapping[str, Handler]:
+    return {**kit.need(Start).handlers(), **kit.need(Watch).handlers()}
+
+
 SLICE = Slice(
     name="broadcasts",
-    provides={Broadcasts: _broadcasts, Start: _start},
-    routes=collect(routes),
-    jobs=lambda kit: kit.need(Start).handlers(),
-    job_limits=lambda _: [LIMIT],
+    provides={
+        Broadcasts: _broadcasts,
+        Start: _start,
+        Watch: _watch,
+        Copies: _copies,
+        Previews: _previews,
+        BroadcastNames: lambda _: BroadcastNames(names_of),
+    },
+    routes=[*collect(routes), *collect(reports), *collect(preview)],
+    jobs=_jobs,
+    job_limits=lambda _: [start.LIMIT, watch.LIMIT],
+    invariants=(*INVARIANTS, *report_invariants.INVARIANTS),
 )

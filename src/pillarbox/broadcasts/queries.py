@@ -83,8 +83,9 @@ def _columns(content: Content) -> Sequence[object]:
 async def insert(db: TeamDb, new: Broadcast) -> None:
     await db.run(
         """
-        INSERT INTO broadcasts (team_id, id, status, created_at, scheduled_at, queued_at, key_id, name, segment_id,
-                                topic_id, sender, subject, reply_to_list, preview_text, html, text)
+        INSERT INTO broadcasts (team_id, id, status, created_at, scheduled_at, queued_at, key_id, name,
+                                segment_id, topic_id, sender, subject, reply_to_list, preview_text, html,
+                                text)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::json, $14, $15, $16)
         """,
         new.id,
@@ -142,8 +143,9 @@ async def rename(db: TeamDb, broadcast_id: UUID, name: str | None) -> None:
 
 
 async def update(db: TeamDb, broadcast_id: UUID, content: Content, *, other_topic: bool) -> None:
-    """Write the content of a broadcast that is held. Its topic stays unless it is to have another one: a topic
-    that was deleted reads as none, and what contacts chose of it still counts for mail that is scheduled."""
+    """Write the content of a broadcast that is held. Its topic stays unless it is to have another one: a
+    topic that was deleted reads as none, and what contacts chose of it still counts for mail that is
+    scheduled."""
     await db.run(
         """
         UPDATE broadcasts
@@ -165,8 +167,8 @@ async def queue(
     queued_at: datetime | None,
     key_id: UUID | None,
 ) -> bool:
-    """From a draft to `queued`, or to `scheduled` where it is not queued yet; False where it is no draft. A draft
-    has no topic any more where that was deleted."""
+    """From a draft to `queued`, or to `scheduled` where it is not queued yet; False where it is no draft. A
+    draft has no topic any more where that was deleted."""
     return bool(
         await db.run(
             """
@@ -185,24 +187,27 @@ async def queue(
     )
 
 
-async def cancel(db: TeamDb, broadcast_id: UUID) -> bool:
-    """From `scheduled` to a draft, from `queued` to `canceled`; False in any other state."""
-    return bool(
-        await db.run(
-            """
-            UPDATE broadcasts
-               SET status = CASE status WHEN 'scheduled' THEN 'draft' ELSE 'canceled' END,
-                   scheduled_at = CASE status WHEN 'scheduled' THEN NULL ELSE scheduled_at END,
-                   paused_at = NULL, paused_for = NULL
-             WHERE team_id = $1 AND id = $2 AND status IN ('scheduled', 'queued')
-            """,
-            broadcast_id,
-        )
+async def cancel(db: TeamDb, broadcast_id: UUID) -> str | None:
+    """From `scheduled` to a draft, from `queued` to `canceled`: the state after it, None in any other
+    state."""
+    found: str | None = await db.value(
+        """
+        UPDATE broadcasts
+           SET status = CASE status WHEN 'scheduled' THEN 'draft' ELSE 'canceled' END,
+               scheduled_at = CASE status WHEN 'scheduled' THEN NULL ELSE scheduled_at END,
+               paused_at = NULL, paused_for = NULL
+         WHERE team_id = $1 AND id = $2 AND status IN ('scheduled', 'queued')
+        RETURNING status
+        """,
+        broadcast_id,
     )
+    return found
 
 
-async def add_job(db: TeamDb, job_id: UUID, broadcast_id: UUID, due: datetime, now: datetime) -> None:
-    """See to it that the broadcast's one job of starting runs at `due`. One that is just running no longer
+async def add_job(
+    db: TeamDb, job_id: UUID, kind: str, broadcast_id: UUID, due: datetime, now: datetime
+) -> None:
+    """See to it that the broadcast's one job of this kind runs at `due`. One that is just running no longer
     counts: it looked before this was asked for."""
     await db.run(
         """
@@ -213,7 +218,7 @@ async def add_job(db: TeamDb, job_id: UUID, broadcast_id: UUID, due: datetime, n
                attempt = j.attempt + 1, tries = j.attempt + 1
         """,
         job_id,
-        JOB_START,
+        kind,
         broadcast_id,
         due,
         now,

@@ -1,9 +1,9 @@
 """How a broadcast begins: is it possible at all, and who gets it (broadcasts.md sections 6 and 8).
 
-The job is due with the broadcast, and runs late where no process was there. It changes `scheduled` to `queued`, so
-that from then on the content is frozen and a cancel is final. Then one transaction writes all recipients and says how
-many there are, or nothing: a process that dies in the middle leaves nothing behind. It does not hold the
-broadcast's row meanwhile, so a cancel does not wait for it and undoes it.
+The job is due with the broadcast, and runs late where no process was there. It changes `scheduled` to
+`queued`, so that from then on the content is frozen and a cancel is final. Then one transaction writes all
+recipients and says how many there are, or nothing: a process that dies in the middle leaves nothing behind.
+It does not hold the broadcast's row meanwhile, so a cancel does not wait for it and undoes it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import asyncpg
 
 from pillarbox.broadcasts import queries, start_queries
 from pillarbox.broadcasts.content import Content, hindrance
+from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START
-from pillarbox.broadcasts.start_queries import Resolved, Starting
+from pillarbox.broadcasts.start_queries import BegunElsewhere, Resolved, Starting
+from pillarbox.broadcasts.watch_queries import JOB_WATCH
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import shared_content
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -49,10 +51,6 @@ class _CannotRunError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class _OvertakenError(Exception):
-    """It was canceled, or another process has begun it; what was written is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +89,17 @@ class Start:
                 count = await self._write(inside, broadcast_id, starting, broadcast.content, domain)
         except _CannotRunError as hindered:
             if await start_queries.fail(db, broadcast_id, hindered.reason):
+                ENDED.add(1, ("failed",))
                 log.warning("broadcasts.failed", id=broadcast_id, reason=hindered.reason)
-        except _OvertakenError:
+        except BegunElsewhere:
             log.info("broadcasts.overtaken", id=broadcast_id)
         else:
             log.info("broadcasts.started", id=broadcast_id, recipients=count)
-            self.wake()
+            RECIPIENTS.add(count)
+            if count:
+                self.wake()
+            else:
+                ENDED.add(1, ("sent",))
 
     async def _domain(self, db: TeamDb, content: Content) -> SenderDomain | None:
         """The domain that signs the copies; whether the key may use it was asked when it was sent."""
@@ -124,8 +127,9 @@ class Start:
         stamp = self.ids.stamp()
         found = Resolved(now, count, stamp.id, domain.id if domain else None, content.domain)
         if not await start_queries.resolve(db, broadcast_id, found):
-            raise _OvertakenError
+            raise BegunElsewhere
         if count:
+            await queries.add_job(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
             shared = SharedContent(
                 id=stamp.id,
                 created_at=stamp.at,

@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+import asyncpg
+
 from pillarbox.kernel.postgres.database import TeamDb
 
 SNAPSHOT_SECONDS: Final = 1800
 """A snapshot of ten million contacts takes some minutes."""
 
-# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it chose
-# counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody gets mail.
+# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it
+# chose counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody
+# gets mail.
 SNAPSHOT: Final = """
     INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
     SELECT $1, $2, m.contact_id
@@ -39,6 +42,10 @@ SNAPSHOT_OF_TOPIC: Final = """
        AND EXISTS (SELECT FROM segments s WHERE s.team_id = $1 AND s.id = $3)
      ORDER BY m.contact_id
 """
+
+
+class BegunElsewhere(Exception):  # noqa: N818 - what another process has done, and no error
+    """It was canceled, or another process has written its recipients; what was written is undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +100,19 @@ async def starting(db: TeamDb, broadcast_id: UUID) -> Starting | None:
 
 
 async def snapshot(db: TeamDb, broadcast_id: UUID, starting: Starting) -> int:
-    """A row for each contact that gets it; returns how many. The segment is there for all of them or for none."""
+    """A row for each contact that gets it; returns how many. The segment is there for all of them or for
+    none."""
     args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
-    if starting.topic_id is None:
-        done = await db.connection.execute(SNAPSHOT, *args, timeout=SNAPSHOT_SECONDS)
-    else:
-        done = await db.connection.execute(
-            SNAPSHOT_OF_TOPIC, *args, starting.topic_id, timeout=SNAPSHOT_SECONDS
-        )
+    conn, topic_id = db.connection, starting.topic_id
+    try:
+        if topic_id is None:
+            done = await conn.execute(SNAPSHOT, *args, timeout=SNAPSHOT_SECONDS)
+        else:
+            done = await conn.execute(SNAPSHOT_OF_TOPIC, *args, topic_id, timeout=SNAPSHOT_SECONDS)
+    except asyncpg.UniqueViolationError as clash:
+        if clash.constraint_name != "broadcast_recipients_pkey":
+            raise
+        raise BegunElsewhere from None
     return int(done.rsplit(" ", 1)[-1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 Status: TypeAlias = Literal["draft", "scheduled", "queued", "sent", "canceled", "failed"]
 Operation: TypeAlias = Literal["change", "delete", "send", "schedule", "cancel", "begin", "finish", "fail"]
@@ -23,11 +23,11 @@ TRANSITIONS: Final[Mapping[Operation, Mapping[Status, Status | Literal["gone"]]]
     "finish": {"queued": "sent"},
     "fail": {"queued": "failed"},
 }
-"""What each operation makes of a broadcast; in a state that is not named it is refused, or does nothing where it
-is ours. The name alone may be changed in every state, and every broadcast may be duplicated and read."""
+"""What each operation makes of a broadcast; in a state that is not named it is refused, or does nothing where
+it is ours. The name alone may be changed in every state, and every broadcast may be duplicated and read."""
 
 
 def becomes(operation: Operation, status: str) -> str | None:
     """The state after the operation; None where it is not allowed."""
-    found: Mapping[str, str] = TRANSITIONS[operation]
+    found: Mapping[Any, str] = TRANSITIONS[operation]
     return found.get(status)

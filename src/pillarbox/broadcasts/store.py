@@ -1,7 +1,7 @@
 """Making, changing, sending and canceling broadcasts (broadcasts.md sections 2 and 3).
 
-Each operation holds the broadcast's row while it looks and changes, so that operations on one broadcast, and the
-beginning of its sending, come one after the other.
+Each operation holds the broadcast's row while it looks and changes, so that operations on one broadcast, and
+the beginning of its sending, come one after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from uuid import UUID
 
 from pillarbox.broadcasts import content, queries
 from pillarbox.broadcasts.content import Content
-from pillarbox.broadcasts.queries import Broadcast
+from pillarbox.broadcasts.prometheus import ENDED
+from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
 from pillarbox.emails.parse import schedule
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -96,10 +97,13 @@ class Broadcasts:
 
     async def cancel(self, db: TeamDb, broadcast_id: UUID) -> None:
         """From the commit on no copy is begun any more."""
-        if not await queries.cancel(db, broadcast_id):
+        after = await queries.cancel(db, broadcast_id)
+        if after is None:
             await found(db, broadcast_id)
             raise WrongState("cancel")
         await queries.drop_job(db, broadcast_id)
+        if after == "canceled":
+            after_commit(db.connection, _count_canceled)
 
     async def duplicate(self, db: TeamDb, broadcast_id: UUID) -> UUID:
         """A new draft with the same content."""
@@ -120,7 +124,8 @@ class Broadcasts:
         await queries.queue(
             db, broadcast_id, scheduled_at=scheduled_at, queued_at=queued_at, key_id=caller.key_id
         )
-        await queries.add_job(db, self.ids.new(), broadcast_id, scheduled_at or now, now)
+        due = scheduled_at or now
+        await queries.add_job(db, self.ids.new(), JOB_START, broadcast_id, due, now)
         after_commit(db.connection, self.wake)
 
     def _sending(self, body: dict[str, Any]) -> tuple[bool, datetime | None]:
@@ -138,6 +143,10 @@ class Broadcasts:
         now = self.ids.now()
         at = schedule(body.get("scheduled_at"), now)
         return None if at is None or at <= now else at
+
+
+def _count_canceled() -> None:
+    ENDED.add(1, ("canceled",))
 
 
 async def found(db: TeamDb, broadcast_id: UUID) -> Broadcast:

@@ -123,12 +123,9 @@ class Engine:
         self._pump()
 
     def wake(self) -> None:
-        """Claim due work and read the pauses now: another process has changed something."""
+        """Claim due work, read the pauses and make copies now: another process has changed something."""
         self._notified = True
         self._wake.set()
-
-    def wake_for_copies(self) -> None:
-        """Make copies of broadcasts now: one has been started."""
         self._copies.room.set()
 
     @property

@@ -1,4 +1,5 @@
-"""Whether a credential may send from a domain (emails.md 1.6): the rule of every way by which mail is accepted."""
+"""Whether a credential may send from a domain (emails.md 1.6): the rule of every way by which mail is
+accepted."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ class KeyOfAnotherDomain(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class PermittedSenders:
-    """Finds the domain of a sender that may be used. `simulator_domains` are for tests of the API: mail from them
-    goes to few addresses only, and whoever accepts it has to look at those."""
+    """Finds the domain of a sender that may be used. `simulator_domains` are for tests of the API: mail from
+    them goes to few addresses only, and whoever accepts it has to look at those."""
 
     senders: Senders
     simulator_domains: frozenset[str]
@@ -36,8 +37,9 @@ class PermittedSenders:
     async def find(
         self, team_id: UUID, name: str, key_domain: UUID | None, *, is_simulator: bool = False
     ) -> SenderDomain | None:
-        """The team's domain of this name, None where it needs none; 403 where it may not send, or a key of the
-        domain `key_domain` may not send from it. One of the simulator is refused unless the caller takes it."""
+        """The team's domain of this name, None where it needs none; 403 where it may not send, or a key of
+        the domain `key_domain` may not send from it. One of the simulator is refused unless the caller takes
+        it."""
         domain = await self.senders.find(team_id, name)
         if key_domain is not None and (domain is None or domain.id != key_domain):
             raise KeyOfAnotherDomain(name)

@@ -14,6 +14,8 @@ from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.broadcast_copies.loading import CopyLoader
+from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.files import AttachmentFiles
@@ -100,7 +102,29 @@ def _loader(kit: Kit) -> EmailLoader:
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
     tracked = kit.need(TrackedCopies)
-    return EmailLoader(senders, kit.need(TopicRules), copies, tracked, domain_required=required)
+    parts = kit.need(TopicRules), copies, tracked, kit.need(CopyLoader)
+    return EmailLoader(senders, *parts, domain_required=required)
+
+
+def _copy_loader(kit: Kit) -> CopyLoader:
+    return CopyLoader(
+        Senders(kit.engine_pool, kit.clock),
+        kit.need(LinkKeys),
+        kit.need(TrackedCopies),
+        kit.settings.public_url,
+        domain_required=verified_domain_required(kit.settings),
+    )
+
+
+def _making_copies(kit: Kit) -> MakingCopies:
+    return MakingCopies(
+        clock=kit.clock,
+        ids=kit.need(Ids),
+        timeline=kit.need(Timeline),
+        loader=kit.need(CopyLoader),
+        claims=kit.need(Claims),
+        owner=kit.runtime.process_id,
+    )
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -143,6 +167,8 @@ SLICE = Slice(
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
         Templating: lambda kit: Templating(kit.need(ContactSource)),
+        CopyLoader: _copy_loader,
+        MakingCopies: _making_copies,
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,

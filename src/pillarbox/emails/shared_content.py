@@ -31,7 +31,8 @@ async def insert(db: TeamDb, content: SharedContent) -> None:
     replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
     await db.run(
         """
-        INSERT INTO contents (team_id, id, created_at, sender, subject, reply_to_list, preview_text, html, text)
+        INSERT INTO contents (team_id, id, created_at, sender, subject, reply_to_list, preview_text, html,
+                              text)
         VALUES ($1, $2, $3, $4, $5, $6::text::json, $7, $8, $9)
         """,
         content.id,

@@ -105,7 +105,8 @@ class Quotas:
         return _refusal(usage, Spending(team_id, now, 1), now)
 
     async def fits(self, conn: Connection, wanted: Spending) -> bool:
-        """Whether so many units are left. They are spent later, and until the transaction ends by nobody else."""
+        """Whether so many units are left. They are spent later, and until the transaction ends by nobody
+        else."""
         usage = await locked_usage(conn, [wanted])
         return _refusal(usage, wanted, wanted.at) is None
 

@@ -14,7 +14,7 @@ Scalar = str | float | bool
 
 _PROPERTY: Final = f"{CONTACT_PATH}properties."
 
-_FIELDS: Final = {
+FIELDS: Final = {
     "FIRST_NAME": "first_name",
     "contact.first_name": "first_name",
     "LAST_NAME": "last_name",
@@ -47,7 +47,7 @@ NOBODY: Final = ContactValues()
 def is_of_contact(name: str) -> bool:
     """Whether this name stands for something of a contact in every mail; a property without `contact.` before
     it does so in broadcasts alone."""
-    return name in _FIELDS or name in _NOTHING or name.startswith(CONTACT_PATH)
+    return name in FIELDS or name in _NOTHING or name.startswith(CONTACT_PATH)
 
 
 def is_link(name: str) -> bool:
@@ -60,9 +60,9 @@ def contact_value(contact: ContactValues, found: Placeholder) -> Value:
 
     A fallback is the sender's own text; what contacts are called is not.
     """
-    key = _property(found.name)
+    key = property_key(found.name)
     if key is None:
-        own = getattr(contact, _FIELDS[found.name]) if found.name in _FIELDS else None
+        own = getattr(contact, FIELDS[found.name]) if found.name in FIELDS else None
     else:
         own = contact.properties.get(key)
     if own is not None and own != "":
@@ -74,8 +74,8 @@ def contact_value(contact: ContactValues, found: Placeholder) -> Value:
     return EMPTY if fallback is None else Value(printed(fallback), Origin.SENDER)
 
 
-def _property(name: str) -> str | None:
+def property_key(name: str) -> str | None:
     """The key of the property that a name stands for."""
-    if name in _FIELDS or name in _NOTHING:
+    if name in FIELDS or name in _NOTHING:
         return None
     return name.removeprefix(_PROPERTY) if name.startswith(_PROPERTY) else name.removeprefix(CONTACT_PATH)
