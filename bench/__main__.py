@@ -28,6 +28,7 @@ ORDER = (
     "metrics",
     "logs",
     "unsubscribe",
+    "tracking",
     "memory",
     "profile",
 )
