@@ -37,6 +37,9 @@ LARGE = 512 * 1024
 BATCH = 16
 """Emails that a thread gets at once."""
 
+BATCH_OF_COPIES = 4
+"""Of copies of broadcasts: so long does other mail wait for a thread."""
+
 BATCH_BYTES = 512 * 1024
 """Beyond it a batch takes no further email; a larger email is a batch of its own."""
 
@@ -77,6 +80,9 @@ class Composer:
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
         self._queued: deque[_Request] = deque()
+        self._copies: deque[_Request] = deque()
+        """Copies of broadcasts, which other mail goes before."""
+
         self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
@@ -148,12 +154,13 @@ class Composer:
         except Exception as trouble:
             _fail(done, trouble)
             return
-        self._queued.append(_Request(email, copy, attachments, key, done))
+        queue = self._queued if email.make is None else self._copies
+        queue.append(_Request(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.
             asyncio.get_running_loop().call_soon(self._start_batch)
-        elif self._batches < MOST_BATCHES and len(self._queued) >= BATCH:
+        elif self._batches < MOST_BATCHES and len(queue) >= (BATCH if email.make is None else BATCH_OF_COPIES):
             self._batches += 1
             self._start_batch()
 
@@ -173,13 +180,14 @@ class Composer:
         future.add_done_callback(lambda finished: self._finish_batch(requests, finished))
 
     def _next_batch(self) -> list[_Request]:
+        queue, most = (self._queued, BATCH) if self._queued else (self._copies, BATCH_OF_COPIES)
         requests: list[_Request] = []
         size = 0
-        while self._queued and len(requests) < BATCH:
-            size += self._queued[0].email.weight + self._queued[0].email.shared
+        while queue and len(requests) < most:
+            size += queue[0].email.weight + queue[0].email.shared
             if requests and size > BATCH_BYTES:
                 break
-            requests.append(self._queued.popleft())
+            requests.append(queue.popleft())
         return requests
 
     def _finish_batch(

@@ -17,7 +17,14 @@ from pillarbox.kernel.clock import Clock
 MOST: Final = 500
 """Copies in memory, besides the other items."""
 
-AT_ONCE: Final = 100
+AT_ONCE: Final = 50
+
+LOOK_EVERY: Final = 0.02
+LATE: Final = 0.008
+"""Seconds that the event loop may be late by: what else this process does comes first."""
+
+LEAST: Final = 4
+"""Copies that may run however late it is."""
 
 
 class CopyWindow:
@@ -84,6 +91,17 @@ class CopyWindow:
                 kept = {item.key for item in ready}
                 await self._claims.give_back([item for item in made if item.key not in kept])
             return len(made)
+
+    async def keep_punctual(self) -> None:
+        """Let fewer copies run at once while the event loop is late, and more again when it is not."""
+        loop, scheduler = asyncio.get_running_loop(), self._scheduler
+        while True:
+            before = loop.time()
+            await asyncio.sleep(LOOK_EVERY)
+            if loop.time() - before - LOOK_EVERY > LATE:
+                scheduler.copies_allowed = max(LEAST, scheduler.copies_allowed * 3 // 4)
+            elif scheduler.copies_allowed < scheduler.most_copies:
+                scheduler.copies_allowed += 1
 
     async def stop(self, seconds: float) -> None:
         """Make no more; what is being committed is waited for, and given back."""

@@ -156,15 +156,15 @@ class Engine:
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
             asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
+            asyncio.create_task(self._copies.keep_punctual()),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        claiming, renewing, refreshing, sharing, making = self._loops
-        claiming.cancel()
-        refreshing.cancel()
-        sharing.cancel()
+        claiming, renewing, refreshing, sharing, making, watching = self._loops
+        for loop in (claiming, refreshing, sharing, watching):
+            loop.cancel()
         await self._copies.stop(grace)
         making.cancel()
         waiting = self._scheduler.drain()
