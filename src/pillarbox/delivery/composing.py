@@ -37,8 +37,11 @@ LARGE = 512 * 1024
 BATCH = 16
 """Emails that a thread gets at once."""
 
-BATCH_OF_COPIES = 4
-"""Of copies of broadcasts: so long does other mail wait for a thread."""
+FEW_COPIES = 4
+"""Copies of broadcasts that a thread gets at once while there is other mail, which waits so long for it."""
+
+QUIET_AFTER = 2.0
+"""Seconds after which there is no other mail any more."""
 
 BATCH_BYTES = 512 * 1024
 """Beyond it a batch takes no further email; a larger email is a batch of its own."""
@@ -83,6 +86,7 @@ class Composer:
         self._copies: deque[_Request] = deque()
         """Copies of broadcasts, which other mail goes before."""
 
+        self._mail_at = float("-inf")
         self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
@@ -154,15 +158,23 @@ class Composer:
         except Exception as trouble:
             _fail(done, trouble)
             return
-        queue = self._queued if email.make is None else self._copies
+        is_copy = email.make is not None
+        queue, most = (self._copies, self._most_copies) if is_copy else (self._queued, BATCH)
+        if not is_copy:
+            self._mail_at = asyncio.get_running_loop().time()
         queue.append(_Request(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.
             asyncio.get_running_loop().call_soon(self._start_batch)
-        elif self._batches < MOST_BATCHES and len(queue) >= (BATCH if email.make is None else BATCH_OF_COPIES):
+        elif self._batches < MOST_BATCHES and len(queue) >= most:
             self._batches += 1
             self._start_batch()
+
+    @property
+    def _most_copies(self) -> int:
+        is_quiet = asyncio.get_running_loop().time() - self._mail_at > QUIET_AFTER
+        return BATCH if is_quiet else FEW_COPIES
 
     def _start_batch(self) -> None:
         """Give the next batch to a thread; where nothing is queued, one batch less runs."""
@@ -180,7 +192,7 @@ class Composer:
         future.add_done_callback(lambda finished: self._finish_batch(requests, finished))
 
     def _next_batch(self) -> list[_Request]:
-        queue, most = (self._queued, BATCH) if self._queued else (self._copies, BATCH_OF_COPIES)
+        queue, most = (self._queued, BATCH) if self._queued else (self._copies, self._most_copies)
         requests: list[_Request] = []
         size = 0
         while queue and len(requests) < most:

@@ -303,6 +303,8 @@ class Engine:
     # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
+        if not item.is_copy:
+            self._copies.note_mail()
         before = self._held.get(item.key)
         self._copies.held += item.is_copy - (before is not None and before.is_copy)
         self._held[item.key] = item

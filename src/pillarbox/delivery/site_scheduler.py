@@ -57,7 +57,7 @@ MAIL, COPIES = 0, 1
 BRIEFLY = 5.0
 """Seconds that a site may be closed while items wait for it in memory."""
 
-COPIES_PART = 0.75
+COPIES_PART = 0.9
 """Of the slots of a site, and of all, copies of broadcasts take no more than this."""
 
 
