@@ -118,6 +118,22 @@ async def a_topic(team: Team, made: Made) -> str:
     return str((await team.post("/topics", wanted)).json()["id"])
 
 
+async def a_template(team: Team, made: Made) -> str:
+    """One that was published, with a draft that is newer."""
+    wanted = {
+        "name": MARK,
+        "alias": f"{MARK}-{uuid4().hex[:8]}",
+        "from": f"{MARK}@harbor.example",
+        "subject": MARK,
+        "html": f"<p>{MARK} {{{{{{MARK}}}}}}</p>",
+        "variables": [{"key": "MARK", "type": "string", "fallback_value": MARK}],
+    }
+    template_id = str((await team.post("/templates", wanted)).json()["id"])
+    await team.post(f"/templates/{template_id}/publish")
+    await team.call("PATCH", f"/templates/{template_id}", {"text": MARK})
+    return template_id
+
+
 async def a_segment(team: Team, made: Made) -> str:
     """With a member."""
     segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
@@ -225,6 +241,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "suppression": a_suppression,
     "topic_id": a_topic,
     "segment_id": a_segment,
+    "template": a_template,
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
@@ -244,6 +261,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
+    ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
     ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},
     ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},

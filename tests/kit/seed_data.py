@@ -63,6 +63,11 @@ POSTED = {
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},
+    "/templates": {
+        "name": "Described",
+        "html": "<p>{{{A}}}</p>",
+        "variables": [{"key": "A", "type": "number", "fallback_value": 1}],
+    },
 }
 """A valid body for each route that makes something and has no parameters in its path."""
 

@@ -35,6 +35,7 @@ from pillarbox.emails.settings import (
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
+from pillarbox.emails.templating import ContactSource, Templating
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -167,6 +168,7 @@ SLICE = Slice(
         EmailLoader: _loader,
         CopyLoader: _copy_loader,
         MakingCopies: _making_copies,
+        Templating: lambda kit: Templating(kit.need(ContactSource)),
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,
