@@ -19,6 +19,7 @@ ORDER = (
     "imports",
     "suppressions",
     "contacts",
+    "broadcasts",
     "broadcast_reports",
     "parse",
     "inbound",
