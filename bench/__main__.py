@@ -19,6 +19,7 @@ ORDER = (
     "imports",
     "suppressions",
     "contacts",
+    "broadcast_reports",
     "parse",
     "inbound",
     "submission",

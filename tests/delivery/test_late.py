@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from kit.manual_world import clock_of, relayed_world
 from kit.smtp_sink import SILENCE, USUAL, Session
+from kit.waiting_items import waiting_item
 from kit.world import World
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.rate_control import Limits, Signal
@@ -21,10 +21,7 @@ FEW = Limits(2, 5)
 
 
 def item(destination: str) -> Item:
-    made = Item.__new__(Item)
-    made.team_id, made.destination, made.running, made.site = UUID(int=1), destination, False, ""
-    made.hurry = None
-    return made
+    return waiting_item(destination)
 
 
 def filled(scheduler: SiteScheduler, destination: str, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from kit.waiting_items import waiting_item
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.rate_control import BREAK_AFTER, BREAK_SECONDS, Limits, RateControl, Signal
 from pillarbox.delivery.site_scheduler import Site, SiteScheduler
@@ -13,9 +14,7 @@ SMALL = Limits(2, 10)
 
 def item(team: int, destination: str) -> Item:
     """An item of which only its team and destination matter."""
-    made = Item.__new__(Item)
-    made.team_id, made.destination, made.running, made.site = UUID(int=team), destination, False, ""
-    return made
+    return waiting_item(destination, team)
 
 
 def test_a_site_starts_small_and_grows_with_clean_deliveries() -> None:

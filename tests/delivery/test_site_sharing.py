@@ -11,8 +11,8 @@ import pytest
 
 from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world
+from kit.waiting_items import waiting_item
 from kit.world import World
-from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.rate_control import (
     BREAK_AFTER,
@@ -47,9 +47,7 @@ class Process:
 
     def hold(self, count: int) -> None:
         for _ in range(count):
-            made = Item.__new__(Item)
-            made.team_id, made.destination, made.running, made.site = UUID(int=1), "quay.example", False, ""
-            self.scheduler.add(made)
+            self.scheduler.add(waiting_item("quay.example"))
 
     def starts(self) -> int:
         """How many of the mails that wait may start now."""
@@ -211,10 +209,7 @@ async def test_two_processes_may_share_many_sites_at_once(database_url: str, tmp
         for process in processes:
             process.scheduler = SiteScheduler(lambda destination: Site(destination, LIMITS), 200)
             for number in range(50):
-                made = Item.__new__(Item)
-                made.team_id, made.destination = UUID(int=1), f"quay{number}.example"
-                made.running, made.site = False, ""
-                process.scheduler.add(made)
+                process.scheduler.add(waiting_item(f"quay{number}.example"))
             while (item := process.scheduler.take(0.0)) is not None:
                 process.scheduler.finish(item, Signal.CROWDED, 0.0)
         await asyncio.gather(*(process.exchange() for process in processes))

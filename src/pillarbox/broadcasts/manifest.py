@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.broadcasts.settings import SETTINGS
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +19,15 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="broadcasts", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.broadcasts.commands.broadcasts import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="broadcasts",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"broadcasts": Group(_commands, "Look at broadcasts, send, cancel, pause and resume them.")},
+)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.composing import LARGE, Unsendable
+from pillarbox.delivery.copies import LastCheck
 from pillarbox.delivery.items import Item
 from pillarbox.delivery.queue import missing_keys
 from pillarbox.delivery.queue.claims import Claims
@@ -60,6 +61,7 @@ class Attempts:
         pauses: Pauses,
         window: timedelta,
         chance: Callable[[], float],
+        last_check: LastCheck | None = None,
     ) -> None:
         self._clock = clock
         self._claims = claims
@@ -69,6 +71,7 @@ class Attempts:
         self._uncertain_attempts = UncertainAttempts(claims.begin)
         self._window = window
         self._chance = chance
+        self._last_check = last_check
         self._copies = ByteBudget(MOST_COPIES)
 
     async def run(self, item: Item) -> Signal:
@@ -109,6 +112,10 @@ class Attempts:
             dot_allowed = self._is_lease_valid(item)
             return dot_allowed
 
+        checked = None
+        if item.is_copy and self._last_check is not None:
+            checked = self._last_check.of(item)
+            item.begins = checked.begins
         try:
             report = await self._transport.send(item, fence)
         except Unsendable as unsendable:
@@ -125,7 +132,9 @@ class Attempts:
         except Exception:
             log.exception("delivery.carrier_failed", email=item.email_id, grp=item.grp)
             report = self._broken(item, uncertain=dot_allowed)
-        if report.abandoned:
+        if report.abandoned and self._last_check is not None and checked is not None and checked.is_stopped:
+            await self._last_check.end(item, checked.stopped)
+        elif report.abandoned:
             prometheus.LEASES_LOST.add()
             log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
         elif report.held is not None:
@@ -160,6 +169,8 @@ class Attempts:
 
 def _size_of_copy(item: Item) -> int:
     """What the copy of a recipient takes besides the email that it shares; 0 where that is little."""
+    if item.email.shared > LARGE:
+        return 2 * item.email.shared
     return item.email.weight if item.copy is not None and item.email.weight > LARGE else 0
 
 

@@ -176,7 +176,7 @@ class Composer:
         requests: list[_Request] = []
         size = 0
         while self._queued and len(requests) < BATCH:
-            size += self._queued[0].email.weight
+            size += self._queued[0].email.weight + self._queued[0].email.shared
             if requests and size > BATCH_BYTES:
                 break
             requests.append(self._queued.popleft())
@@ -242,6 +242,9 @@ def _composed(request: _Request) -> Content | Exception:
 
 def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequence[Attachment]) -> Message:
     html, text, headers = email.html, email.text, email.headers
+    if email.make is not None:
+        html, text, more = email.make()
+        headers = [*headers, *more]
     if copy is not None:
         html = filled(html, copy.html) if html else html
         text = filled(text, copy.text) if text else text

@@ -10,13 +10,15 @@ from typing import Any
 from uuid import UUID
 
 from pillarbox.delivery.attempts import Attempts, Transport, log_database_errors
+from pillarbox.delivery.copies import Copies, LastCheck
+from pillarbox.delivery.copy_window import CopyWindow
 from pillarbox.delivery.items import Item, Key
 from pillarbox.delivery.queries import Pair, Share
 from pillarbox.delivery.queue.claims import BATCH, RENEW_EVERY, Claims
 from pillarbox.delivery.queue.pausing import REFRESH_EVERY, Pauses
 from pillarbox.delivery.rate_control import BREAK_SECONDS, Signal
 from pillarbox.delivery.settle import Settler
-from pillarbox.delivery.site_scheduler import MOST_LATE, SiteScheduler
+from pillarbox.delivery.site_scheduler import COPIES, MAIL, MOST_LATE, SiteScheduler
 from pillarbox.delivery.smtp.relay_faults import RelayFault
 from pillarbox.delivery.smtp.site_sharing import EXCHANGE_EVERY, SiteSharing
 from pillarbox.kernel.clock import Clock
@@ -46,6 +48,7 @@ class Engine:
         window: timedelta,
         chance: Callable[[], float],
         roles: str = "delivery",
+        copies: Copies | None = None,
     ) -> None:
         self._clock = clock
         self._claims = claims
@@ -60,9 +63,19 @@ class Engine:
             pauses=pauses,
             window=window,
             chance=chance,
+            last_check=None if copies is None else LastCheck(clock, copies, claims, settler),
         )
         self._roles = roles
         self._scheduler = SiteScheduler(transport.site, MOST_RUNNING)
+        self._copies = CopyWindow(
+            copies=copies,
+            claims=claims,
+            scheduler=self._scheduler,
+            pauses=pauses,
+            clock=clock,
+            take=self._take,
+            drop=self._drop,
+        )
         self._held: dict[Key, Item] = {}
         self._bytes = 0
         self._reserved = 0
@@ -79,7 +92,7 @@ class Engine:
 
     def reserve(self, items: int, weight: int) -> bool:
         """Reserve capacity for items that are about to be committed with this process as their owner."""
-        if self._stopping or not self._loops or self._scheduler.waiting + self._reserved + items > MOST_ITEMS:
+        if self._stopping or not self._loops or self._mail_waiting + items > MOST_ITEMS:
             return False
         if self._bytes + weight > MOST_BYTES:
             return False
@@ -102,14 +115,22 @@ class Engine:
     def take(self, items: Sequence[Item], reserved: int, weight: int) -> None:
         """Items that are committed and leased to this process; ends their reservation."""
         self.cancel_reservation(reserved, weight)
+        self._take(items)
+
+    def _take(self, items: Sequence[Item]) -> None:
         for item in items:
             self._hold(item)
         self._pump()
 
     def wake(self) -> None:
-        """Claim due work and read the pauses now: another process has changed something."""
+        """Claim due work, read the pauses and make copies now: another process has changed something."""
         self._notified = True
         self._wake.set()
+        self._copies.room.set()
+
+    @property
+    def _mail_waiting(self) -> int:
+        return self._scheduler.mail_waiting + self._reserved
 
     @property
     def items_in_memory(self) -> int:
@@ -130,19 +151,22 @@ class Engine:
         await log_database_errors(self._site_sharing.begin())
         await log_database_errors(self._claims.release_held())
         self._loops = [
-            asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, wakes=True)),
+            asyncio.create_task(self._forever(self._claim, CLAIM_EVERY, self._wake)),
             asyncio.create_task(self._forever(self._heartbeat, RENEW_EVERY)),
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
+            asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        claiming, renewing, refreshing, sharing = self._loops
+        claiming, renewing, refreshing, sharing, making = self._loops
         claiming.cancel()
         refreshing.cancel()
         sharing.cancel()
+        await self._copies.stop(grace)
+        making.cancel()
         waiting = self._scheduler.drain()
         for item in waiting:
             self._drop(item)
@@ -157,32 +181,37 @@ class Engine:
         await self._transport.close()
 
     async def look(self) -> int:
-        """Read the pauses and claim what is due; returns how many items were taken. Tests call it."""
+        """Read the pauses, claim what is due and make copies; returns how many items were taken. Tests call
+        it."""
         await self._pauses.refresh()
-        return await self._claim_due()
+        return await self._claim_due() + await self._copies.make()
 
     async def _claim_due(self) -> int:
         await self._recover()
-        taken = 0
         self._more = False
-        pairs = deque(await self._claims.due())
-        part = await self._give_back_surplus(pairs)
-        while wanted := self._shares(pairs, part):
-            items = await self._claims.claim(wanted)
-            full = {(*share.pair[:2], share.most) for share in wanted}
-            got = Counter((item.team_id, item.destination) for item in items)
-            self._more = self._more or any((*pair, count) in full for pair, count in got.items())
-            for item in items:
-                self._hold(item)
-            taken += len(items)
-            self._pump()
+        due = await self._claims.due()
+        mail = deque([pair for pair in due if not pair.is_of_copies])
+        copies = deque([pair for pair in due if pair.is_of_copies])
+        part = await self._give_back_surplus(mail)
+        taken = await self._claim_pairs(mail, part, self._free_slots)
+        taken += await self._claim_pairs(copies, self._copies.part(len(copies)), lambda: self._copies.free)
         await self._free_held()
         return taken
 
-    def _shares(self, pairs: deque[Pair], part: int) -> list[Share]:
+    async def _claim_pairs(self, pairs: deque[Pair], part: int, free: Callable[[], int]) -> int:
+        taken = 0
+        while wanted := self._shares(pairs, part, free()):
+            items = await self._claims.claim(wanted)
+            full = {(*share.pair[:2], share.most) for share in wanted}
+            got = Counter((item.team_id, item.queue) for item in items)
+            self._more = self._more or any((*pair, count) in full for pair, count in got.items())
+            self._take(items)
+            taken += len(items)
+        return taken
+
+    def _shares(self, pairs: deque[Pair], part: int, slots: int) -> list[Share]:
         """What to claim next, in one commit; takes from `pairs` what it has dealt with."""
         shares: list[Share] = []
-        slots = self._free_slots()
         batch = BATCH
         while pairs and batch > 0:
             if slots <= 0 or self._stopping or self._bytes > MOST_BYTES:
@@ -190,9 +219,10 @@ class Engine:
                 break
             fair = max(1, slots // len(pairs))
             pair = pairs.popleft()
-            if self._scheduler.holds_back(pair.destination, self._clock.boottime()):
+            if self._scheduler.holds_back(pair.domain, self._clock.boottime()):
                 continue
-            free = part - self._scheduler.waiting_in((pair.team_id, pair.destination))
+            lane = COPIES if pair.is_of_copies else MAIL
+            free = part - self._scheduler.waiting_in((pair.team_id, pair.domain), lane)
             share = min(batch, free, fair)
             if share > 0:
                 shares.append(Share(pair, share))
@@ -201,7 +231,8 @@ class Engine:
         return shares
 
     def _free_slots(self) -> int:
-        return MOST_ITEMS - len(self._held) + min(self._scheduler.late, MOST_LATE) - self._reserved
+        held = len(self._held) - self._copies.held
+        return MOST_ITEMS - held + min(self._scheduler.late, MOST_LATE) - self._reserved
 
     async def _give_back_surplus(self, pairs: Collection[Pair]) -> int:
         """How many items of one team for one destination may wait in memory. Where memory is full, items
@@ -250,7 +281,7 @@ class Engine:
         await self._claims.end_stuck_sessions()
 
     async def _forever(
-        self, work: Callable[[], Awaitable[None]], pause: float, *, wakes: bool = False
+        self, work: Callable[[], Awaitable[None]], pause: float, wake: asyncio.Event | None = None
     ) -> None:
         while True:
             try:
@@ -259,19 +290,21 @@ class Engine:
                 log.warning("delivery.database_away", trouble=repr(trouble)[:200])
             except Exception:
                 log.exception("delivery.loop_failed")
-            if not wakes:
+            if wake is None:
                 await self._clock.sleep(pause)
                 continue
             try:
                 async with asyncio.timeout(pause):
-                    await self._wake.wait()
+                    await wake.wait()
             except TimeoutError:
                 pass
-            self._wake.clear()
+            wake.clear()
 
     # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
+        before = self._held.get(item.key)
+        self._copies.held += item.is_copy - (before is not None and before.is_copy)
         self._held[item.key] = item
         self._bytes += item.email.weight
         self._scheduler.add(item)
@@ -279,6 +312,7 @@ class Engine:
     def _drop(self, item: Item) -> None:
         if self._held.get(item.key) is item:
             del self._held[item.key]
+            self._copies.held -= item.is_copy
         self._bytes -= item.email.weight
 
     def _pump(self) -> None:
@@ -315,8 +349,9 @@ class Engine:
                 self._start(self._hold_back(item, item.held, is_first=broken))
             elif broken:
                 self._start(self._park(item))
-            if self._more and self._scheduler.waiting < MOST_ITEMS // 2:
+            if self._more and self._scheduler.mail_waiting < MOST_ITEMS // 2:
                 self._wake.set()
+            self._copies.note_end()
             self._pump()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -23,6 +23,16 @@ UNTIL_FETCHED = datetime(9999, 1, 1, tzinfo=UTC)
 QUARANTINED = datetime(9998, 1, 1, tzinfo=UTC)
 """`due_at` of work that took its processes with it; nothing claims it until the operator retries it."""
 
+COPIES = "copies:"
+"""How `destination` begins in the rows of copies of broadcasts: they wait in queues of their own, so that other
+mail for the same domain is found without reading them."""
+
+
+def queue_of_copies(domain: str) -> str:
+    """The `destination` of copies for this domain."""
+    return f"{COPIES}{domain}"
+
+
 EVERY_TEAM = UUID(int=0)
 """`paused.team_id` of what is paused for all teams; no team has this id."""
 
@@ -80,12 +90,22 @@ class Signing(NamedTuple):
     context: bytes
 
 
+class Bodies(NamedTuple):
+    """What is made of a copy when it is composed: its bodies, and headers that it has besides."""
+
+    html: str | None
+    text: str | None
+    headers: Sequence[tuple[str, str]]
+
+
 @dataclass(slots=True)
 class LoadedEmail:
     """One email with all that composing it takes; shared by its items.
 
     `refusal` is a reason of `failed` (webhooks.md 7.1) when the email may not leave: its key, its
-    domain or its topic said so at hand-over. `dimensions`: what its metrics are counted under.
+    domain or its topic said so at hand-over. `dimensions`: what its metrics are counted under. A copy of a
+    broadcast is for the contact `contact_id`; `make` makes its bodies, in the thread that composes it, out of
+    what all copies share, which is about `shared` octets.
     """
 
     team_id: UUID
@@ -108,6 +128,9 @@ class LoadedEmail:
     dimensions: MetricDimensions | None = None
     refusal: str | None = None
     wire: asyncio.Future[Wire] | None = None
+    contact_id: UUID | None = None
+    make: Callable[[], Bodies] | None = None
+    shared: int = 0
     weight: int = field(init=False)
     """Bytes that this email holds in memory, roughly."""
 
@@ -148,6 +171,19 @@ class Item:
 
     held: RelayFault | None = None
     """Why its attempt did not count."""
+
+    begins: Callable[[], Awaitable[bool]] | None = None
+    """Asked right before its SMTP transaction begins: False forbids it."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is a copy of a broadcast, which other mail goes before."""
+        return self.email.contact_id is not None
+
+    @property
+    def queue(self) -> str:
+        """The destination as its row has it."""
+        return queue_of_copies(self.destination) if self.is_copy else self.destination
 
     @property
     def is_first(self) -> bool:

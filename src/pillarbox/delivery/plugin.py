@@ -10,6 +10,7 @@ from functools import partial
 from pillarbox.delivery import prometheus
 from pillarbox.delivery.attempts import Transport
 from pillarbox.delivery.composing import Composer
+from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.items import Item, LoadEmails
 from pillarbox.delivery.queue.claims import Claims
@@ -118,6 +119,7 @@ def _engine(kit: Kit) -> Engine | None:
         window=settings[DELIVERY_WINDOW],
         chance=kit.externals.random,
         roles=",".join(settings.roles),
+        copies=kit.find(Copies),
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pillarbox.delivery.items import UNTIL_FETCHED, Claimed, Key
+from pillarbox.delivery.items import COPIES, UNTIL_FETCHED, Claimed, Key
 from pillarbox.delivery.lease_expiry import Lease
 from pillarbox.kernel.postgres.combined_statement import Expected, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
@@ -35,7 +35,8 @@ DUE_PAIRS = """
            due_at <= $1
            AND NOT EXISTS (SELECT FROM paused p
                             WHERE p.team_id IN (pairs.team_id, '00000000-0000-0000-0000-000000000000')
-                              AND p.destination IN (pairs.destination, '')) AS due
+                              AND p.destination IN (pairs.destination, replace(pairs.destination, 'copies:', ''),
+                                                    '')) AS due
       FROM pairs
      LIMIT $4
 """
@@ -56,7 +57,8 @@ CLAIM = """
                   FOR UPDATE SKIP LOCKED) AS d
          WHERE NOT EXISTS (SELECT FROM paused p
                             WHERE p.team_id IN (k.team_id, '00000000-0000-0000-0000-000000000000')
-                              AND p.destination IN (k.destination, ''))
+                              AND p.destination IN (k.destination, replace(k.destination, 'copies:', ''),
+                                                    ''))
     )
     UPDATE deliveries d
        SET owner = $4, leased_until = $5, attempt = d.attempt + 1,
@@ -249,6 +251,16 @@ class Pair(NamedTuple):
     team_id: UUID
     destination: str
     due: bool
+
+    @property
+    def is_of_copies(self) -> bool:
+        """Whether the work is copies of broadcasts."""
+        return self.destination.startswith(COPIES)
+
+    @property
+    def domain(self) -> str:
+        """Where the mail goes."""
+        return self.destination.removeprefix(COPIES)
 
 
 class Share(NamedTuple):

@@ -7,6 +7,9 @@ slots; a team with many items takes its turn like a team with one.
 An item that has run for `LATE_AFTER` seconds is late, and its slot is given to the next one: mail goes on to
 a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
 beyond that, and while others wait, servers that are silent are given up on (`hurry`).
+
+Copies of broadcasts wait behind all other mail: in a lane of their own at each site, which is served when
+nothing else can be started anywhere, and which leaves some of the slots free for what comes next.
 """
 
 from __future__ import annotations
@@ -48,13 +51,43 @@ class SiteComplaint(NamedTuple):
     rate: float | None
 
 
+MAIL, COPIES = 0, 1
+"""The lanes."""
+
+BRIEFLY = 5.0
+"""Seconds that a site may be closed while items wait for it in memory."""
+
+COPIES_PART = 0.75
+"""Of the slots of a site, and of all, copies of broadcasts take no more than this."""
+
+
 @dataclass(slots=True)
-class _Queue:
-    rate_control: RateControl
+class _Lane:
+    """What waits at a site: transactional mail, or copies. `running` are those that are not late."""
+
+    number: int
     listed: bool = False
     turns: deque[Pair] = field(default_factory=deque)
     waiting: dict[Pair, deque[Item]] = field(default_factory=dict)
+    running: int = 0
+
+
+@dataclass(slots=True)
+class _Queue:
+    rate_control: RateControl
+    lanes: tuple[_Lane, _Lane] = field(default_factory=lambda: (_Lane(MAIL), _Lane(COPIES)))
     late: dict[int, Item] = field(default_factory=dict)
+
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self.lanes[MAIL].turns or self.lanes[COPIES].turns)
+
+    def has_capacity(self, lane: _Lane) -> bool:
+        """Whether the site has a slot for what waits in the lane."""
+        control = self.rate_control
+        if lane.number == COPIES and lane.running >= max(1, int(control.slots * COPIES_PART)):
+            return False
+        return control.has_capacity
 
 
 class SiteScheduler:
@@ -65,8 +98,9 @@ class SiteScheduler:
         self._most_running = most_running
         self._sites: dict[str, _Queue] = {}
         self._rate_controls: OrderedDict[str, RateControl] = OrderedDict()
-        self._ready: deque[str] = deque()
-        self._closed: list[tuple[float, str]] = []
+        self._ready: tuple[deque[str], deque[str]] = (deque(), deque())
+        self._closed: list[tuple[float, str, int]] = []
+        self._most_copies = max(1, int(most_running * COPIES_PART))
         self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
         """What runs and is not late, by its identity, in the order in which it began."""
 
@@ -75,7 +109,18 @@ class SiteScheduler:
         self._early_complaints: OrderedDict[str, tuple[SiteComplaint, float]] = OrderedDict()
         self.running = 0
         self.late = 0
-        self.waiting = 0
+        self._running = [0, 0]
+        self._waiting = [0, 0]
+
+    @property
+    def waiting(self) -> int:
+        """All items that wait."""
+        return sum(self._waiting)
+
+    @property
+    def mail_waiting(self) -> int:
+        """Those that are no copies of broadcasts."""
+        return self._waiting[MAIL]
 
     def add(self, item: Item) -> None:
         """Put an item at the end of the queue of its team and destination."""
@@ -84,33 +129,43 @@ class SiteScheduler:
         queue = self._sites.get(site.name)
         if queue is None:
             queue = self._sites[site.name] = _Queue(self._rate_control_of(site))
+        lane = queue.lanes[_lane_of(item)]
         pair = (item.team_id, item.destination)
-        if pair not in queue.waiting:
-            queue.waiting[pair] = deque()
-            queue.turns.append(pair)
-        queue.waiting[pair].append(item)
-        self.waiting += 1
+        if pair not in lane.waiting:
+            lane.waiting[pair] = deque()
+            lane.turns.append(pair)
+        lane.waiting[pair].append(item)
+        self._waiting[lane.number] += 1
         self._list(site.name, queue)
 
     def take(self, now: float) -> Item | None:
         """The next item that has a free slot, now counted as running; None when there is none."""
         self._reopen(now)
         self._find_late(now)
-        while self._ready and self._has_capacity:
-            name = self._ready.popleft()
+        found = self._take(MAIL, now)
+        return self._take(COPIES, now) if found is None else found
+
+    def _take(self, number: int, now: float) -> Item | None:
+        ready = self._ready[number]
+        while ready and self._has_room(number):
+            name = ready.popleft()
             queue = self._sites.get(name)
             if queue is None:
                 continue
-            queue.listed = False
-            if not queue.turns or not queue.rate_control.has_capacity:
+            lane = queue.lanes[number]
+            lane.listed = False
+            if not lane.turns or not queue.has_capacity(lane):
                 continue
             opens = queue.rate_control.opens_at()
             if opens > now:
-                queue.listed = True
-                heapq.heappush(self._closed, (opens, name))
+                lane.listed = True
+                heapq.heappush(self._closed, (opens, name, number))
                 continue
-            return self._start(name, queue, now)
+            return self._start(name, queue, lane, now)
         return None
+
+    def _has_room(self, number: int) -> bool:
+        return self._has_capacity and (number == MAIL or self._running[COPIES] < self._most_copies)
 
     def next_change_in(self, now: float) -> float | None:
         """Seconds until a site opens again that items wait for, or one that runs is late."""
@@ -122,7 +177,7 @@ class SiteScheduler:
     def hurry(self) -> None:
         """Give up on servers that are silent while other items wait for what they hold."""
         for queue in self._sites.values():
-            if (queue.turns and not queue.rate_control.has_capacity) or (
+            if (queue.has_waiting and not queue.rate_control.has_capacity) or (
                 self.waiting and not self._has_capacity
             ):
                 for item in list(queue.late.values()):
@@ -137,12 +192,13 @@ class SiteScheduler:
             self.late -= 1
         else:
             self._begun.pop(id(item), None)
+            self._leave(queue, item)
         broken = queue.rate_control.end(signal, now)
         self.running -= 1
         if broken or signal in SHARED_SIGNALS:
             # To the other processes a relay that refuses us is one that is out of reach.
             self._complaints[item.site] = Signal.UNREACHABLE if signal is Signal.HELD else signal
-        if queue.turns:
+        if queue.has_waiting:
             self._list(item.site, queue)
         elif not queue.rate_control.running:
             del self._sites[item.site]
@@ -152,6 +208,10 @@ class SiteScheduler:
         """For how many seconds nothing is started there."""
         rate_control = self._rate_controls.get(site)
         return max(0.0, rate_control.closed_until - now) if rate_control is not None else 0.0
+
+    def is_closed(self, item: Item, now: float) -> bool:
+        """Whether nothing is started at the site of this item for a while."""
+        return self.closed_for(self._site_of(item.destination).name, now) > BRIEFLY
 
     def holds_back(self, destination: str, now: float) -> bool:
         """Whether mail for this destination stays where it is, because its relay refuses us."""
@@ -194,10 +254,13 @@ class SiteScheduler:
         queue = self._sites.get(site)
         if queue is None:
             return []
-        left = [item for items in queue.waiting.values() for item in items]
-        queue.waiting.clear()
-        queue.turns.clear()
-        self.waiting -= len(left)
+        left: list[Item] = []
+        for lane in queue.lanes:
+            found = [item for items in lane.waiting.values() for item in items]
+            lane.waiting.clear()
+            lane.turns.clear()
+            self._waiting[lane.number] -= len(found)
+            left += found
         return left
 
     def evict_held(self, now: float) -> list[Item]:
@@ -205,47 +268,49 @@ class SiteScheduler:
         held = [name for name, queue in self._sites.items() if queue.rate_control.is_held(now)]
         return [item for name in held for item in self.evict(name)]
 
-    def waiting_in(self, pair: Pair) -> int:
-        """How many items of one team for one destination wait."""
+    def waiting_in(self, pair: Pair, lane: int = MAIL) -> int:
+        """How many items of one team for one destination wait in the lane."""
         queue = self._sites.get(self._site_of(pair[1]).name)
-        return len(queue.waiting.get(pair, ())) if queue is not None else 0
+        return len(queue.lanes[lane].waiting.get(pair, ())) if queue is not None else 0
 
-    def busy(self) -> set[Pair]:
-        """Teams and destinations that have items waiting."""
-        return {pair for queue in self._sites.values() for pair in queue.waiting}
+    def busy(self, lane: int = MAIL) -> set[Pair]:
+        """Teams and destinations that have items waiting in the lane."""
+        return {pair for queue in self._sites.values() for pair in queue.lanes[lane].waiting}
 
-    def remove_surplus(self, most: int) -> list[Item]:
+    def remove_surplus(self, most: int, lane: int = MAIL) -> list[Item]:
         """Remove and return, of each team and destination, the last of its items beyond `most`."""
-        queues = [items for site in self._sites.values() for items in site.waiting.values()]
+        queues = [items for site in self._sites.values() for items in site.lanes[lane].waiting.values()]
         left = [items.pop() for items in queues for _ in range(len(items) - most)]
-        self.waiting -= len(left)
+        self._waiting[lane] -= len(left)
         return left
 
     def drain(self) -> list[Item]:
         """Remove and return everything that waits."""
         return [item for site in list(self._sites) for item in self.evict(site)]
 
-    def _start(self, name: str, queue: _Queue, now: float) -> Item:
-        pair = queue.turns.popleft()
-        item = queue.waiting[pair].popleft()
-        if queue.waiting[pair]:
-            queue.turns.append(pair)
+    def _start(self, name: str, queue: _Queue, lane: _Lane, now: float) -> Item:
+        pair = lane.turns.popleft()
+        item = lane.waiting[pair].popleft()
+        if lane.waiting[pair]:
+            lane.turns.append(pair)
         else:
-            del queue.waiting[pair]
+            del lane.waiting[pair]
         queue.rate_control.begin(now)
         self._begun[id(item)] = now, item
         self.running += 1
-        self.waiting -= 1
+        lane.running += 1
+        self._running[lane.number] += 1
+        self._waiting[lane.number] -= 1
         self._list(name, queue)
         item.running = True
         return item
 
     def _reopen(self, now: float) -> None:
         while self._closed and self._closed[0][0] <= now:
-            _, name = heapq.heappop(self._closed)
+            _, name, number = heapq.heappop(self._closed)
             queue = self._sites.get(name)
             if queue is not None:
-                queue.listed = False
+                queue.lanes[number].listed = False
                 self._list(name, queue)
 
     def _find_late(self, now: float) -> None:
@@ -257,6 +322,7 @@ class SiteScheduler:
             del self._begun[key]
             queue = self._sites[item.site]
             queue.late[key] = item
+            self._leave(queue, item)
             queue.rate_control.late += 1
             self.late += 1
             self._list(item.site, queue)
@@ -266,9 +332,16 @@ class SiteScheduler:
         return self.running - min(self.late, MOST_LATE) < self._most_running
 
     def _list(self, name: str, queue: _Queue) -> None:
-        if not queue.listed and queue.turns and queue.rate_control.has_capacity:
-            queue.listed = True
-            self._ready.append(name)
+        for lane in queue.lanes:
+            if not lane.listed and lane.turns and queue.has_capacity(lane):
+                lane.listed = True
+                self._ready[lane.number].append(name)
+
+    def _leave(self, queue: _Queue, item: Item) -> None:
+        """An item is over, or late: it counts no more in its lane."""
+        number = _lane_of(item)
+        queue.lanes[number].running -= 1
+        self._running[number] -= 1
 
     def _rate_control_of(self, site: Site) -> RateControl:
         """The rate control of a site; it is kept while the site has no items."""
@@ -282,3 +355,7 @@ class SiteScheduler:
                 rate_control.apply_signal(complaint.signal, at + complaint.closed_for, complaint.rate, at)
         self._rate_controls.move_to_end(site.name)
         return rate_control
+
+
+def _lane_of(item: Item) -> int:
+    return COPIES if item.is_copy else MAIL

@@ -42,6 +42,8 @@ class Simulator:
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         now = self._clock.now()
+        if item.begins is not None and not await item.begins():
+            return Report(now, now, abandoned=True)
         results = [result for target in item.targets for result in simulated(target)]
         offered = any(result.kind is not Kind.SUPPRESSED for result in results)
         return Report(now, now, offered, results, host="simulator", keeps_suppression=False)
@@ -79,6 +81,8 @@ class CaptureStore:
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
         started = self._clock.now()
         wire = await self._composer.wire(item.email, item.copy)
+        if item.begins is not None and not await item.begins():
+            return Report(started, self._clock.now(), abandoned=True)
         share = self._budget.of(wire.size if wire.size > LARGE else 0)
         await share.take()
         try:

@@ -17,11 +17,12 @@ import asyncpg
 
 from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.queue.claims import Claims
-from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import prometheus, queries
 from pillarbox.emails.commits import Acceptance, Commits
 from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, drafted, hand_over
 from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
 from pillarbox.kernel.http.idempotency import Idempotency
@@ -56,20 +57,6 @@ MOST_FETCHES = 1000
 """Emails of one team whose attachments wait to be fetched."""
 
 FETCHES_RETRY = 30
-MOST_ECHOED = 100
-"""At most so much of a request's own text stands in a message (conventions section 5)."""
-
-
-class DomainNotVerified(Forbidden):
-    def __init__(self, domain: str) -> None:
-        super().__init__(
-            f"The {domain[:MOST_ECHOED]} domain is not verified. Add and verify it, then try again."
-        )
-
-
-class KeyOfAnotherDomain(Forbidden):
-    def __init__(self, domain: str) -> None:
-        super().__init__(f"This API key is not authorized to send emails from {domain[:MOST_ECHOED]}.")
 
 
 class SandboxOnly(Forbidden):
@@ -90,10 +77,8 @@ class TooManyFetches(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The operator's settings that decide who may send."""
+    """The operator's settings that decide what may be sent."""
 
-    simulator_domains: frozenset[str]
-    domain_required: bool
     refuse_reserved: bool = False
 
 
@@ -113,7 +98,7 @@ class Accept:
         pool: asyncpg.Pool,
         ids: Ids,
         writer: Commits,
-        senders: Senders,
+        senders: PermittedSenders,
         topics: TopicRules,
         tracked: TrackedCopies,
         blobs: BlobStore,
@@ -174,16 +159,10 @@ class Accept:
             if topic_id not in topics:
                 raise NotFound("Topic")
         name = outgoing.sender.domain
-        domain = await self._senders.find(caller.team_id, name)
-        if caller.domain_id is not None and (domain is None or domain.id != caller.domain_id):
-            raise KeyOfAnotherDomain(name)
-        if name in self._rules.simulator_domains:
+        domain = await self._senders.find(caller.team_id, name, caller.domain_id, is_simulator=True)
+        if name in self._senders.simulator_domains:
             await self._check_sandbox(caller, outgoing)
             return Checked(outgoing, None)
-        if domain is not None and not domain.sending:
-            raise DomainNotVerified(name)
-        if self._rules.domain_required and (domain is None or not domain.may_send):
-            raise DomainNotVerified(name)
         if self._rules.refuse_reserved:
             _refuse_reserved(outgoing)
         return Checked(outgoing, domain)
@@ -197,7 +176,7 @@ class Accept:
             raise SandboxOnly(outgoing.sender.domain)
 
     def _is_simulator(self, mailbox: Mailbox) -> bool:
-        return mailbox.domain in self._rules.simulator_domains
+        return mailbox.domain in self._senders.simulator_domains
 
     # Store -----------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ import msgspec
 
 from pillarbox.delivery.items import AttachmentRef, LoadedEmail, PersonalCopy, Target
 from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy, refusal_of
+from pillarbox.emails.broadcast_copies.personal import decode
 from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tracked
@@ -27,23 +29,27 @@ EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
            e.scheduled_at, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, c.headers, c.attachments,
            e.content_id, e.topic_id, t.number AS team_number,
-           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
+           CASE WHEN e.broadcast_id IS NOT NULL THEN row(NULL::text, NULL::text)
+                WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
       FROM emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
       JOIN teams t ON t.id = e.team_id
      CROSS JOIN LATERAL (
-           SELECT coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0)
-                  + CASE WHEN c.attachments > 0
-                         THEN (SELECT coalesce(sum(a.size), 0) FROM attachments a
-                                WHERE a.team_id = c.team_id AND a.content_id = c.id AND a.blob IS NULL)
-                         ELSE 0 END AS octets) AS s
+           SELECT CASE WHEN e.broadcast_id IS NULL
+                       THEN coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0)
+                            + CASE WHEN c.attachments > 0
+                                   THEN (SELECT coalesce(sum(a.size), 0) FROM attachments a
+                                          WHERE a.team_id = c.team_id AND a.content_id = c.id
+                                            AND a.blob IS NULL)
+                                   ELSE 0 END
+                       ELSE 0 END AS octets) AS s
      WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
     WINDOW earlier AS (ORDER BY e.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 """
 
 TARGETS = """
-    SELECT r.email_id, r.grp, r.position, r.mailbox, r.address, s.origin
+    SELECT r.email_id, r.grp, r.position, r.mailbox, r.address, s.origin, r.personal
       FROM recipients r
       LEFT JOIN suppressions s ON s.team_id = r.team_id AND s.address = r.address
      WHERE r.team_id = $1 AND r.email_id = ANY ($2::uuid[])
@@ -72,6 +78,7 @@ class EmailLoader:
         topics: TopicRules,
         copies: TopicCopies,
         tracked: TrackedCopies,
+        broadcasts: CopyLoader,
         *,
         domain_required: bool,
     ) -> None:
@@ -79,6 +86,7 @@ class EmailLoader:
         self._topics = topics
         self._copies = copies
         self._tracked = tracked
+        self._broadcasts = broadcasts
         self._domain_required = domain_required
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], most: int) -> Loaded:
@@ -87,13 +95,18 @@ class EmailLoader:
         found = await conn.fetch(EMAILS, team_id, email_ids, most)
         rows = [row for row in found if row["bodies"] is not None]
         targets: dict[UUID, dict[int, list[Target]]] = {}
-        for row in await conn.fetch(TARGETS, team_id, email_ids):
+        people = await conn.fetch(TARGETS, team_id, email_ids)
+        for row in people:
             groups = targets.setdefault(row["email_id"], {})
             groups.setdefault(row["grp"], []).append(
                 Target(row["position"], row["mailbox"], row["address"], row["origin"])
             )
         attachments = await self._attachments(conn, team_id, rows)
         loaded: Loaded = dict.fromkeys([row["id"] for row in found])
+        if copies := [row for row in rows if row["broadcast_id"] is not None]:
+            found_copies = await self._load_copies(conn, team_id, copies, people)
+            loaded |= {one: (email, targets.get(one, {})) for one, email in found_copies.items()}
+            rows = [row for row in rows if row["broadcast_id"] is None]
         tracking_of: dict[UUID, EmailTracking | None] = {}
         for row in rows:
             domain = await self._senders.find(team_id, row["domain_name"])
@@ -110,6 +123,28 @@ class EmailLoader:
             if tracking is not None:
                 _track(team_id, email_id, tracking, targets.get(email_id, {}))
         return loaded
+
+    async def _load_copies(
+        self, conn: Connection, team_id: UUID, rows: Sequence[Any], people: Sequence[Any]
+    ) -> dict[UUID, LoadedEmail]:
+        """Copies of broadcasts. Whether somebody still wants one is asked when it is about to be sent."""
+        personal = {row["email_id"]: row for row in people}
+        together: dict[SharedBy, list[CopyRow]] = {}
+        for row in rows:
+            own = personal.get(row["id"])
+            if own is not None:
+                columns = ("broadcast_id", "content_id", "topic_id", "domain_id", "domain_name")
+                shared = SharedBy(team_id, row["team_number"], *[row[name] for name in columns])
+                copy = CopyRow(
+                    row["id"], row["created_at"], own["address"], own["mailbox"], decode(own["personal"])
+                )
+                together.setdefault(shared, []).append(copy)
+        found: dict[UUID, LoadedEmail] = {}
+        for shared, copies in together.items():
+            parts = await self._broadcasts.parts(conn, team_id, shared.content_id)
+            emails = await self._broadcasts.load(shared, parts, copies)
+            found |= {email.email_id: email for email in emails}
+        return found
 
     async def _personalize(
         self, conn: Connection, team_id: UUID, rows: Sequence[Any], loaded: Loaded
@@ -162,14 +197,7 @@ class EmailLoader:
         """Why an email that was accepted may not leave any more (emails.md section 6)."""
         if row["scheduled_at"] is not None and row["key_id"] is not None and row["key_status"] != "active":
             return "api_key_not_active"
-        if row["domain_id"] is None:
-            return None
-        # A domain of that name that was added later is another one.
-        if domain is None or domain.id != row["domain_id"] or not domain.sending:
-            return "domain_not_verified"
-        if self._domain_required and not domain.may_send:
-            return "domain_not_verified"
-        return None
+        return refusal_of(row["domain_id"], domain, domain_required=self._domain_required)
 
 
 def _track(team_id: UUID, email_id: UUID, tracking: EmailTracking, groups: dict[int, list[Target]]) -> None:

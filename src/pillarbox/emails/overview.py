@@ -17,7 +17,7 @@ GET = """
     SELECT e.team_id, e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.bcc_list,
            e.reply_to_list, e.subject, e.scheduled_at, e.domain_name, e.last_event, e.last_event_at,
            coalesce(c.attachments, 0) AS attachments
-      FROM emails e
+      FROM complete_emails e
       LEFT JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
      WHERE e.team_id = $1 AND e.id = $2
 """

@@ -14,12 +14,15 @@ from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails import event_data, fetching, routes
 from pillarbox.emails.accept import Accept, Rules
 from pillarbox.emails.activity import DomainActivity
+from pillarbox.emails.broadcast_copies.loading import CopyLoader
+from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.commits import Commits
 from pillarbox.emails.copies import TopicCopies, TopicRules
 from pillarbox.emails.files import AttachmentFiles
 from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
+from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -62,20 +65,21 @@ def _accept(kit: Kit) -> Accept:
         pool=kit.engine_pool,
         ids=kit.need(Ids),
         writer=_commits(kit),
-        senders=kit.need(Senders),
+        senders=kit.need(PermittedSenders),
         topics=kit.need(TopicRules),
         tracked=kit.need(TrackedCopies),
         blobs=kit.need(BlobStore),
         admits=admits,
-        rules=Rules(
-            frozenset(settings[SIMULATOR_DOMAINS]),
-            verified_domain_required(settings),
-            settings[REJECT_RESERVED_RECIPIENTS],
-        ),
+        rules=Rules(settings[REJECT_RESERVED_RECIPIENTS]),
         engine=kit.find(Engine),
         claims=kit.need(Claims),
         wake=kit.need(DeliveryNotifier).notify,
     )
+
+
+def _permitted_senders(kit: Kit) -> PermittedSenders:
+    simulated = frozenset(kit.settings[SIMULATOR_DOMAINS])
+    return PermittedSenders(kit.need(Senders), simulated, verified_domain_required(kit.settings))
 
 
 def _commits(kit: Kit) -> Commits:
@@ -97,7 +101,29 @@ def _loader(kit: Kit) -> EmailLoader:
     copies = TopicCopies(kit.need(LinkKeys), kit.settings.public_url)
     senders = Senders(kit.engine_pool, kit.clock)
     tracked = kit.need(TrackedCopies)
-    return EmailLoader(senders, kit.need(TopicRules), copies, tracked, domain_required=required)
+    parts = kit.need(TopicRules), copies, tracked, kit.need(CopyLoader)
+    return EmailLoader(senders, *parts, domain_required=required)
+
+
+def _copy_loader(kit: Kit) -> CopyLoader:
+    return CopyLoader(
+        Senders(kit.engine_pool, kit.clock),
+        kit.need(LinkKeys),
+        kit.need(TrackedCopies),
+        kit.settings.public_url,
+        domain_required=verified_domain_required(kit.settings),
+    )
+
+
+def _making_copies(kit: Kit) -> MakingCopies:
+    return MakingCopies(
+        clock=kit.clock,
+        ids=kit.need(Ids),
+        timeline=kit.need(Timeline),
+        loader=kit.need(CopyLoader),
+        claims=kit.need(Claims),
+        owner=kit.runtime.process_id,
+    )
 
 
 def _team_mailer(kit: Kit) -> TeamMailer:
@@ -137,7 +163,10 @@ SLICE = Slice(
     name="emails",
     provides={
         Accept: _accept,
+        PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
+        CopyLoader: _copy_loader,
+        MakingCopies: _making_copies,
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),
         EmailSource: lambda kit: EmailSource(kit.need(EmailLoader).load),
         TeamMailer: _team_mailer,

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pillarbox.emails.broadcast_copies.reading import shown_bodies
 from pillarbox.emails.rows import Origins, Rows
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, literal
@@ -152,17 +153,21 @@ LIST = """
            last_event, scheduled_at
       FROM ((SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list,
                     reply_to_list, last_event, scheduled_at
-               FROM emails WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+               FROM emails WHERE team_id = $1 AND id < $2 AND broadcast_id IS NULL ORDER BY id DESC LIMIT $4)
             UNION ALL
             (SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list,
                     reply_to_list, last_event, scheduled_at
-               FROM emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
+               FROM emails WHERE team_id = $1 AND id > $3 AND broadcast_id IS NULL ORDER BY id LIMIT $4)) AS page
 """
 
 GET = """
     SELECT e.id, e.message_id, e.to_list, e.sender, e.created_at, e.subject, c.html, c.text, e.bcc_list,
-           e.cc_list, e.reply_to_list, e.last_event, e.scheduled_at, e.tags, t.id AS topic_id, e.content_id
-      FROM emails e
+           e.cc_list, e.reply_to_list, e.last_event, e.scheduled_at, e.tags, t.id AS topic_id, e.content_id,
+           CASE WHEN e.broadcast_id IS NOT NULL
+                THEN (SELECT r.personal FROM recipients r
+                       WHERE r.team_id = e.team_id AND r.email_id = e.id AND r.position = 0) END AS personal,
+           c.preview_text
+      FROM complete_emails e
       JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
       LEFT JOIN topics t ON t.team_id = e.team_id AND t.id = e.topic_id AND t.deleted_at IS NULL
      WHERE e.team_id = $1 AND e.id = $2
@@ -195,7 +200,7 @@ EVENT_EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.subject, e.tags, e.broadcast_id, c.headers,
            ARRAY(SELECT r.mailbox FROM recipients r
                   WHERE r.team_id = e.team_id AND r.email_id = e.id ORDER BY r.position) AS mailboxes
-      FROM emails e
+      FROM complete_emails e
       LEFT JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
      WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
 """
@@ -222,7 +227,8 @@ class ListedEmail(NamedTuple):
 
 
 class StoredEmail(NamedTuple):
-    """One email with its content."""
+    """One email with its content; `personal` and `preview_text` are those of a copy of a broadcast, whose bodies
+    still have their placeholders."""
 
     id: UUID
     message_id: str
@@ -240,6 +246,8 @@ class StoredEmail(NamedTuple):
     tags: str | None
     topic_id: UUID | None
     content_id: UUID
+    personal: str | None
+    preview_text: str | None
 
 
 class StoredAttachment(NamedTuple):
@@ -360,7 +368,12 @@ async def page(db: TeamDb, page: Page) -> list[ListedEmail]:
 
 
 async def get(db: TeamDb, email_id: UUID) -> StoredEmail | None:
-    return await db.one(StoredEmail, GET, email_id)
+    """The email as it was accepted; a copy of a broadcast with the values that it was made with."""
+    found = await db.one(StoredEmail, GET, email_id)
+    if found is None or found.personal is None:
+        return found
+    html, text = await shown_bodies(found.html, found.text, found.preview_text, found.personal)
+    return found._replace(html=html, text=text)
 
 
 async def reschedule(db: TeamDb, email_id: UUID, at: datetime) -> bool:

@@ -1,11 +1,26 @@
-"""What the operator has set for the metrics."""
+"""What the operator has set for the metrics, and what other slices hand them."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.metrics.cache import Cache
 from pillarbox.metrics.memory import PieceCache
+
+
+async def _no_names(db: TeamDb, ids: Sequence[UUID]) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastNames:
+    """The names of broadcasts that have one, by their ids as text: of these broadcasts, or of all of a
+    team."""
+
+    of: Callable[[TeamDb, Sequence[UUID]], Awaitable[Mapping[str, str]]] = _no_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +30,4 @@ class MetricsPolicy:
     retention_days: int
     cache: Cache
     memory: PieceCache = field(default_factory=PieceCache)
+    names: BroadcastNames = field(default_factory=BroadcastNames)

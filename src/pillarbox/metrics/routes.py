@@ -42,7 +42,9 @@ async def metrics(request: Request, db: TeamDb) -> Reply[wire.Metrics]:
     body = policy.cache.get(db.team_id, key, request.at)
     if body is None:
         found = read.cut(asked)
-        body = await memory.answer(request.use(asyncpg.Pool), db.team_id, asked, found, policy.memory)
+        names = await policy.names.of(db, asked.broadcasts) if asked.by("broadcast") else wire.NO_NAMES
+        pool = request.use(asyncpg.Pool)
+        body = await memory.answer(pool, db.team_id, asked, found, policy.memory, names)
         policy.cache.put(db.team_id, key, request.at, body)
     return Reply(body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple
@@ -21,6 +21,10 @@ from pillarbox.metrics.read import MOST_ROWS, TooManyRows
 from pillarbox.metrics.table import NOTHING, Counts, Table, filled
 from pillarbox.timeline.rollups import NOBODY
 
+Names = Mapping[str, str]
+"""Of broadcasts that have one, by their ids as text."""
+
+NO_NAMES: Names = {}
 NO_ID = str(NOBODY)
 SHAPES = 64
 
@@ -80,9 +84,9 @@ class PeriodRows(NamedTuple):
 NO_PIECE = PeriodRows(0, b"", NOTHING)
 
 
-def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
+def answer(question: Question, found: Sequence[Period], table: Table, names: Names = NO_NAMES) -> bytes:
     """The whole answer; TooManyRows when it has more rows than an answer may have."""
-    rows, order = _rows(question, found, _with_zeros(question, table, range(len(found))))
+    rows, order = _rows(question, found, _with_zeros(question, table, range(len(found))), names)
     if len(order) > MOST_ROWS:
         raise TooManyRows
     totals = [sum(column) for column in table.counts]
@@ -90,12 +94,12 @@ def answer(question: Question, found: Sequence[Period], table: Table) -> bytes:
 
 
 def pieces(
-    question: Question, found: Sequence[Period], table: Table, asked: Sequence[int]
+    question: Question, found: Sequence[Period], table: Table, asked: Sequence[int], names: Names
 ) -> dict[int, PeriodRows]:
     """The same in pieces: one for each of the periods `asked`, of which the table speaks."""
     made = dict.fromkeys(asked, NO_PIECE)
     table = _with_zeros(question, table, asked)
-    rows, order = _rows(question, found, table)
+    rows, order = _rows(question, found, table, names)
     shown_of: dict[int, list[Any]] = {}
     for place in order:
         shown_of.setdefault(table.periods[place], []).append(rows[place])
@@ -141,19 +145,23 @@ def _with_zeros(question: Question, table: Table, asked: Sequence[int]) -> Table
     return filled(table, asked) if question.dimensions == ("period",) else table
 
 
-def _rows(question: Question, found: Sequence[Period], table: Table) -> tuple[list[Any], list[int]]:
+def _rows(
+    question: Question, found: Sequence[Period], table: Table, broadcast_names: Names
+) -> tuple[list[Any], list[int]]:
     """A row for each of the table's, and the indexes of those that are shown, in their order. Each is a
     struct whose fields are its members: made and written in C."""
     if not question.dimensions:
         return [], []
     order = table.order if question.dimensions == ("period",) else _shown(table)
+    if question.by("broadcast"):
+        order = _by_name(table, order, broadcast_names)
     names: list[str] = []
     columns: list[Sequence[Any]] = []
     for dimension in DIMENSIONS:
         if question.by(dimension):
             for name, column in _MEMBERS[dimension]:
                 names.append(name)
-                columns.append(column(found, table))
+                columns.append(column(found, table, broadcast_names))
     row = _struct((*names, *question.metrics))
     return list(map(row, *columns, *shown(question.metrics, table.counts))), order
 
@@ -172,35 +180,45 @@ def _shown(table: Table) -> list[int]:
     return [place for place in order if table.keys[place].broadcast_id != NO_ID]
 
 
-def _periods(found: Sequence[Period], table: Table) -> list[str]:
+def _by_name(table: Table, order: Sequence[int], names: Names) -> list[int]:
+    """The same with broadcasts in the order of their names."""
+
+    def place(at: int) -> tuple[Any, ...]:
+        key = table.keys[at]
+        named = names.get(key.broadcast_id or "", "")
+        return table.periods[at], key.domain_name, key.domain_id, named, key.broadcast_id
+
+    return sorted(order, key=place)
+
+
+def _periods(found: Sequence[Period], table: Table, _names: Names) -> list[str]:
     return [found[period].label for period in table.periods]
 
 
-def _domain_ids(_: Sequence[Period], table: Table) -> list[str | None]:
+def _domain_ids(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
     return [None if key.domain_id == NO_ID else key.domain_id for key in table.keys]
 
 
-def _domain_names(_: Sequence[Period], table: Table) -> list[str | None]:
+def _domain_names(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
     return [key.domain_name for key in table.keys]
 
 
-def _emails(_: Sequence[Period], table: Table) -> list[str | None]:
+def _emails(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
     return [key.email_id for key in table.keys]
 
 
-def _broadcasts(_: Sequence[Period], table: Table) -> list[str | None]:
+def _broadcasts(_: Sequence[Period], table: Table, _names: Names) -> list[str | None]:
     return [key.broadcast_id for key in table.keys]
 
 
-def _no_names(_: Sequence[Period], table: Table) -> list[str]:
-    """Broadcasts have no names here before they exist."""
-    return [""] * len(table.keys)
+def _broadcast_names(_: Sequence[Period], table: Table, names: Names) -> list[str]:
+    return [names.get(key.broadcast_id or "", "") for key in table.keys]
 
 
-_MEMBERS: dict[str, tuple[tuple[str, Callable[[Sequence[Period], Table], Sequence[Any]]], ...]] = {
+_MEMBERS: dict[str, tuple[tuple[str, Callable[[Sequence[Period], Table, Names], Sequence[Any]]], ...]] = {
     "period": (("period", _periods),),
     "domain": (("domain_id", _domain_ids), ("domain_name", _domain_names)),
     "email": (("email_id", _emails),),
-    "broadcast": (("broadcast_id", _broadcasts), ("broadcast_name", _no_names)),
+    "broadcast": (("broadcast_id", _broadcasts), ("broadcast_name", _broadcast_names)),
 }
 """What a dimension adds to each row."""

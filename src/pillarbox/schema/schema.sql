@@ -421,6 +421,9 @@ CREATE TABLE emails (
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
+-- The list of emails leaves out copies of broadcasts, which may be millions.
+CREATE INDEX emails_listed ON emails (team_id, id) WHERE broadcast_id IS NULL;
+
 -- Bodies once: shared by all emails of one broadcast, and for these `sender` to `preview_text` too, with placeholders. Eight kilobytes stay in line: compressed where the server was
 -- built with LZ4, uncompressed otherwise (docs/decisions/0050).
 CREATE TABLE contents (
@@ -528,6 +531,32 @@ CREATE TABLE recipients (
     personal        json,
     PRIMARY KEY (team_id, email_id, position)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 60);
+
+-- Emails with what copies of broadcasts leave empty in their own rows. All that shows emails reads this; what is not
+-- asked for is not looked up.
+CREATE VIEW complete_emails AS
+    SELECT e.team_id, e.id, e.created_at, e.content_id,
+           CASE WHEN e.broadcast_id IS NULL THEN e.message_id
+                ELSE '<' || replace(e.id::text, '-', '') || '@' || e.domain_name || '>' END AS message_id,
+           CASE WHEN e.broadcast_id IS NULL THEN e.sender
+                ELSE coalesce((SELECT c.sender FROM contents c
+                                WHERE c.team_id = e.team_id AND c.id = e.content_id), '') END AS sender,
+           CASE WHEN e.broadcast_id IS NULL THEN e.to_list
+                ELSE json_build_array((SELECT r.mailbox FROM recipients r
+                                        WHERE r.team_id = e.team_id AND r.email_id = e.id AND r.position = 0))
+                END AS to_list,
+           e.cc_list, e.bcc_list,
+           CASE WHEN e.broadcast_id IS NULL THEN e.reply_to_list
+                ELSE (SELECT c.reply_to_list FROM contents c
+                       WHERE c.team_id = e.team_id AND c.id = e.content_id) END AS reply_to_list,
+           CASE WHEN e.broadcast_id IS NULL THEN e.subject
+                ELSE coalesce((SELECT r.personal->>'subject' FROM recipients r
+                                WHERE r.team_id = e.team_id AND r.email_id = e.id AND r.position = 0),
+                              (SELECT c.subject FROM contents c
+                                WHERE c.team_id = e.team_id AND c.id = e.content_id), '') END AS subject,
+           e.tags, e.scheduled_at, e.topic_id, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, e.last_event,
+           e.last_event_at, e.sent_at, e.template_id
+      FROM emails e;
 
 -- What happened to an email, in order; the only history there is.
 CREATE TABLE timeline (
@@ -839,7 +868,8 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE owner IS NULL;
 CREATE INDEX jobs_of_teams ON jobs (kind, team_id, due_at) WHERE owner IS NULL;
 CREATE INDEX jobs_leased ON jobs (leased_until) WHERE owner IS NOT NULL;
 
--- Who may hold leases: one row per process, refreshed while it lives.
+-- Who may hold leases: one row per process, refreshed while it lives. `knows_copies` is false where its release is older
+-- than copies of broadcasts.
 CREATE TABLE processes (
     id         uuid        NOT NULL PRIMARY KEY,
     host       text        NOT NULL,
@@ -847,7 +877,8 @@ CREATE TABLE processes (
     pid_start  bigint      NOT NULL,
     roles      text        NOT NULL,
     started_at timestamptz NOT NULL,
-    seen_at    timestamptz NOT NULL
+    seen_at    timestamptz NOT NULL,
+    knows_copies boolean   NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- The limit of a team's API requests where several nodes share it: the window of one second that is open, how much

@@ -1,8 +1,8 @@
 """Removing topics that were deleted so long ago that no mail of them can go out any more (DUR-15).
 
 Mail that was accepted before the deletion honours what contacts had chosen, however long it is scheduled
-ahead, paused or retried. So a topic stays as long as its team has an open delivery that is not younger than
-the deletion. What contacts chose goes first, a few rows at a time, then the topic.
+ahead, paused or retried. So a topic stays as long as a broadcast of it is scheduled or being sent, and as long
+as its team has an open delivery that is not younger than the deletion and the last copy of such a broadcast. What contacts chose goes first, a few rows at a time, then the topic.
 """
 
 from __future__ import annotations
@@ -37,11 +37,17 @@ NEXT_TEAM: Final = """
      LIMIT 1
 """
 
+# Copies of a broadcast that had the topic are made until it is sent: that is when the last of its mail begins.
 DELETED: Final = """
-    SELECT id, deleted_at
-      FROM topics
-     WHERE team_id = $1 AND deleted_at < $2
-     ORDER BY deleted_at
+    SELECT t.id, greatest(t.deleted_at, b.sent_at) AS last_mail_at
+      FROM topics t
+      LEFT JOIN (SELECT topic_id, max(sent_at) AS sent_at,
+                        bool_or(status IN ('scheduled', 'queued')) AS is_open
+                   FROM broadcasts
+                  WHERE team_id = $1 AND topic_id IS NOT NULL
+                  GROUP BY topic_id) AS b ON b.topic_id = t.id
+     WHERE t.team_id = $1 AND t.deleted_at < $2 AND b.is_open IS NOT TRUE
+     ORDER BY last_mail_at
      LIMIT $3
 """
 
@@ -105,12 +111,12 @@ class TopicCollector:
             yield team
 
     async def _over(self, team: _Team, before: datetime) -> Sequence[UUID]:
-        """Deleted topics of a team whose mail has all come to its end, those that were deleted first."""
+        """Deleted topics of a team whose mail has all come to its end, those without mail for longest first."""
         rows = await self._pool.fetch(DELETED, team.id, before, TOPICS)
         return [
             row["id"]
             for row in rows
-            if team.oldest_open is None or team.oldest_open >= first_id(row["deleted_at"] + SETTLED_AFTER)
+            if team.oldest_open is None or team.oldest_open >= first_id(row["last_mail_at"] + SETTLED_AFTER)
         ]
 
     async def _remove_choices(self, team_id: UUID, topics: Sequence[UUID]) -> int:

@@ -12,7 +12,7 @@ RECIPIENT = """
     SELECT c.id AS contact_id, coalesce(c.unsubscribed, false) AS is_unsubscribed, e.sender
       FROM (SELECT $1::uuid AS team_id) AS k
       LEFT JOIN contacts c ON c.team_id = k.team_id AND c.address = $2
-      LEFT JOIN emails e ON e.team_id = k.team_id AND e.id = $3
+      LEFT JOIN complete_emails e ON e.team_id = k.team_id AND e.id = $3
 """
 
 # A contact that is none yet has no choices. The topics of `$4` are shown whatever they are.

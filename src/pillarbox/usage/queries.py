@@ -88,7 +88,8 @@ OWNED = """
     SELECT t.most_domains,
            (SELECT count(*) FROM domains d WHERE d.team_id = $1) AS domains,
            (SELECT count(*) FROM contacts c WHERE c.team_id = $1) AS contacts,
-           (SELECT count(*) FROM segments s WHERE s.team_id = $1) AS segments
+           (SELECT count(*) FROM segments s WHERE s.team_id = $1) AS segments,
+           (SELECT count(*) FROM broadcasts b WHERE b.team_id = $1) AS broadcasts
       FROM teams t
      WHERE t.id = $1
 """
@@ -123,6 +124,7 @@ class Owned(NamedTuple):
     domains: int
     contacts: int
     segments: int
+    broadcasts: int
 
 
 async def lock(conn: Connection, teams: Sequence[UUID]) -> None:

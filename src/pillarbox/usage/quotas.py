@@ -99,6 +99,17 @@ class Quotas:
         after_commit(conn, partial(self._report, usage, list(today.values())))
         return found
 
+    async def used_up(self, conn: Connection, team_id: UUID, now: datetime) -> Problem | None:
+        """Why the team may not spend a single unit more; None where it may, and nothing is spent."""
+        usage = QuotaUsage(await queries.used(conn, [(team_id, day_of(now), month_of(now))]))
+        return _refusal(usage, Spending(team_id, now, 1), now)
+
+    async def fits(self, conn: Connection, wanted: Spending) -> bool:
+        """Whether so many units are left. They are spent later, and until the transaction ends by nobody
+        else."""
+        usage = await locked_usage(conn, [wanted])
+        return _refusal(usage, wanted, wanted.at) is None
+
     def _report(self, usage: QuotaUsage, spendings: Sequence[Spending]) -> None:
         for spending in spendings:
             self._note(spending.team_id, *usage.after(Spending(spending.team_id, spending.at, 0)))

@@ -87,7 +87,7 @@ def usage(used: Used, owned: Owned, limits: Limits, rate_limit: int, now: dateti
         EmailWindows(daily, monthly),
         contacts=Counted(owned.contacts, UNLIMITED),
         segments=Counted(owned.segments, None),
-        broadcasts=Counted(0, None),
+        broadcasts=Counted(owned.broadcasts, None),
         ai_credits=Credits(0, None, None),
         automation_runs=Runs(0, UNLIMITED, month),
         domains=Counted(

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery import prometheus, queries
-from pillarbox.delivery.items import QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
+from pillarbox.delivery.items import COPIES, QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
 from pillarbox.delivery.lease_expiry import Expiry
 from pillarbox.delivery.queries import Freed, Pair, Share
 from pillarbox.delivery.queue import held, missing_keys, quarantine
@@ -155,7 +155,7 @@ class Claims:
 
     async def park(self, items: Sequence[Item], until: datetime) -> None:
         """Free these items and postpone all free work of their teams for their destinations."""
-        pairs = sorted({(item.team_id, item.destination) for item in items})
+        pairs = sorted({(item.team_id, item.queue) for item in items})
         await self.give_back(items)
         await queries.park(self._pool, pairs, until, OUT_OF_REACH)
 
@@ -219,7 +219,7 @@ def _item(row: Claimed, email: LoadedEmail, groups: Mapping[int, list[Target]], 
         row.team_id,
         row.email_id,
         row.grp,
-        row.destination,
+        row.destination.removeprefix(COPIES),
         row.attempt,
         row.tries,
         row.reached,

@@ -298,6 +298,8 @@ class SmtpTransport:
     async def _offer(self, attempt: _Attempt, address: Address, connection: Connection) -> None:
         attempt.used.append((address, connection))
         await faults.point("delivery.connected")
+        if not await self._may_begin(attempt):
+            return
         done = await self._send(attempt, connection)
         if done.stale:
             connection.abort()
@@ -307,6 +309,8 @@ class SmtpTransport:
                 return
             connection = again
             attempt.used.append((address, connection))
+            if not await self._may_begin(attempt):
+                return
             done = await self._send(attempt, connection)
         if not done.abandoned and (fault := self._next_hops.refusal_in(done)):
             attempt.held, attempt.signal = fault, Signal.HELD
@@ -315,6 +319,12 @@ class SmtpTransport:
         attempt.abandoned = done.abandoned
         if not done.abandoned:
             self._note(attempt, connection, done)
+
+    async def _may_begin(self, attempt: _Attempt) -> bool:
+        """The last check of a copy; where it says no, the connection is still good for other mail."""
+        begins = attempt.item.begins
+        attempt.abandoned = begins is not None and not await begins()
+        return not attempt.abandoned
 
     async def _send(self, attempt: _Attempt, connection: Connection) -> Transaction:
         mailboxes = [target.mailbox for target in attempt.left.values()]

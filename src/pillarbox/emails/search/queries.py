@@ -80,7 +80,7 @@ BY_EMAIL = """
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS r (team_id, after_id, last_id, place)
      CROSS JOIN LATERAL (
            SELECT e.team_id, e.id, e.sender, e.domain_name, e.subject
-             FROM emails e
+             FROM complete_emails e
             WHERE e.team_id = r.team_id AND e.id > r.after_id AND e.id <= r.last_id
               AND ($4::text IS NULL OR e.domain_name = $4)
               AND ($5::text IS NULL OR lower(e.sender COLLATE "C") LIKE $5 OR e.sender LIKE '%"@%')
@@ -109,7 +109,7 @@ BY_RECIPIENT = """
             LIMIT $7) AS found
      CROSS JOIN LATERAL (
            SELECT k.team_id, k.id, k.sender, k.domain_name, k.subject
-             FROM emails k
+             FROM complete_emails k
             WHERE k.team_id = r.team_id AND k.id = found.email_id
            OFFSET 0) AS e
 """
@@ -119,7 +119,7 @@ SHOWN = """
       FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
      CROSS JOIN LATERAL (
            SELECT team_id, id, created_at, sender, to_list, subject, last_event, scheduled_at
-             FROM emails
+             FROM complete_emails
             WHERE team_id = k.team_id AND id = k.id
            OFFSET 0) AS e
      ORDER BY e.id DESC
@@ -147,7 +147,7 @@ DESCRIBED = r"""
     SELECT e.id, e.sender, e.domain_name, e.subject,
            coalesce((SELECT string_agg(p.address, E'\n') FROM recipients p
                      WHERE p.team_id = e.team_id AND p.email_id = e.id), '') AS addresses
-      FROM emails e
+      FROM complete_emails e
      WHERE e.team_id = $1 AND e.id > $2 AND e.id <= $3
      ORDER BY e.team_id, e.id
      LIMIT $4

@@ -52,7 +52,7 @@ VOLATILE = re.compile(
     r"(?i)\b(?:gen_random_uuid|clock_timestamp|random|nextval|uuidv7)\s*\(|GENERATED ALWAYS AS"
 )
 HARMLESS = re.compile(
-    r"(?i)^(?:SELECT 1$|CREATE (?:OR REPLACE )?FUNCTION |COMMENT ON |DROP INDEX CONCURRENTLY )"
+    r"(?i)^(?:SELECT 1$|CREATE (?:OR REPLACE )?(?:FUNCTION|VIEW) |COMMENT ON |DROP INDEX CONCURRENTLY )"
     r"|^ALTER TABLE \S+ (?:SET \((?:autovacuum_|fillfactor)|VALIDATE CONSTRAINT )"
 )
 

@@ -44,6 +44,7 @@ POINTS: Final[Mapping[str, str]] = {
     "import.stored": "the file of an import is in the blob store, no row names it",
     "import.batch_written": "the rows of a batch and their counts are written, nothing is committed",
     "import.batch_committed": "a batch is committed, and the next one is not begun",
+    "broadcast.snapshot": "the recipients of a broadcast are written, nothing is committed",
     "timeline.events": "events are about to be written, in somebody's transaction",
     "webhooks.rows": "events are about to be handed to the webhooks, in the same transaction",
     "webhooks.claimed": "a delivery of an event is leased to this process and its attempt begins",

@@ -13,8 +13,8 @@ from pillarbox.kernel.postgres.database import Source
 
 # Across teams: processes belong to the installation.
 RECORD_PROCESS = """
-    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $6)
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at, knows_copies)
+    VALUES ($1, $2, $3, $4, $5, $6, $6, true)
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
 """
 

@@ -26,7 +26,7 @@ HARMLESS_COPIES = 20_000
 """Documents up to these limits cost a tree builder at most some milliseconds, whatever they hold: each
 formatting element may be copied into each block."""
 
-KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden", "class", "id"))
+KEPT_ATTRIBUTES = frozenset(("href", "alt", "style", "hidden", "class", "id", "width", "height"))
 VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
 )

@@ -1,7 +1,7 @@
-"""The plain text of an HTML mail (emails.md 1.2): what a reader would see, without a screen.
+"""The plain text of an HTML mail (templates.md 7): what a reader would see, without a screen.
 
-Blocks stand on lines of their own, paragraphs are set off by a blank line, list items begin with `- `
-or their number, table cells are separated by ` | `, links keep their target as `text (url)`, images
+Blocks stand on lines of their own, a blank line follows paragraphs, headings, lists and tables, list items
+begin with `* ` or their number, a blank separates cells, links keep their target as `text (url)`, images
 leave their alternative text. Lines are never wrapped. Scripts, styles, the head and what the author hid
 (preheaders among it, MSG-14) are dropped. Time and memory are linear in the length of the HTML, and long
 texts are read in pieces, so that other threads may run in between.
@@ -10,7 +10,6 @@ texts are read in pieces, so that other threads may run in between.
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -19,19 +18,19 @@ from pillarbox.mail.html import limits
 BREAKS = {
     **dict.fromkeys(
         (
-            *("address", "article", "aside", "body", "caption", "center", "dd", "details", "dialog", "dir"),
-            *("div", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr"),
-            *("legend", "li", "main", "menu", "nav", "section", "summary", "table", "tr"),
+            *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details"),
+            *("dialog", "dir", "div", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header"),
+            *("hgroup", "hr", "legend", "li", "main", "menu", "nav", "pre", "section", "summary", "tr"),
         ),
         1,
     ),
-    **dict.fromkeys(("blockquote", "dl", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "ul"), 2),
+    **dict.fromkeys(("dl", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "table", "ul"), 2),
 }
-"""Line ends before and after an element; two of them make a blank line."""
+"""Line ends behind an element; two of them make a blank line. Before each of them is one."""
 
 MOST_BREAKS = 2
 DEEPEST_INDENT = 8
-RULE = "---"
+RULE = "-" * 10
 LONGEST_TEXT = 10 * 1024 * 1024
 """Characters; only text that is indented line by line gets longer than its HTML."""
 PIECE = 65_536
@@ -52,8 +51,9 @@ _BLANK = " \t\n\f\r\xa0"
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n)++")
 _LINES_BEFORE = re.compile(r"(?:[ \t]*+\n)*+")
 _LINE_BEGINS = re.compile(r"\n(?=[^\n])")
-_INVISIBLE = re.compile("[\x00\xad\u034f\u200b\u2060\ufeff]")
-_FILLERS = " \u200c\u200d\u200e\u200f"
+_INVISIBLE = re.compile("[\x00\xad\u034f\u200b-\u200d\u2060\ufeff]")
+_FILLERS = " \u200e\u200f"
+_PIXEL = frozenset(("0", "1"))
 _ZERO = r"(?:0+(?:\.0*)?|\.0+)"
 _HIDING = re.compile(
     rf"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*{_ZERO}|"
@@ -115,8 +115,13 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or bool(_HIDING.search((attributes.get("style") or "")[:LONGEST_STYLE]))
 
 
+def _is_pixel(attributes: dict[str, str | None]) -> bool:
+    """Whether an image is so small that it only counts who sees it."""
+    return attributes.get("width") in _PIXEL and attributes.get("height") in _PIXEL
+
+
 class _Text:
-    """The text so far, and what stands between it and the next word: line ends, a blank, a cell border."""
+    """The text so far, and what stands between it and the next word: line ends, or a blank."""
 
     def __init__(self) -> None:
         self._out: list[str] = []
@@ -153,7 +158,7 @@ class _Text:
         else:
             raw = _INVISIBLE.sub("", raw)
             said = _BLANKS.sub(" ", raw).strip(" ")
-            # Preheaders are often stretched with joiners that show nothing.
+            # Preheaders are often stretched with marks that show nothing.
             if not said.strip(_FILLERS):
                 said = ""
         if not said:
@@ -168,10 +173,10 @@ class _Text:
 
     def enter(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag in BREAKS:
-            self._break(BREAKS[tag])
+            self._break(1)
         if tag == "a":
             self._links.append((attributes.get("href") or "", []))
-        elif tag == "img":
+        elif tag == "img" and not _is_pixel(attributes):
             self.say(f" {attributes.get('alt') or ''} ")
         elif tag == "br":
             self._between = ""
@@ -184,7 +189,7 @@ class _Text:
             self._begin_item()
         elif tag in ("td", "th"):
             # The first cell of a row still has the row's line end before it.
-            self._between = " | " if self._out and not self._breaks else ""
+            self._between = " " if self._out and not self._breaks else ""
         elif tag == "pre":
             self._pre += 1
 
@@ -209,7 +214,7 @@ class _Text:
     def _begin_item(self) -> None:
         number = self._lists[-1] if self._lists else None
         if number is None:
-            self._marker = "- "
+            self._marker = "* "
         else:
             self._marker = f"{number}. "
             self._lists[-1] = number + 1
@@ -274,9 +279,6 @@ def _target(href: str, label: str) -> str:
     scheme = url.partition(":")[0].lower()
     if scheme in ("http", "https") or url.startswith("{{"):
         return "" if label.rstrip("/") == url.rstrip("/") else url
-    if scheme == "mailto":
-        address = unquote(url[len("mailto:") :].partition("?")[0])
-        return "" if address in label else address
     if scheme == "tel":
         number = url[len("tel:") :]
         return "" if _NOT_DIGITS.sub("", number) in _NOT_DIGITS.sub("", label) else number

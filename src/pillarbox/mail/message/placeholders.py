@@ -1,14 +1,17 @@
-"""Placeholders in the bodies of mail: `{{{NAME}}}`, or `{{{NAME|what stands there without a value}}}`.
+"""Placeholders in the parts of mail (templates.md 5): `{{{NAME}}}`, or `{{{NAME|what stands there without a
+value}}}`.
 
-Exactly three braces, blanks around the name allowed; a fallback ends at the first `}}}` and has no line end.
-One pass: a value is never searched again. What names no value that is given stays as it is. The work is
-linear in the text.
+A name is up to 50 letters, digits and underscores, or `contact.` with a path of such words. Exactly three
+braces, blanks around the name allowed; the first `|` begins the fallback, which ends at the first `}}}` and
+has no line end. Everything else is text. A part is read once, into its placeholders and the texts between
+them, and may be rendered often (`rendering.py`). The work is linear in the text, which may be any.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 UNSUBSCRIBE_URL = (
@@ -19,23 +22,64 @@ UNSUBSCRIBE_URL = (
 )
 """The words for a recipient's own link; they mean the same (contract decision 22)."""
 
+RESERVED = frozenset((*UNSUBSCRIBE_URL, "FIRST_NAME", "LAST_NAME", "EMAIL", "contact", "this"))
+"""Names that no variable may have (templates.md 3)."""
+
+CONTACT_PATH = "contact."
+"""How the names of the fields and properties of a contact begin."""
+
 MOST = 1000
 """A part may have so many placeholders."""
 
-_BEGIN = re.compile(r"(?<!\{)\{\{\{[ \t]*([A-Za-z0-9_]{1,50})[ \t]*")
+_BEGIN = re.compile(
+    r"(?<!\{)\{\{\{[ \t]*+(contact(?:\.[A-Za-z0-9_]{1,50}+)++|[A-Za-z0-9_]{1,50}+)[ \t]*+", re.ASCII
+)
 _LINE_END = re.compile(r"[\r\n]")
 
 
-class Found(NamedTuple):
-    """A placeholder: where it is, and its name."""
+class Placeholder(NamedTuple):
+    """A placeholder: where it is, its name, the fallback that is written in it, and all of it as written."""
 
     start: int
     end: int
     name: str
+    fallback: str | None
+    source: str
 
 
-def placeholders(source: str) -> Iterator[Found]:
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A part of a mail: its placeholders, and the texts before, between and behind them."""
+
+    texts: tuple[str, ...]
+    placeholders: tuple[Placeholder, ...]
+
+    @property
+    def source(self) -> str:
+        """The part as it was written."""
+        return (
+            "".join([text + found.source for text, found in zip(self.texts, self.placeholders, strict=False)])
+            + (self.texts[-1])
+        )
+
+
+def parse(source: str) -> Parsed:
+    """The part in pieces."""
+    texts: list[str] = []
+    found: list[Placeholder] = []
+    done = 0
+    for each in placeholders(source):
+        texts.append(source[done : each.start])
+        found.append(each)
+        done = each.end
+    texts.append(source[done:])
+    return Parsed(tuple(texts), tuple(found))
+
+
+def placeholders(source: str) -> Iterator[Placeholder]:
     """The placeholders of a text, in order."""
+    if "{{{" not in source:
+        return
     close = line_end = at = 0
     while (begin := _BEGIN.search(source, at)) is not None:
         at = begin.end()
@@ -52,14 +96,13 @@ def placeholders(source: str) -> Iterator[Found]:
                 line_end = len(source) if found is None else found.start()
             close_here = close if close < len(source) and close < line_end else -1
         if close_here >= 0 and not source.startswith("}", close_here + 3):
+            fallback = source[at + 1 : close_here].strip(" \t") if close_here > at else None
             at = close_here + 3
-            yield Found(begin.start(), at, begin[1])
+            yield Placeholder(begin.start(), at, begin[1], fallback, source[begin.start() : at])
 
 
 def filled(source: str, values: Mapping[str, str]) -> str:
-    """The text with these values in the place of their placeholders."""
-    if "{{{" not in source:
-        return source
+    """The text with these values in the place of their placeholders; what names none of them stays."""
     parts: list[str] = []
     done = 0
     for found in placeholders(source):

@@ -1,0 +1,2 @@
+"""`pillarbox broadcasts`: `broadcasts.py` has the commands, `following.py` the line that shows how far one
+is."""

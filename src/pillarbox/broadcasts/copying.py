@@ -1,0 +1,164 @@
+"""How waiting recipients become emails, and whether a copy may still go out (broadcasts.md 6 and 8).
+
+An engine that has room asks for copies. The broadcasts that have any take turns. Rows of recipients are taken in the
+order of their keys, past those that another process has; each is judged once more, and in one transaction it becomes
+an email or says why it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from pillarbox.broadcasts import copying_queries as queries
+from pillarbox.broadcasts.copying_queries import Property, Ready, Waiting
+from pillarbox.delivery.copies import CopyOf, Held, Judgement, Standing
+from pillarbox.delivery.items import Item
+from pillarbox.emails.broadcast_copies.loading import SharedBy
+from pillarbox.emails.broadcast_copies.making import MakingCopies, NewCopy
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.mail.message.address import AddressError, parse_mailbox
+from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
+
+FIRST: Final = UUID(int=0)
+NEVER: Final = float("-inf")
+LOOK_AGAIN: Final = 2.0
+"""Seconds until a broadcast is read again from its beginning, which takes a while where it is large."""
+
+OTHER_RELEASE: Final = timedelta(minutes=1)
+"""Engines that were seen so lately are alive."""
+
+_properties = msgspec.json.Decoder(dict[str, Scalar]).decode
+
+
+class Copying:
+    """Makes copies for the engine of this process. `admits` raises where there is no room for mail."""
+
+    def __init__(
+        self, pool: asyncpg.Pool, clock: Clock, making: MakingCopies, admits: Callable[[], None]
+    ) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._making = making
+        self._admits = admits
+        self._cursors: dict[UUID, UUID] = {}
+        """Behind which contact the next waiting row of each broadcast is looked for."""
+
+        self._exhausted: dict[UUID, float] = {}
+        """When none was found that waits, in boot time."""
+
+        self._last = FIRST
+        """The broadcast whose turn it was last."""
+
+    async def make(self, most: int, held: Held) -> Sequence[Item]:
+        """Make up to so many copies, of the next broadcast that has some waiting."""
+        try:
+            self._admits()
+        except Problem:
+            return ()
+        ready = await queries.ready(self._pool, self._clock.now() - OTHER_RELEASE)
+        self._cursors = {one.id: self._cursors.get(one.id, FIRST) for one in ready}
+        self._exhausted = {one.id: self._exhausted.get(one.id, NEVER) for one in ready}
+        # Whoever comes behind the last one first, then the others.
+        ready.sort(key=lambda one: (one.id <= self._last, one.id))
+        for broadcast in ready:
+            if not held(broadcast.team_id) and (items := await self._some(broadcast, most)) is not None:
+                self._last = broadcast.id
+                return items
+        return ()
+
+    async def _some(self, broadcast: Ready, most: int) -> list[Item] | None:
+        """Copies of this broadcast; None where none of its recipients waits that nobody else has."""
+        now = self._clock.boottime()
+        if now - self._exhausted.get(broadcast.id, NEVER) < LOOK_AGAIN:
+            return None
+        while True:
+            was_first = self._cursors[broadcast.id] == FIRST
+            items, found = await self._take(broadcast, most)
+            if items:
+                return items
+            if not found:
+                # At the end it begins anew: a process that died may have left some behind.
+                self._cursors[broadcast.id] = FIRST
+                if was_first:
+                    self._exhausted[broadcast.id] = now
+                    return None
+
+    async def _take(self, broadcast: Ready, most: int) -> tuple[list[Item], int]:
+        """The copies of the next waiting recipients, and how many recipients these were."""
+        shared = _shared(broadcast)
+        async with transaction(self._pool) as conn:
+            after = self._cursors[broadcast.id]
+            waiting = await queries.take(conn, broadcast, after, most)
+            if not waiting:
+                return [], 0
+            needed = await self._making.needed(conn, shared)
+            properties: Sequence[Property] = ()
+            if needed.properties:
+                properties = await queries.properties(conn, broadcast.team_id, needed.properties)
+            waiting = [_checked(one) for one in waiting]
+            new = [_new(one, properties) for one in waiting if one.skipped_for is None]
+            items = await self._making.store(
+                conn, shared, new, lambda emails: _note(broadcast, waiting, emails)
+            )
+            await faults.point("broadcast.copies_written")
+        await faults.point("broadcast.copies_committed")
+        self._cursors[broadcast.id] = waiting[-1].contact_id
+        return items, len(waiting)
+
+    async def judge(self, copies: Sequence[CopyOf]) -> list[Judgement]:
+        """What may become of these copies now."""
+        found = await queries.standing(self._pool, copies)
+        return [_judgement(*found[place]) for place in range(len(copies))]
+
+
+def _shared(one: Ready) -> SharedBy:
+    return SharedBy(
+        one.team_id, one.team_number, one.id, one.content_id, one.topic_id, one.domain_id, one.domain_name
+    )
+
+
+def _note(broadcast: Ready, waiting: Sequence[Waiting], emails: Mapping[UUID, UUID]) -> Statement:
+    return queries.note(
+        broadcast.team_id,
+        broadcast.id,
+        [(one.contact_id, emails.get(one.contact_id), one.skipped_for) for one in waiting],
+    )
+
+
+def _checked(one: Waiting) -> Waiting:
+    """An address that cannot be written to holds up nobody else."""
+    if one.skipped_for is None:
+        try:
+            parse_mailbox(one.email)
+        except AddressError:
+            return replace(one, skipped_for="invalid_address")
+    return one
+
+
+def _new(one: Waiting, properties: Sequence[Property]) -> NewCopy:
+    own = _properties(one.properties or "{}")
+    values = ContactValues(
+        one.email,
+        one.first_name,
+        one.last_name,
+        {known.key: own.get(str(known.number)) for known in properties},
+        {known.key: known.fallback for known in properties},
+    )
+    return NewCopy(one.contact_id, one.address, one.email, values, one.origin)
+
+
+def _judgement(status: str, is_paused: bool, is_wanted: bool, origin: str | None) -> Judgement:
+    if status not in ("queued", "sent") or not is_wanted:
+        return Judgement(Standing.ENDED)
+    return Judgement(Standing.PAUSED if is_paused else Standing.WANTED, origin)

@@ -1,0 +1,164 @@
+"""SQL of making copies. Statements that go across teams serve the engine of a process, which sends mail of all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.delivery.copies import CopyOf
+from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
+from pillarbox.kernel.postgres.database import Connection, Source
+
+# Across teams: broadcasts whose copies are to be made. An engine of an earlier release could not read them, so while
+# one is alive none are made.
+READY: Final = """
+    SELECT b.team_id, b.id, t.number AS team_number, b.content_id, b.topic_id, b.domain_id, b.domain_name
+      FROM broadcasts b
+      JOIN teams t ON t.id = b.team_id
+     WHERE b.status = 'queued' AND b.resolved_at IS NOT NULL AND b.paused_at IS NULL
+       AND NOT EXISTS (SELECT FROM processes p
+                        WHERE NOT p.knows_copies AND p.roles LIKE '%delivery%' AND p.seen_at > $1)
+     ORDER BY b.team_id, b.id
+"""
+
+# Recipients that wait, as they are now. Whoever left, or does not want the topic any more, is skipped: what it chose
+# counts, else the default, also where the topic was deleted since.
+TAKE: Final = """
+    WITH taken AS MATERIALIZED (
+        SELECT r.contact_id
+          FROM broadcast_recipients r
+         WHERE r.team_id = $1 AND r.broadcast_id = $2 AND r.contact_id > $3
+           AND r.email_id IS NULL AND r.skipped_for IS NULL
+         ORDER BY r.contact_id
+         LIMIT $5
+           FOR UPDATE SKIP LOCKED
+    )
+    SELECT k.contact_id, c.address, coalesce(c.email, c.address) AS email, c.first_name, c.last_name,
+           c.properties::text AS properties, s.origin,
+           CASE WHEN c.id IS NULL THEN 'contact_deleted'
+                WHEN c.unsubscribed THEN 'unsubscribed'
+                WHEN $4::uuid IS NOT NULL
+                     AND coalesce(t.subscription,
+                                  (SELECT d.default_subscription FROM topics d
+                                    WHERE d.team_id = $1 AND d.id = $4),
+                                  'opt_out') = 'opt_out' THEN 'topic_opt_out' END AS skipped_for
+      FROM taken k
+      LEFT JOIN contacts c ON c.team_id = $1 AND c.id = k.contact_id
+      LEFT JOIN topic_choices t ON t.team_id = $1 AND t.contact_id = k.contact_id AND t.topic_id = $4
+      LEFT JOIN suppressions s ON s.team_id = $1 AND s.address = c.address
+     ORDER BY k.contact_id
+"""
+
+NOTE: Final = """
+    UPDATE broadcast_recipients r
+       SET email_id = k.email_id, skipped_for = k.skipped_for
+      FROM json_to_recordset($3::text::json) AS k (contact_id uuid, email_id uuid, skipped_for text)
+     WHERE r.team_id = $1 AND r.broadcast_id = $2 AND r.contact_id = k.contact_id
+"""
+
+PROPERTIES: Final = """
+    SELECT number, key, fallback_value::text AS fallback
+      FROM contact_properties
+     WHERE team_id = $1 AND key = ANY ($2::text[]) AND deleted_at IS NULL
+"""
+
+# Right before copies are sent, for several teams at once: each copy with its broadcast, contact and address.
+STANDING: Final = """
+    SELECT k.place, coalesce(b.status, 'gone') AS status, b.paused_at IS NOT NULL AS is_paused,
+           (c.id IS NOT NULL AND NOT c.unsubscribed
+            AND (b.topic_id IS NULL
+                 OR coalesce(t.subscription,
+                             (SELECT d.default_subscription FROM topics d
+                               WHERE d.team_id = k.team_id AND d.id = b.topic_id),
+                             'opt_out') = 'opt_in')) AS is_wanted,
+           s.origin
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[])
+           AS k (team_id, broadcast_id, contact_id, address, place)
+      LEFT JOIN broadcasts b ON b.team_id = k.team_id AND b.id = k.broadcast_id
+      LEFT JOIN contacts c ON c.team_id = k.team_id AND c.id = k.contact_id
+      LEFT JOIN topic_choices t
+             ON t.team_id = k.team_id AND t.contact_id = k.contact_id AND t.topic_id = b.topic_id
+      LEFT JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A broadcast that is being sent."""
+
+    team_id: UUID
+    id: UUID
+    team_number: int
+    content_id: UUID
+    topic_id: UUID | None
+    domain_id: UUID | None
+    domain_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A recipient that waits, as its contact is now; `skipped_for` says why it gets no copy."""
+
+    contact_id: UUID
+    address: str
+    email: str
+    first_name: str | None
+    last_name: str | None
+    properties: str | None
+    origin: str | None
+    skipped_for: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the team: contacts keep its value under its number."""
+
+    number: int
+    key: str
+    fallback: str | float | bool | None
+
+
+async def ready(source: Source, alive_since: datetime) -> list[Ready]:
+    """Broadcasts whose copies are to be made; none while an engine of an earlier release is alive."""
+    return [Ready(**row) for row in await source.fetch(READY, alive_since)]
+
+
+async def take(conn: Connection, broadcast: Ready, after: UUID, most: int) -> list[Waiting]:
+    """Lock waiting recipients behind a contact that nobody else has, in the order of their keys."""
+    args = (broadcast.team_id, broadcast.id, after, broadcast.topic_id, most)
+    return [Waiting(**row) for row in await conn.fetch(TAKE, *args)]
+
+
+async def properties(conn: Connection, team_id: UUID, keys: Collection[str]) -> list[Property]:
+    """Those of these properties that the team has."""
+    return [
+        Property(row["number"], row["key"], None if row["fallback"] is None else _decode(row["fallback"]))
+        for row in await conn.fetch(PROPERTIES, team_id, list(keys))
+    ]
+
+
+def note(
+    team_id: UUID, broadcast_id: UUID, recipients: Sequence[tuple[UUID, UUID | None, str | None]]
+) -> Statement:
+    """What became of recipients: contact, its email or why it was skipped."""
+    rows = [
+        {"contact_id": contact, "email_id": email, "skipped_for": reason}
+        for contact, email, reason in recipients
+    ]
+    return Statement(NOTE, (team_id, broadcast_id, rows_json(rows)))
+
+
+async def standing(source: Source, copies: Sequence[CopyOf]) -> dict[int, tuple[str, bool, bool, str | None]]:
+    """Of each copy by its place: status of its broadcast, whether that is paused, whether its contact wants it,
+    and why its address is suppressed, if it is."""
+    columns = zip(*copies, strict=True)
+    rows: list[Any] = await source.fetch(STANDING, *columns, list(range(len(copies))))
+    return {row["place"]: (row["status"], row["is_paused"], row["is_wanted"], row["origin"]) for row in rows}
+
+
+_decode = msgspec.json.Decoder(str | float | bool).decode

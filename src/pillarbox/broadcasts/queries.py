@@ -1,0 +1,252 @@
+"""SQL of the broadcasts as their team sees them. A segment that was deleted, or a topic, reads as none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.broadcasts.content import Content
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+
+JOB_START: Final = "broadcast.start"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBroadcast:
+    """A broadcast in a list."""
+
+    id: UUID
+    name: str | None
+    segment_id: UUID | None
+    topic_id: UUID | None
+    status: str
+    created_at: datetime
+    scheduled_at: datetime | None
+    sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A broadcast of a team."""
+
+    id: UUID
+    content: Content
+    status: str
+    created_at: datetime
+    scheduled_at: datetime | None = None
+    queued_at: datetime | None = None
+    sent_at: datetime | None = None
+    key_id: UUID | None = None
+
+
+def _broadcast(
+    *, name: str | None, segment_id: UUID | None, topic_id: UUID | None, sender: str, subject: str,
+    reply_to_list: str | None, preview_text: str | None, html: str | None, text: str | None, **more: Any,
+) -> Broadcast:  # fmt: skip
+    replies = None if reply_to_list is None else msgspec.json.decode(reply_to_list, type=tuple[str, ...])
+    content = Content(
+        name=name,
+        segment_id=segment_id,
+        topic_id=topic_id,
+        sender=sender,
+        subject=subject,
+        reply_to=replies,
+        preview_text=preview_text,
+        html=html,
+        text=text,
+    )
+    return Broadcast(content=content, **more)
+
+
+def _columns(content: Content) -> Sequence[object]:
+    """What a statement takes of a content, in its order."""
+    replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
+    return (
+        content.name,
+        content.segment_id,
+        content.topic_id,
+        content.sender,
+        content.subject,
+        replies,
+        content.preview_text,
+        content.html,
+        content.text,
+    )
+
+
+async def insert(db: TeamDb, new: Broadcast) -> None:
+    await db.run(
+        """
+        INSERT INTO broadcasts (team_id, id, status, created_at, scheduled_at, queued_at, key_id, name,
+                                segment_id, topic_id, sender, subject, reply_to_list, preview_text, html,
+                                text)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::json, $14, $15, $16)
+        """,
+        new.id,
+        new.status,
+        new.created_at,
+        new.scheduled_at,
+        new.queued_at,
+        new.key_id,
+        *_columns(new.content),
+    )
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedBroadcast]:
+    return await db.all(
+        ListedBroadcast,
+        """
+        SELECT id, name, status, created_at, scheduled_at, sent_at,
+               (SELECT s.id FROM segments s WHERE s.team_id = $1 AND s.id = page.segment_id) AS segment_id,
+               (SELECT t.id FROM topics t
+                 WHERE t.team_id = $1 AND t.id = page.topic_id AND t.deleted_at IS NULL) AS topic_id
+          FROM ((SELECT id, name, segment_id, topic_id, status, created_at, scheduled_at, sent_at
+                   FROM broadcasts WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+                UNION ALL
+                (SELECT id, name, segment_id, topic_id, status, created_at, scheduled_at, sent_at
+                   FROM broadcasts WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
+        """,
+        *page.args,
+    )
+
+
+async def get(db: TeamDb, broadcast_id: UUID) -> Broadcast | None:
+    return await db.one(
+        _broadcast,
+        """
+        SELECT b.id, b.name, b.sender, b.subject, b.reply_to_list, b.preview_text, b.html, b.text, b.status,
+               b.created_at, b.scheduled_at, b.queued_at, b.sent_at, b.key_id,
+               (SELECT s.id FROM segments s WHERE s.team_id = $1 AND s.id = b.segment_id) AS segment_id,
+               (SELECT t.id FROM topics t
+                 WHERE t.team_id = $1 AND t.id = b.topic_id AND t.deleted_at IS NULL) AS topic_id
+          FROM broadcasts b
+         WHERE b.team_id = $1 AND b.id = $2
+        """,
+        broadcast_id,
+    )
+
+
+async def hold(db: TeamDb, broadcast_id: UUID) -> None:
+    """Nobody else changes the broadcast before the transaction ends. What it says is read after that, by a
+    statement of its own: one that waited would still see the segment and topic that it had before."""
+    await db.run("SELECT FROM broadcasts WHERE team_id = $1 AND id = $2 FOR NO KEY UPDATE", broadcast_id)
+
+
+async def rename(db: TeamDb, broadcast_id: UUID, name: str | None) -> None:
+    await db.run("UPDATE broadcasts SET name = $3 WHERE team_id = $1 AND id = $2", broadcast_id, name)
+
+
+async def update(db: TeamDb, broadcast_id: UUID, content: Content, *, other_topic: bool) -> None:
+    """Write the content of a broadcast that is held. Its topic stays unless it is to have another one: a
+    topic that was deleted reads as none, and what contacts chose of it still counts for mail that is
+    scheduled."""
+    await db.run(
+        """
+        UPDATE broadcasts
+           SET name = $3, segment_id = $4, topic_id = CASE WHEN $12 THEN $5 ELSE topic_id END, sender = $6,
+               subject = $7, reply_to_list = $8::text::json, preview_text = $9, html = $10, text = $11
+         WHERE team_id = $1 AND id = $2
+        """,
+        broadcast_id,
+        *_columns(content),
+        other_topic,
+    )
+
+
+async def queue(
+    db: TeamDb,
+    broadcast_id: UUID,
+    *,
+    scheduled_at: datetime | None,
+    queued_at: datetime | None,
+    key_id: UUID | None,
+) -> bool:
+    """From a draft to `queued`, or to `scheduled` where it is not queued yet; False where it is no draft. A
+    draft has no topic any more where that was deleted."""
+    return bool(
+        await db.run(
+            """
+            UPDATE broadcasts b
+               SET status = CASE WHEN $4::timestamptz IS NULL THEN 'scheduled' ELSE 'queued' END,
+                   scheduled_at = $3, queued_at = $4, key_id = $5,
+                   topic_id = (SELECT t.id FROM topics t
+                                WHERE t.team_id = $1 AND t.id = b.topic_id AND t.deleted_at IS NULL)
+             WHERE b.team_id = $1 AND b.id = $2 AND b.status = 'draft'
+            """,
+            broadcast_id,
+            scheduled_at,
+            queued_at,
+            key_id,
+        )
+    )
+
+
+async def cancel(db: TeamDb, broadcast_id: UUID) -> str | None:
+    """From `scheduled` to a draft, from `queued` to `canceled`: the state after it, None in any other
+    state."""
+    found: str | None = await db.value(
+        """
+        UPDATE broadcasts
+           SET status = CASE status WHEN 'scheduled' THEN 'draft' ELSE 'canceled' END,
+               scheduled_at = CASE status WHEN 'scheduled' THEN NULL ELSE scheduled_at END,
+               paused_at = NULL, paused_for = NULL
+         WHERE team_id = $1 AND id = $2 AND status IN ('scheduled', 'queued')
+        RETURNING status
+        """,
+        broadcast_id,
+    )
+    return found
+
+
+async def add_job(
+    db: TeamDb, job_id: UUID, kind: str, broadcast_id: UUID, due: datetime, now: datetime
+) -> None:
+    """See to it that the broadcast's one job of this kind runs at `due`. One that is just running no longer
+    counts: it looked before this was asked for."""
+    await db.run(
+        """
+        INSERT INTO jobs AS j (team_id, id, kind, subject_id, due_at, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (team_id, kind, subject_id) DO UPDATE
+           SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
+               attempt = j.attempt + 1, tries = j.attempt + 1
+        """,
+        job_id,
+        kind,
+        broadcast_id,
+        due,
+        now,
+    )
+
+
+async def drop_job(db: TeamDb, broadcast_id: UUID) -> None:
+    await db.run(
+        "DELETE FROM jobs WHERE team_id = $1 AND kind = $2 AND subject_id = $3", JOB_START, broadcast_id
+    )
+
+
+async def remove(db: TeamDb, broadcast_id: UUID) -> None:
+    await db.run("DELETE FROM broadcasts WHERE team_id = $1 AND id = $2", broadcast_id)
+
+
+async def segment_exists(db: TeamDb, segment_id: UUID) -> bool:
+    found = await db.value("SELECT true FROM segments WHERE team_id = $1 AND id = $2", segment_id)
+    return found is True
+
+
+async def is_metered(db: TeamDb) -> bool:
+    """Whether the team has a quota."""
+    found = await db.value(
+        """
+        SELECT daily_quota IS NOT NULL OR monthly_quota IS NOT NULL
+          FROM (SELECT id AS team_id, daily_quota, monthly_quota FROM teams) AS t
+         WHERE t.team_id = $1
+        """
+    )
+    return found is True

@@ -1,0 +1,109 @@
+"""HTTP routes of the broadcasts."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pillarbox.broadcasts import queries, wire
+from pillarbox.broadcasts.content import as_object
+from pillarbox.broadcasts.store import Broadcasts, found
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
+
+MOST_BODY = 10 * 1024 * 1024
+
+
+@route(
+    "POST",
+    "/broadcasts",
+    needs=Access.FULL,
+    status=201,
+    body=wire.NewBroadcast,
+    limit=MOST_BODY,
+    problems=(403, 404),
+    summary="Create a broadcast",
+)
+async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
+    body = as_object(request.json())
+    broadcast_id = await request.use(Broadcasts).create(db, request.known, body)
+    return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
+
+
+@route("GET", "/broadcasts", needs=Access.FULL, query=PAGING, summary="List broadcasts")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.BroadcastItem]]:
+    page = Page.read(request.query, default=None)
+    return Reply(await listed(partial(queries.page, db), page, wire.item))
+
+
+@route("GET", "/broadcasts/{broadcast_id}", needs=Access.FULL, summary="Retrieve a broadcast")
+async def show(request: Request, db: TeamDb) -> Reply[wire.FullBroadcast]:
+    return Reply(wire.full(await found(db, request.uuid("broadcast_id"))))
+
+
+@route(
+    "PATCH",
+    "/broadcasts/{broadcast_id}",
+    needs=Access.FULL,
+    body=wire.ChangedBroadcast,
+    limit=MOST_BODY,
+    problems=(403,),
+    summary="Change a broadcast",
+)
+async def update(request: Request, db: TeamDb) -> Reply[wire.CreatedBroadcast]:
+    body, broadcast_id = as_object(request.json()), request.uuid("broadcast_id")
+    await request.use(Broadcasts).change(db, request.known, broadcast_id, body)
+    return Reply(wire.CreatedBroadcast(broadcast_id, "broadcast"))
+
+
+@route(
+    "DELETE",
+    "/broadcasts/{broadcast_id}",
+    needs=Access.FULL,
+    problems=(403,),
+    summary="Delete a broadcast",
+)
+async def remove(request: Request, db: TeamDb) -> Reply[wire.BroadcastDeleted]:
+    broadcast_id = request.uuid("broadcast_id")
+    await request.use(Broadcasts).delete(db, broadcast_id)
+    return Reply(wire.BroadcastDeleted("broadcast", broadcast_id, deleted=True))
+
+
+@route(
+    "POST",
+    "/broadcasts/{broadcast_id}/send",
+    needs=Access.SENDING,
+    body=wire.SendBroadcast,
+    problems=(403,),
+    summary="Send or schedule a broadcast",
+)
+async def send(request: Request, db: TeamDb) -> Reply[wire.BroadcastId]:
+    body, broadcast_id = as_object(request.json()), request.uuid("broadcast_id")
+    await request.use(Broadcasts).send(db, request.known, broadcast_id, body)
+    return Reply(wire.BroadcastId(broadcast_id))
+
+
+@route(
+    "POST",
+    "/broadcasts/{broadcast_id}/cancel",
+    needs=Access.FULL,
+    problems=(403,),
+    summary="Cancel a broadcast",
+)
+async def cancel(request: Request, db: TeamDb) -> Reply[wire.BroadcastRef]:
+    broadcast_id = request.uuid("broadcast_id")
+    await request.use(Broadcasts).cancel(db, broadcast_id)
+    return Reply(wire.BroadcastRef("broadcast", broadcast_id))
+
+
+@route(
+    "POST",
+    "/broadcasts/{broadcast_id}/duplicate",
+    needs=Access.FULL,
+    status=201,
+    summary="Duplicate a broadcast",
+)
+async def duplicate(request: Request, db: TeamDb) -> Reply[wire.BroadcastRef]:
+    duplicate_id = await request.use(Broadcasts).duplicate(db, request.uuid("broadcast_id"))
+    return Reply(wire.BroadcastRef("broadcast", duplicate_id))

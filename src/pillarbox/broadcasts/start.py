@@ -1,0 +1,155 @@
+"""How a broadcast begins: is it possible at all, and who gets it (broadcasts.md sections 6 and 8).
+
+The job is due with the broadcast, and runs late where no process was there. It changes `scheduled` to
+`queued`, so that from then on the content is frozen and a cancel is final. Then one transaction writes all
+recipients and says how many there are, or nothing: a process that dies in the middle leaves nothing behind.
+It does not hold the broadcast's row meanwhile, so a cancel does not wait for it and undoes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.broadcasts import queries, start_queries
+from pillarbox.broadcasts.content import Content, hindrance
+from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
+from pillarbox.broadcasts.queries import JOB_START
+from pillarbox.broadcasts.start_queries import BegunElsewhere, Resolved, Starting
+from pillarbox.broadcasts.watch_queries import JOB_WATCH
+from pillarbox.domains.senders import SenderDomain
+from pillarbox.emails import shared_content
+from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.shared_content import SharedContent
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED, TeamDb
+from pillarbox.kernel.process import faults
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit, Postponed
+from pillarbox.usage.quotas import Quotas, Spending
+
+log = get("broadcasts")
+
+LIMIT: Final = JobLimit((JOB_START,), running=2, batch=2, pause=0.2)
+"""Of their own: a snapshot of millions does not delay other jobs."""
+
+TROUBLE_GAP: Final = timedelta(seconds=5)
+
+SEGMENT_GONE: Final = "The segment was deleted before the broadcast began."
+QUOTA_TOO_SMALL: Final = "The quota of the team is smaller than the number of recipients ({recipients:,})."
+
+
+class _CannotRunError(Exception):
+    """The broadcast fails, for this reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begins broadcasts. `wake` tells engines that there are copies to be made."""
+
+    pool: asyncpg.Pool
+    ids: Ids
+    senders: PermittedSenders
+    quotas: Quotas
+    wake: Callable[[], None]
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {JOB_START: self.run}
+
+    async def run(self, job: Job) -> Finished | Postponed:
+        db = TeamDb(self.pool, job.team_id)
+        try:
+            scheduled_at = await start_queries.begin(db, job.subject_id, self.ids.now())
+            if scheduled_at is not None:
+                return Postponed(scheduled_at, "not_due")
+            await self._start(db, job.subject_id)
+        except RETRIED as trouble:
+            log.warning("broadcasts.start_trouble", id=job.subject_id, trouble=repr(trouble)[:200])
+            return Postponed(self.ids.now() + TROUBLE_GAP, "database_trouble")
+        return Finished()
+
+    async def _start(self, db: TeamDb, broadcast_id: UUID) -> None:
+        starting = await start_queries.starting(db, broadcast_id)
+        broadcast = await queries.get(db, broadcast_id)
+        if starting is None or broadcast is None:
+            return
+        try:
+            domain = await self._domain(db, broadcast.content)
+            async with db.transaction() as inside:
+                count = await self._write(inside, broadcast_id, starting, broadcast.content, domain)
+        except _CannotRunError as hindered:
+            if await start_queries.fail(db, broadcast_id, hindered.reason):
+                ENDED.add(1, ("failed",))
+                log.warning("broadcasts.failed", id=broadcast_id, reason=hindered.reason)
+        except BegunElsewhere:
+            log.info("broadcasts.overtaken", id=broadcast_id)
+        else:
+            log.info("broadcasts.started", id=broadcast_id, recipients=count)
+            RECIPIENTS.add(count)
+            if count:
+                self.wake()
+            else:
+                ENDED.add(1, ("sent",))
+
+    async def _domain(self, db: TeamDb, content: Content) -> SenderDomain | None:
+        """The domain that signs the copies; whether the key may use it was asked when it was sent."""
+        if (reason := hindrance(content)) is not None:
+            raise _CannotRunError(reason)
+        try:
+            return await self.senders.find(db.team_id, content.domain, None)
+        except Problem as problem:
+            raise _CannotRunError(problem.message) from None
+
+    async def _write(
+        self,
+        db: TeamDb,
+        broadcast_id: UUID,
+        starting: Starting,
+        content: Content,
+        domain: SenderDomain | None,
+    ) -> int:
+        count = await start_queries.snapshot(db, broadcast_id, starting)
+        await faults.point("broadcast.snapshot")
+        if not count and not await self._segment_exists(db, starting.segment_id):
+            raise _CannotRunError(SEGMENT_GONE)
+        now = self.ids.now()
+        await self._check_quota(db, count)
+        stamp = self.ids.stamp()
+        found = Resolved(now, count, stamp.id, domain.id if domain else None, content.domain)
+        if not await start_queries.resolve(db, broadcast_id, found):
+            raise BegunElsewhere
+        if count:
+            await queries.add_job(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
+            shared = SharedContent(
+                id=stamp.id,
+                created_at=stamp.at,
+                sender=content.sender,
+                subject=content.subject,
+                reply_to=content.reply_to,
+                preview_text=content.preview_text,
+                html=content.html,
+                text=content.text,
+            )
+            await shared_content.insert(db, shared)
+        return count
+
+    async def _segment_exists(self, db: TeamDb, segment_id: UUID | None) -> bool:
+        return segment_id is not None and await queries.segment_exists(db, segment_id)
+
+    async def _check_quota(self, db: TeamDb, count: int) -> None:
+        """Last, because nothing of the team can be accepted from here to the commit where it has a quota."""
+        if not count or not await queries.is_metered(db):
+            return
+        wanted = Spending(db.team_id, self.ids.now(), count + await start_queries.promised(db))
+        if not await self.quotas.fits(db.connection, wanted):
+            raise _CannotRunError(QUOTA_TOO_SMALL.format(recipients=count))

@@ -1,0 +1,167 @@
+"""SQL of how a broadcast begins: who gets it is decided by one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+SNAPSHOT_SECONDS: Final = 1800
+"""A snapshot of ten million contacts takes some minutes."""
+
+# Whoever is a member at that moment, wants mail at all, and wants mail of the topic, if there is one: what it
+# chose counts, else the default, also where the topic was deleted since. Of a topic that is not known nobody
+# gets mail.
+SNAPSHOT: Final = """
+    INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
+    SELECT $1, $2, m.contact_id
+      FROM segment_members m
+      JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
+     WHERE m.team_id = $1 AND m.segment_id = $3 AND m.added_at <= $4
+       AND NOT c.unsubscribed
+       AND EXISTS (SELECT FROM segments s WHERE s.team_id = $1 AND s.id = $3)
+     ORDER BY m.contact_id
+"""
+
+SNAPSHOT_OF_TOPIC: Final = """
+    INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
+    SELECT $1, $2, m.contact_id
+      FROM segment_members m
+      JOIN contacts c ON c.team_id = m.team_id AND c.id = m.contact_id
+      LEFT JOIN topic_choices t ON t.team_id = m.team_id AND t.contact_id = m.contact_id AND t.topic_id = $5
+     WHERE m.team_id = $1 AND m.segment_id = $3 AND m.added_at <= $4
+       AND NOT c.unsubscribed
+       AND coalesce(t.subscription,
+                    (SELECT d.default_subscription FROM topics d WHERE d.team_id = $1 AND d.id = $5),
+                    'opt_out') = 'opt_in'
+       AND EXISTS (SELECT FROM segments s WHERE s.team_id = $1 AND s.id = $3)
+     ORDER BY m.contact_id
+"""
+
+
+class BegunElsewhere(Exception):  # noqa: N818 - what another process has done, and no error
+    """It was canceled, or another process has written its recipients; what was written is undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """A queued broadcast of which nobody knows yet who gets it. Its segment and topic are those that it was
+    given, whether they are still there or not."""
+
+    segment_id: UUID | None
+    topic_id: UUID | None
+    queued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the start found out."""
+
+    at: datetime
+    recipients: int
+    content_id: UUID
+    domain_id: UUID | None
+    domain_name: str
+
+
+async def begin(db: TeamDb, broadcast_id: UUID, now: datetime) -> datetime | None:
+    """From `scheduled` to `queued`, once it is time; where it is still scheduled, until when."""
+    await db.run(
+        """
+        UPDATE broadcasts
+           SET status = 'queued', queued_at = $3
+         WHERE team_id = $1 AND id = $2 AND status = 'scheduled' AND scheduled_at <= $3
+        """,
+        broadcast_id,
+        now,
+    )
+    found: datetime | None = await db.value(
+        "SELECT scheduled_at FROM broadcasts WHERE team_id = $1 AND id = $2 AND status = 'scheduled'",
+        broadcast_id,
+    )
+    return found
+
+
+async def starting(db: TeamDb, broadcast_id: UUID) -> Starting | None:
+    return await db.one(
+        Starting,
+        """
+        SELECT segment_id, topic_id, queued_at
+          FROM broadcasts
+         WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NULL
+        """,
+        broadcast_id,
+    )
+
+
+async def snapshot(db: TeamDb, broadcast_id: UUID, starting: Starting) -> int:
+    """A row for each contact that gets it; returns how many. The segment is there for all of them or for
+    none."""
+    args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
+    conn, topic_id = db.connection, starting.topic_id
+    try:
+        if topic_id is None:
+            done = await conn.execute(SNAPSHOT, *args, timeout=SNAPSHOT_SECONDS)
+        else:
+            done = await conn.execute(SNAPSHOT_OF_TOPIC, *args, topic_id, timeout=SNAPSHOT_SECONDS)
+    except asyncpg.UniqueViolationError as clash:
+        if clash.constraint_name != "broadcast_recipients_pkey":
+            raise
+        raise BegunElsewhere from None
+    return int(done.rsplit(" ", 1)[-1])
+
+
+async def promised(db: TeamDb) -> int:
+    """How many copies of the team's other broadcasts are still to be made."""
+    found: int = await db.value(
+        """
+        SELECT count(*)
+          FROM broadcasts b
+          JOIN broadcast_recipients r ON r.team_id = b.team_id AND r.broadcast_id = b.id
+         WHERE b.team_id = $1 AND b.status = 'queued' AND b.resolved_at IS NOT NULL
+           AND r.email_id IS NULL AND r.skipped_for IS NULL
+        """
+    )
+    return found
+
+
+async def resolve(db: TeamDb, broadcast_id: UUID, found: Resolved) -> bool:
+    """The recipients are known; with none of them it is sent. False where it was canceled meanwhile, or where
+    another process was quicker."""
+    return bool(
+        await db.run(
+            """
+            UPDATE broadcasts
+               SET resolved_at = $3, recipients = $4, content_id = $5, domain_id = $6, domain_name = $7,
+                   status = CASE WHEN $4::bigint = 0 THEN 'sent' ELSE status END,
+                   sent_at = CASE WHEN $4::bigint = 0 THEN $3::timestamptz END
+             WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NULL
+            """,
+            broadcast_id,
+            found.at,
+            found.recipients,
+            found.content_id,
+            found.domain_id,
+            found.domain_name,
+        )
+    )
+
+
+async def fail(db: TeamDb, broadcast_id: UUID, reason: str) -> bool:
+    """It cannot be sent, and nothing of it was; False where it is not starting any more."""
+    return bool(
+        await db.run(
+            """
+            UPDATE broadcasts
+               SET status = 'failed', failed_for = $3
+             WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NULL
+            """,
+            broadcast_id,
+            reason,
+        )
+    )

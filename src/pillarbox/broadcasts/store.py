@@ -1,0 +1,179 @@
+"""Making, changing, sending and canceling broadcasts (broadcasts.md sections 2 and 3).
+
+Each operation holds the broadcast's row while it looks and changes, so that operations on one broadcast, and
+the beginning of its sending, come one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pillarbox.broadcasts import content, queries
+from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.prometheus import ENDED
+from pillarbox.broadcasts.queries import JOB_START, Broadcast
+from pillarbox.broadcasts.statuses import Operation, becomes
+from pillarbox.emails.parse import schedule
+from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.security.authentication import Caller
+from pillarbox.kernel.wire.problems import Forbidden, Invalid, InvalidField, MissingField, NotFound
+from pillarbox.topics import lookup
+from pillarbox.usage.quotas import Quotas
+
+LONGEST_NAME = content.MOST_NAME
+COPY = " (copy)"
+
+
+class WrongState(Forbidden):
+    """The broadcast is in a state that forbids the operation."""
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(REFUSALS[operation])
+
+
+REFUSALS: dict[Operation, str] = {
+    "change": "Only the name of a broadcast can be changed once it is sent, queued, canceled or failed.",
+    "delete": "Only draft and scheduled broadcasts can be deleted.",
+    "send": "Only draft broadcasts can be sent.",
+    "schedule": "Only draft broadcasts can be sent.",
+    "cancel": "Only queued or scheduled broadcasts can be canceled.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcasts:
+    """What requests do with broadcasts. `wake` looks for jobs that are due, after the commit."""
+
+    ids: Ids
+    senders: PermittedSenders
+    quotas: Quotas
+    wake: Callable[[], None]
+
+    async def create(self, db: TeamDb, caller: Caller, body: dict[str, Any]) -> UUID:
+        """A new draft, or with `send` one that is sent or scheduled at once: all of it or nothing."""
+        wanted = content.new_content(body)
+        is_sent, scheduled_at = self._sending(body)
+        await _refer(db, wanted, None)
+        stamp = self.ids.stamp()
+        await queries.insert(db, Broadcast(stamp.id, wanted, "draft", stamp.at))
+        if is_sent:
+            await self._send(db, caller, stamp.id, wanted, scheduled_at)
+        return stamp.id
+
+    async def change(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
+        before = await held(db, broadcast_id)
+        after = content.changed(before.content, body)
+        if becomes("change", before.status) is None:
+            if replace(after, name=before.content.name) != before.content:
+                raise WrongState("change")
+            await queries.rename(db, broadcast_id, after.name)
+            return
+        await _refer(db, after, before.content)
+        if before.status == "scheduled" and after.sender != before.content.sender:
+            await self.senders.find(db.team_id, after.domain, caller.domain_id)
+        other_topic = after.topic_id != before.content.topic_id
+        await queries.update(db, broadcast_id, after, other_topic=other_topic)
+
+    async def delete(self, db: TeamDb, broadcast_id: UUID) -> None:
+        broadcast = await held(db, broadcast_id)
+        _allow("delete", broadcast)
+        await queries.drop_job(db, broadcast_id)
+        await queries.remove(db, broadcast_id)
+
+    async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
+        """Queue a draft, or schedule it. Of several at once one does, the others find no draft any more."""
+        scheduled_at = self._schedule(body)
+        broadcast = await held(db, broadcast_id)
+        _allow("send" if scheduled_at is None else "schedule", broadcast)
+        if broadcast.content.segment_id is None:
+            raise MissingField("segment_id")
+        await self._send(db, caller, broadcast_id, broadcast.content, scheduled_at)
+
+    async def cancel(self, db: TeamDb, broadcast_id: UUID) -> None:
+        """From the commit on no copy is begun any more."""
+        after = await queries.cancel(db, broadcast_id)
+        if after is None:
+            await found(db, broadcast_id)
+            raise WrongState("cancel")
+        await queries.drop_job(db, broadcast_id)
+        if after == "canceled":
+            after_commit(db.connection, _count_canceled)
+
+    async def duplicate(self, db: TeamDb, broadcast_id: UUID) -> UUID:
+        """A new draft with the same content."""
+        original = (await found(db, broadcast_id)).content
+        name = None if original.name is None else original.name[: LONGEST_NAME - len(COPY)] + COPY
+        stamp = self.ids.stamp()
+        await queries.insert(db, Broadcast(stamp.id, replace(original, name=name), "draft", stamp.at))
+        return stamp.id
+
+    async def _send(
+        self, db: TeamDb, caller: Caller, broadcast_id: UUID, what: Content, scheduled_at: datetime | None
+    ) -> None:
+        await self.senders.find(db.team_id, what.domain, caller.domain_id)
+        now = self.ids.now()
+        if caller.is_metered and (problem := await self.quotas.used_up(db.connection, db.team_id, now)):
+            raise problem
+        queued_at = now if scheduled_at is None else None
+        await queries.queue(
+            db, broadcast_id, scheduled_at=scheduled_at, queued_at=queued_at, key_id=caller.key_id
+        )
+        due = scheduled_at or now
+        await queries.add_job(db, self.ids.new(), JOB_START, broadcast_id, due, now)
+        after_commit(db.connection, self.wake)
+
+    def _sending(self, body: dict[str, Any]) -> tuple[bool, datetime | None]:
+        """Whether a new broadcast is sent, and when."""
+        is_sent = body.get("send")
+        if is_sent is not None and not isinstance(is_sent, bool):
+            raise InvalidField("send", "It must be `true` or `false`.")
+        scheduled_at = self._schedule(body)
+        if not is_sent and body.get("scheduled_at") not in (None, ""):
+            raise Invalid("Use `scheduled_at` only with `send`.")
+        return bool(is_sent), scheduled_at
+
+    def _schedule(self, body: dict[str, Any]) -> datetime | None:
+        """When to send; None for now."""
+        now = self.ids.now()
+        at = schedule(body.get("scheduled_at"), now)
+        return None if at is None or at <= now else at
+
+
+def _count_canceled() -> None:
+    ENDED.add(1, ("canceled",))
+
+
+async def found(db: TeamDb, broadcast_id: UUID) -> Broadcast:
+    """The broadcast, or 404."""
+    broadcast = await queries.get(db, broadcast_id)
+    if broadcast is None:
+        raise NotFound("Broadcast")
+    return broadcast
+
+
+async def held(db: TeamDb, broadcast_id: UUID) -> Broadcast:
+    """The broadcast, which nobody else changes before the transaction ends, or 404."""
+    await queries.hold(db, broadcast_id)
+    return await found(db, broadcast_id)
+
+
+def _allow(operation: Operation, broadcast: Broadcast) -> None:
+    if becomes(operation, broadcast.status) is None:
+        raise WrongState(operation)
+
+
+async def _refer(db: TeamDb, wanted: Content, before: Content | None) -> None:
+    """404 for a segment or a topic that is named anew and is not there."""
+    segment_id, topic_id = wanted.segment_id, wanted.topic_id
+    is_new = before is None or segment_id != before.segment_id
+    if segment_id is not None and is_new and not await queries.segment_exists(db, segment_id):
+        raise NotFound("Segment")
+    is_new = before is None or topic_id != before.topic_id
+    if topic_id is not None and is_new and not await lookup.exists(db, topic_id):
+        raise NotFound("Topic")

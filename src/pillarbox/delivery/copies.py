@@ -1,0 +1,163 @@
+"""Copies of broadcasts: where the engine gets them from, and the last check before one is sent.
+
+They are made as fast as they are sent (docs/decisions/0076). A higher slice makes them, and knows whether one
+may still go out. What is found right before the SMTP transaction of a copy begins holds for a fraction of a
+second; all copies that are about to begin are asked for in one statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.delivery.items import Item
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.reports import Settlement, refuse, suppressed
+from pillarbox.delivery.settle import Settler
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import RETRIED
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.timeline.rules import Detail, Kind
+
+log = get("delivery")
+
+VALID_SECONDS: Final = 0.1
+"""How old the answer of a check may be when the SMTP transaction begins."""
+
+PUT_OFF: Final = timedelta(seconds=30)
+"""When a copy of a broadcast that is paused is looked at again."""
+
+PAUSED: Final = "The broadcast is paused."
+ENDED: Final = "The broadcast was canceled, or the contact does not want the mail any more."
+
+
+class CopyOf(NamedTuple):
+    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is compared)."""
+
+    team_id: UUID
+    broadcast_id: UUID
+    contact_id: UUID
+    address: str
+
+
+class Standing(Enum):
+    """What may become of a copy now."""
+
+    WANTED = "it goes out"
+    PAUSED = "its broadcast is paused: it waits"
+    ENDED = "it is not to be sent any more"
+
+
+class Judgement(NamedTuple):
+    """`origin` is set where the address is suppressed."""
+
+    standing: Standing
+    origin: str | None = None
+
+
+Held = Callable[[UUID], bool]
+"""Whether mail of this team is held back now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process, and
+    returns them; `judge` says of each of some copies whether it may still go out."""
+
+    make: Callable[[int, Held], Awaitable[Sequence[Item]]]
+    judge: Callable[[Sequence[CopyOf]], Awaitable[Sequence[Judgement]]]
+
+
+class _Answer(NamedTuple):
+    judgement: Judgement
+    asked_at: float
+    """Boot time from before the statement began."""
+
+
+class LastCheck:
+    """Asks right before copies are sent; those that ask at the same time share a statement."""
+
+    def __init__(self, clock: Clock, copies: Copies, claims: Claims, settler: Settler) -> None:
+        self._clock = clock
+        self._copies = copies
+        self._claims = claims
+        self._settler = settler
+        self._asked: GroupCommit[CopyOf, _Answer] = GroupCommit(
+            self._ask, kind="last check", flushers=2, shared=RETRIED
+        )
+
+    def of(self, item: Item) -> Checked:
+        """The check of one attempt. It is asked for at once, while the message is composed."""
+        target = item.targets[0]
+        dimensions, contact_id = item.email.dimensions, item.email.contact_id
+        if dimensions is None or dimensions.broadcast_id is None or contact_id is None:
+            raise ValueError("it is no copy of a broadcast")
+        wanted = CopyOf(item.team_id, dimensions.broadcast_id, contact_id, target.address)
+        return Checked(self._clock, lambda: self._asked.submit(wanted))
+
+    async def end(self, item: Item, judgement: Judgement | None) -> None:
+        """What becomes of a copy that was stopped; None where the database could not be asked."""
+        now = self._clock.now()
+        if judgement is None:
+            await self._claims.give_back([item])
+        elif judgement.standing is Standing.PAUSED:
+            await self._claims.hold(item, now + PUT_OFF, PAUSED)
+        elif judgement.standing is Standing.ENDED:
+            await self._settler.settle(refuse(item, Kind.CANCELED, Detail(reason=ENDED), now))
+        else:
+            targets = [target._replace(origin=judgement.origin) for target in item.targets]
+            await self._settler.settle(Settlement(item, suppressed(item, targets, now), None))
+
+    async def _ask(self, batch: Sequence[CopyOf]) -> Sequence[_Answer | BaseException]:
+        at = self._clock.boottime()
+        return [_Answer(found, at) for found in await self._copies.judge(batch)]
+
+
+class Checked:
+    """The check of one attempt; `stopped` is why it did not begin."""
+
+    def __init__(self, clock: Clock, ask: Callable[[], Awaitable[_Answer]]) -> None:
+        self._clock = clock
+        self._ask = ask
+        self._ahead: asyncio.Future[_Answer] | None = asyncio.ensure_future(ask())
+        self._ahead.add_done_callback(_retrieve)
+        self.is_stopped = False
+        self.stopped: Judgement | None = None
+
+    async def begins(self) -> bool:
+        """Whether the copy may be sent, as of a moment ago."""
+        try:
+            answer = await self._answer()
+        except RETRIED as trouble:
+            log.warning("delivery.not_checked", trouble=repr(trouble)[:200])
+            self.is_stopped = True
+            return False
+        judgement = answer.judgement
+        if judgement.standing is Standing.WANTED and judgement.origin is None:
+            return True
+        self.is_stopped, self.stopped = True, judgement
+        return False
+
+    async def _answer(self) -> _Answer:
+        if self._ahead is not None:
+            answer, self._ahead = await self._ahead, None
+            if self._is_fresh(answer):
+                return answer
+        while not self._is_fresh(answer := await self._ask()):
+            log.info("delivery.checked_late")
+        return answer
+
+    def _is_fresh(self, answer: _Answer) -> bool:
+        return self._clock.boottime() - answer.asked_at <= VALID_SECONDS
+
+
+def _retrieve(asked: asyncio.Future[_Answer]) -> None:
+    """An attempt may end before it asks."""
+    if not asked.cancelled():
+        asked.exception()

@@ -1,0 +1,108 @@
+"""Copies of broadcasts in an engine: made when there is room for them, in a window of their own, so that they
+never take the place of other mail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pillarbox.delivery.copies import Copies
+from pillarbox.delivery.items import EVERY_TEAM, Item
+from pillarbox.delivery.queue.claims import Claims
+from pillarbox.delivery.queue.pausing import EVERYWHERE, Pauses
+from pillarbox.delivery.site_scheduler import COPIES, SiteScheduler
+from pillarbox.kernel.clock import Clock
+
+MOST: Final = 500
+"""Copies in memory, besides the other items."""
+
+AT_ONCE: Final = 100
+
+
+class CopyWindow:
+    """The copies that an engine holds. `take` gets those that are made, `drop` those that are given back."""
+
+    def __init__(
+        self,
+        *,
+        copies: Copies | None,
+        claims: Claims,
+        scheduler: SiteScheduler,
+        pauses: Pauses,
+        clock: Clock,
+        take: Callable[[Sequence[Item]], None],
+        drop: Callable[[Item], None],
+    ) -> None:
+        self._copies = copies
+        self._claims = claims
+        self._scheduler = scheduler
+        self._pauses = pauses
+        self._clock = clock
+        self._take = take
+        self._drop = drop
+        self._making = asyncio.Lock()
+        self._is_stopped = False
+        self._has_more = False
+        self.room = asyncio.Event()
+        self.held = 0
+
+    @property
+    def free(self) -> int:
+        """For how many more there is room."""
+        return MOST - self.held
+
+    def part(self, due: int) -> int:
+        """How many may wait for one destination, where copies for `due` destinations are due."""
+        return MOST // max(2, due, len(self._scheduler.busy(COPIES)))
+
+    def note_end(self) -> None:
+        """A copy has left the window."""
+        if self._has_more and self.free >= AT_ONCE:
+            self.room.set()
+
+    async def fill(self) -> None:
+        """Make copies while there is room for them and more are wanted."""
+        while await self.make():
+            pass
+
+    async def make(self) -> int:
+        """Make some copies; returns how many. Those for a site that is out of reach wait for it in the queue."""
+        async with self._making:
+            if self._copies is None or self._is_stopped or self._is_held():
+                return 0
+            if self.free < AT_ONCE:
+                await self._give_back_surplus()
+            if self.free < AT_ONCE:
+                return 0
+            made = await self._copies.make(AT_ONCE, lambda team: self._pauses.cover(team, EVERYWHERE))
+            self._has_more = bool(made)
+            now = self._clock.boottime()
+            ready = [item for item in made if not (self._is_stopped or self._scheduler.is_closed(item, now))]
+            self._take(ready)
+            if len(ready) < len(made):
+                kept = {item.key for item in ready}
+                await self._claims.give_back([item for item in made if item.key not in kept])
+            return len(made)
+
+    async def stop(self, seconds: float) -> None:
+        """Make no more; what is being committed is waited for, and given back."""
+        self._is_stopped = True
+        try:
+            async with asyncio.timeout(seconds), self._making:
+                pass
+        except TimeoutError:
+            pass
+
+    def _is_held(self) -> bool:
+        """Whether nothing can be sent now, because of the operator or of the relay."""
+        if self._pauses.cover(EVERY_TEAM, EVERYWHERE):
+            return True
+        return self._scheduler.is_refused(self._clock.boottime())
+
+    async def _give_back_surplus(self) -> None:
+        """Where the window is full, no destination keeps out the others."""
+        surplus = self._scheduler.remove_surplus(self.part(0), COPIES)
+        for item in surplus:
+            self._drop(item)
+        await self._claims.give_back(surplus)

@@ -1,0 +1,156 @@
+"""Copies as the engine needs them: the same when they are made and when they are claimed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.delivery.items import Bodies, LoadedEmail
+from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.broadcast_copies.parts import KnownParts, SharedBodies, SharedParts
+from pillarbox.emails.broadcast_copies.personal import Personal
+from pillarbox.emails.copies import unsubscribe_fields
+from pillarbox.emails.rows import return_path_of, signing_of
+from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
+from pillarbox.kernel.security.link_tokens import Link, token
+from pillarbox.mail.html.links import Tracker
+from pillarbox.mail.message.address import parse_mailbox
+from pillarbox.timeline.record import MetricDimensions
+
+
+class SharedBy(NamedTuple):
+    """What all copies of a broadcast have in their rows."""
+
+    team_id: UUID
+    team_number: int
+    broadcast_id: UUID
+    content_id: UUID
+    topic_id: UUID | None
+    domain_id: UUID | None
+    domain_name: str
+
+
+class CopyRow(NamedTuple):
+    """What is in the rows of one copy: `address` is compared, `mailbox` is in the envelope."""
+
+    id: UUID
+    created_at: datetime
+    address: str
+    mailbox: str
+    personal: Personal
+
+
+def message_id_of(email_id: UUID, domain_name: str) -> str:
+    """The Message-ID of a copy, which is not stored; `complete_emails` says the same."""
+    return f"<{email_id.hex}@{domain_name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the bodies of one copy, in the thread that composes it."""
+
+    shared: SharedBodies
+    personal: Personal
+    link: Link
+    key: LinkKey
+    public_url: str
+    tracker: Tracker | None
+
+    def bodies(self) -> Bodies:
+        url = f"{self.public_url}/unsubscribe/{token(self.link, self.key)}"
+        made = self.shared.made(self.personal.values, url, self.tracker)
+        return made._replace(headers=unsubscribe_fields((), url))
+
+
+class CopyLoader:
+    """Loads copies."""
+
+    def __init__(
+        self,
+        senders: Senders,
+        keys: LinkKeys,
+        tracked: TrackedCopies,
+        public_url: str,
+        *,
+        domain_required: bool,
+    ) -> None:
+        self._senders = senders
+        self._keys = keys
+        self._tracked = tracked
+        self._public_url = public_url
+        self._domain_required = domain_required
+        self._known = KnownParts()
+
+    async def parts(self, conn: Connection, team_id: UUID, content_id: UUID) -> SharedParts:
+        """What copies share. Raises LookupError where it is gone."""
+        return await self._known.of(conn, team_id, content_id)
+
+    async def load(self, shared: SharedBy, parts: SharedParts, rows: Sequence[CopyRow]) -> list[LoadedEmail]:
+        """These copies of one broadcast."""
+        domain = await self._senders.find(shared.team_id, shared.domain_name)
+        refusal = refusal_of(shared.domain_id, domain, domain_required=self._domain_required)
+        return [await self._loaded(shared, parts, row, domain, refusal) for row in rows]
+
+    async def _loaded(
+        self,
+        shared: SharedBy,
+        parts: SharedParts,
+        row: CopyRow,
+        domain: SenderDomain | None,
+        refusal: str | None,
+    ) -> LoadedEmail:
+        link = Link(shared.team_id, row.id, 0, shared.topic_id, row.address)
+        key = await self._keys.maker(row.created_at)
+        tracker = await self._tracker(shared.team_id, parts, row, domain)
+        making = _Making(parts.bodies, row.personal, link, key, self._public_url, tracker)
+        subject = row.personal.subject
+        return LoadedEmail(
+            shared.team_id,
+            shared.team_number,
+            row.id,
+            message_id_of(row.id, shared.domain_name),
+            parts.sender,
+            [parse_mailbox(row.mailbox)],
+            (),
+            parts.reply_to,
+            parts.subject.source if subject is None else subject,
+            row.created_at,
+            None,
+            None,
+            (),
+            (),
+            return_path_of(domain, shared.domain_name),
+            bool(domain and domain.tls == "enforced"),
+            signing_of(domain),
+            MetricDimensions(shared.domain_id, shared.domain_name, shared.broadcast_id),
+            refusal,
+            contact_id=row.personal.contact,
+            make=making.bodies,
+            shared=parts.octets,
+        )
+
+    async def _tracker(
+        self, team_id: UUID, parts: SharedParts, row: CopyRow, domain: SenderDomain | None
+    ) -> Tracker | None:
+        html = None if parts.bodies.html is None else "html"
+        if not is_tracked(domain, html):
+            return None
+        tracking = await self._tracked.of(domain, html, (), row.created_at)
+        return None if tracking is None else tracking.recipient(team_id, row.id, 0)
+
+
+def refusal_of(domain_id: UUID | None, domain: SenderDomain | None, *, domain_required: bool) -> str | None:
+    """Why mail that was accepted for a domain may not leave any more (emails.md section 6)."""
+    if domain_id is None:
+        return None
+    # A domain of that name that was added later is another one.
+    if domain is None or domain.id != domain_id or not domain.sending:
+        return "domain_not_verified"
+    if domain_required and not domain.may_send:
+        return "domain_not_verified"
+    return None

@@ -1,0 +1,71 @@
+"""Copies of broadcasts wait behind all other mail, at each site and in the process (broadcasts.md 7)."""
+
+from __future__ import annotations
+
+from kit.waiting_items import waiting_item
+from pillarbox.delivery.rate_control import Limits, Signal
+from pillarbox.delivery.site_scheduler import COPIES, Site, SiteScheduler
+
+WIDE = Limits(8, 8)
+
+
+def scheduler(most_running: int = 200) -> SiteScheduler:
+    return SiteScheduler(lambda destination: Site(destination, WIDE), most_running)
+
+
+def test_other_mail_goes_first_whenever_it_came() -> None:
+    made = scheduler()
+    for _ in range(3):
+        made.add(waiting_item("quay.example", is_copy=True))
+    made.add(waiting_item("quay.example", team=2))
+    made.add(waiting_item("orchard.example"))
+    taken = [item for _ in range(5) if (item := made.take(0.0)) is not None]
+    assert [item.is_copy for item in taken] == [False, False, True, True, True]
+
+
+def test_copies_leave_slots_of_their_site_free() -> None:
+    made = scheduler()
+    for _ in range(20):
+        made.add(waiting_item("quay.example", is_copy=True))
+    running = []
+    while (item := made.take(0.0)) is not None:
+        running.append(item)
+    assert len(running) == 6
+    made.add(waiting_item("quay.example"))
+    assert (other := made.take(0.0)) is not None and not other.is_copy
+    made.finish(running.pop(), Signal.CLEAN, 0.0)
+    assert (following := made.take(0.0)) is not None and following.is_copy
+
+
+def test_copies_leave_room_in_the_process() -> None:
+    made = scheduler(most_running=8)
+    for number in range(20):
+        made.add(waiting_item(f"quay{number}.example", is_copy=True))
+    running = []
+    while (item := made.take(0.0)) is not None:
+        running.append(item)
+    assert len(running) == 6
+    made.add(waiting_item("orchard.example"))
+    assert (other := made.take(0.0)) is not None and not other.is_copy
+    made.finish(running[0], Signal.CLEAN, 0.0)
+    assert (following := made.take(0.0)) is not None and following.is_copy
+
+
+def test_all_copies_are_served_when_nothing_else_waits() -> None:
+    made = scheduler(most_running=4)
+    for number in range(50):
+        made.add(waiting_item(f"quay{number % 7}.example", is_copy=True))
+    served = 0
+    while (item := made.take(0.0)) is not None:
+        made.finish(item, Signal.CLEAN, 0.0)
+        served += 1
+    assert (served, made.waiting) == (50, 0)
+
+
+def test_a_slow_site_gives_back_what_it_has_too_much_of() -> None:
+    made = scheduler()
+    for number in range(30):
+        made.add(waiting_item("quay.example" if number < 25 else "orchard.example", is_copy=True))
+    assert len(made.remove_surplus(10, COPIES)) == 15
+    assert made.waiting_in((waiting_item("quay.example").team_id, "quay.example"), COPIES) == 10
+    assert made.mail_waiting == 0
