@@ -72,6 +72,7 @@ FORMS = {"/contacts/imports": {"file": ("people.csv", b"email\ndescribed@quay.ex
 HEADERS = {"/emails/batch": {"x-batch-validation": "permissive"}}
 
 QUERIES = {
+    "/broadcasts/{broadcast_id}/recipients": ("?type=clicked", "?type=delivered"),
     "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
     "/emails/receiving/{email_id}": ("", "?html_format=cid"),
 }
