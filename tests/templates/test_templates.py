@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.client import error
-from kit.manual_world import manual_world
+from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 
 DATABASE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00")
@@ -69,12 +69,16 @@ async def shown(team: Team, name: str) -> dict[str, Any]:
 
 
 async def changed(team: Team, named: str, /, **fields: Any) -> dict[str, Any]:
+    """A second later."""
+    clock_of(team.world).advance(1)
     answer = await team.call("PATCH", f"/templates/{named}", fields)
     assert answer.status_code == 200, answer.text
     return await shown(team, named)
 
 
 async def published(team: Team, name: str) -> dict[str, Any]:
+    """A second later."""
+    clock_of(team.world).advance(1)
     answer = await team.post(f"/templates/{name}/publish")
     assert answer.status_code == 200, answer.text
     return await shown(team, name)

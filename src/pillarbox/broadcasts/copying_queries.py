@@ -54,11 +54,17 @@ TAKE: Final = """
      ORDER BY k.contact_id
 """
 
+# Each row is looked up by its key: a join that was planned while the table was small would go on to read all of it.
 NOTE: Final = """
     UPDATE broadcast_recipients r
        SET email_id = k.email_id, skipped_for = k.skipped_for
       FROM json_to_recordset($3::text::json) AS k (contact_id uuid, email_id uuid, skipped_for text)
-     WHERE r.team_id = $1 AND r.broadcast_id = $2 AND r.contact_id = k.contact_id
+     CROSS JOIN LATERAL (
+           SELECT x.ctid AS place
+             FROM broadcast_recipients x
+            WHERE x.team_id = $1 AND x.broadcast_id = $2 AND x.contact_id = k.contact_id
+           OFFSET 0) AS found
+     WHERE r.ctid = found.place
 """
 
 PROPERTIES: Final = """

@@ -12,7 +12,7 @@ from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
 from pillarbox.contacts.store import Contacts
-from pillarbox.emails.templating import ContactSource
+from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kept, Kit, Retention, Slice

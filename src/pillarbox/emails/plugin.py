@@ -23,6 +23,7 @@ from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -35,7 +36,6 @@ from pillarbox.emails.settings import (
 from pillarbox.emails.sharing import shared_page
 from pillarbox.emails.sharing.share import Sharing
 from pillarbox.emails.team_mail import TeamMail
-from pillarbox.emails.templating import ContactSource, Templating
 from pillarbox.emails.tracked_copies import TrackedCopies
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids

@@ -10,12 +10,13 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.delivery.queue import email_work
-from pillarbox.emails import parse, queries, wire
+from pillarbox.emails import queries, wire
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.requests import parse
+from pillarbox.emails.requests.templating import Templating
 from pillarbox.emails.sharing import share
 from pillarbox.emails.sharing.shared_page import OtherMail
-from pillarbox.emails.templating import Templating
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.files import Files

@@ -93,7 +93,8 @@ class TemplateChanges:
         """What is named and differs; content goes into the draft, which begins as a copy of what is
         published."""
         versions, before = await _locked(db, name)
-        at = self.ids.stamp().at
+        # Ids may be ahead of the clock.
+        at = max(self.ids.now(), before.updated_at)
         new = self._changed(before.content, wanted, at)
         title = before.name if wanted.name is UNSET else wanted.name
         alias = before.alias if wanted.alias is UNSET else _alias(wanted.alias)
@@ -122,7 +123,7 @@ class TemplateChanges:
         if newest.content.is_blank:
             raise HtmlRequired
         content.check(newest.content)
-        await queries.publish(db, newest.id, self.ids.stamp().at)
+        await queries.publish(db, newest.id, max(self.ids.now(), newest.created_at))
         if versions.published_version is not None:
             await queries.remove_version(db, newest.id, versions.published_version)
         _count(db, "published")

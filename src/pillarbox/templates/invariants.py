@@ -11,11 +11,10 @@ INVARIANTS: tuple[Invariant, ...] = (
         """
         SELECT t.team_id, t.id AS template_id
           FROM templates t
-         CROSS JOIN LATERAL (VALUES (t.published_version), (t.draft_version)) AS named (version_id)
-         WHERE named.version_id IS NOT NULL
-           AND NOT EXISTS (SELECT FROM template_versions v
-                            WHERE v.team_id = t.team_id AND v.template_id = t.id
-                              AND v.id = named.version_id)
+         WHERE num_nonnulls(t.published_version, t.draft_version) <>
+               (SELECT count(*) FROM template_versions v
+                 WHERE v.team_id = t.team_id AND v.template_id = t.id
+                   AND v.id IN (t.published_version, t.draft_version))
          LIMIT $1
         """,
     ),

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from pillarbox.contacts.mail_values import mail_values
 from pillarbox.emails.outgoing import Outgoing, UsedTemplate
-from pillarbox.emails.parse import outgoing
-from pillarbox.emails.templating import ContactSource, Templating
+from pillarbox.emails.requests.parse import outgoing
+from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, Refused, perform, show_json

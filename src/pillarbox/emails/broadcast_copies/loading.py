@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,9 @@ from pillarbox.kernel.security.link_tokens import Link, token
 from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import parse_mailbox
 from pillarbox.timeline.record import MetricDimensions
+
+
+TOGETHER = 8
 
 
 class SharedBy(NamedTuple):
@@ -94,7 +98,13 @@ class CopyLoader:
         """These copies of one broadcast."""
         domain = await self._senders.find(shared.team_id, shared.domain_name)
         refusal = refusal_of(shared.domain_id, domain, domain_required=self._domain_required)
-        return [await self._loaded(shared, parts, row, domain, refusal) for row in rows]
+        found = []
+        for place, row in enumerate(rows):
+            if place % TOGETHER == TOGETHER - 1:
+                # What else the process does goes on meanwhile.
+                await asyncio.sleep(0)
+            found.append(await self._loaded(shared, parts, row, domain, refusal))
+        return found
 
     async def _loaded(
         self,

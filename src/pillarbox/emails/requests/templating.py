@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from pillarbox.emails.outgoing import Outgoing, TemplatesTooLarge
-from pillarbox.emails.parse import VARIABLES, MissingBody, check_size, template_names
+from pillarbox.emails.requests.parse import VARIABLES, MissingBody, check_size, template_names
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Problem

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from pillarbox.emails import attachment_input
 from pillarbox.emails.outgoing import Outgoing, Tag, UsedTemplate
-from pillarbox.emails.schedule import ScheduleError, parse_schedule
+from pillarbox.emails.requests import attachment_input
+from pillarbox.emails.requests.schedule import ScheduleError, parse_schedule
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.mail.html.plain_text import text_of
