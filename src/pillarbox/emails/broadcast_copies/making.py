@@ -19,6 +19,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Kind, Opening
@@ -47,7 +48,7 @@ class NewCopy(NamedTuple):
 
     contact_id: UUID
     address: str
-    mailbox: str
+    mailbox: Mailbox
     values: ContactValues
     origin: str | None
 
@@ -86,7 +87,7 @@ class MakingCopies:
         noted = note({one.contact_id: row.id for one, row in zip(new, rows, strict=True)})
         if rows:
             opened = self._timeline.opened(_openings(shared, rows))
-            await combined(conn, [noted, *opened.writes], self._stored(shared, emails, rows))
+            await combined(conn, [noted, *opened.writes], self._stored(shared, rows))
         else:
             await combined(conn, (), noted)
         return [
@@ -98,18 +99,18 @@ class MakingCopies:
         stamp = self._ids.stamp()
         return CopyRow(stamp.id, stamp.at, one.address, one.mailbox, needed.of(one.contact_id, one.values))
 
-    def _stored(self, shared: SharedBy, emails: Sequence[LoadedEmail], rows: Sequence[CopyRow]) -> Statement:
+    def _stored(self, shared: SharedBy, rows: Sequence[CopyRow]) -> Statement:
         now = self._clock.now()
         made = [
             {
                 "id": row.id,
                 "created_at": row.created_at,
                 "address": row.address,
-                "mailbox": row.mailbox,
-                "destination": queue_of_copies(email.to[0].domain),
+                "mailbox": row.mailbox.addr_spec,
+                "destination": queue_of_copies(row.mailbox.domain),
                 "personal": personal.encode(row.personal).decode(),
             }
-            for email, row in zip(emails, rows, strict=True)
+            for row in rows
         ]
         of_all = (shared.team_id, shared.content_id, shared.topic_id, shared.domain_id, shared.domain_name)
         return Statement(
@@ -129,13 +130,13 @@ def _item(shared: SharedBy, email: LoadedEmail, row: CopyRow, origin: str | None
         shared.team_id,
         row.id,
         0,
-        email.to[0].domain,
+        row.mailbox.domain,
         attempt=1,
         tries=0,
         reached=False,
         uncertain=False,
         first_attempt_at=row.created_at,
-        targets=[Target(0, row.mailbox, row.address, origin)],
+        targets=[Target(0, row.mailbox.addr_spec, row.address, origin)],
         email=email,
         deadline=deadline,
         alone=True,
