@@ -1,9 +1,9 @@
 """Whether contacts are read as fast among a million as among a thousand, and how fast all of them are sent.
 
-Pages, a look-up by address and the segments of a contact, p99, with a thousand contacts in an otherwise empty
-database and then with a million, with the thousand of the other team beside it in turns. Then the whole list
-in one answer: contacts a second, the memory of all processes meanwhile, and how long other requests wait for
-the process that sends it. The contacts are written by SQL, with names, three properties and segments.
+Pages, a look-up by address and the segments of a contact, p99, with a thousand contacts and with a million
+(`bench/kit/growth.py` says how). Then the whole list in one answer: contacts a second, the memory of all
+processes meanwhile, and how long other requests wait for the process that sends it. The contacts are written
+by SQL, with names, three properties and segments.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
-from bench.kit import load, tools
+from bench.kit import tools
+from bench.kit.growth import Growth, compare
 from bench.kit.processes import memory_mb, tree
 from bench.kit.results import Report, at_least, at_most, ended
-from bench.kit.server import KEY, Server, serving
+from bench.kit.server import Server, serving
 
 FEW = 1000
 MANY = 1_000_000
 MANY_SHORT = 100_000
-CONNECTIONS = 2
 SAMPLES = 1000
 SEGMENTS = 20
 PIECE = 1 << 20
@@ -89,24 +89,7 @@ def measure(report: Report) -> None:
         return
     many = MANY_SHORT if report.short else MANY
     with serving(report, report.folder / "data", roles="api", processes=1) as server:
-        small = (str(server.sql("SELECT id FROM teams")[0][0]), KEY)
-        big = server.make_team("big")
-        grow(server, small[0], FEW)
-        repeats = 1 if report.short else 3
-        alone = [repetitions(report, server, small) for _ in range(repeats)]
-        grow(server, big[0], many)
-        beside, full = [], []
-        for _ in range(repeats):
-            beside.append(repetitions(report, server, small))
-            full.append(repetitions(report, server, big))
-        for kind in KINDS:
-            few = statistics.median(found[kind] for found in alone)
-            beside_busy = statistics.median(found[kind] for found in beside)
-            lot = statistics.median(found[kind] for found in full)
-            report.result(f"{kind}, {FEW:,} contacts, p99", few, "ms")
-            note = f"small team beside: {beside_busy:.2f} ms"
-            report.result(f"{kind}, {many:,} contacts, p99", lot, "ms", note=note)
-            report.result(f"{kind}, ratio of the two", lot / few, "×", at_most(1.5))
+        big = compare(report, server, Growth("contacts", FEW, many, grow, paths))
         whole_list(report, server, big[1], many)
 
 
@@ -121,23 +104,15 @@ def grow(server: Server, team_id: str, count: int) -> None:
         server.sql(f"VACUUM (ANALYZE) {table}")
 
 
-def repetitions(report: Report, server: Server, team: tuple[str, str]) -> dict[str, float]:
-    """The p99 of each kind of request for this team."""
-    seconds = 2 if report.short else 6
-    team_id, key = team
+def paths(server: Server, team_id: str) -> dict[str, list[str]]:
+    """Some requests of each kind."""
     rows = server.sql(SAMPLE, team_id, SAMPLES)
-    found = {}
-    for number, (kind, path) in enumerate(KINDS.items()):
-        paths = [
+    return {
+        kind: [
             path.format(id=row["id"], address=quote(row["address"]), segment=row["segment"]) for row in rows
         ]
-        requests = load.reads(report.folder / f"contacts{number}.txt", paths)
-        load.wrk(server, requests, connections=CONNECTIONS, seconds=1, threads=1, key=key)
-        answered = load.wrk(server, requests, connections=CONNECTIONS, seconds=seconds, threads=1, key=key)
-        if answered.trouble:
-            report.fault(f"{kind}: {answered.trouble}")
-        found[kind] = answered.p99
-    return found
+        for kind, path in KINDS.items()
+    }
 
 
 def whole_list(report: Report, server: Server, key: str, many: int) -> None:

@@ -17,6 +17,7 @@ from kit.builders import (
     BODIES,
     BUILDERS,
     MARK,
+    NEEDED_QUERY,
     Made,
     a_received_email,
     an_email,
@@ -32,13 +33,19 @@ from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.wire.uuids import well_formed
 
+A_BROADCAST = {"from": "news@harbor.example", "subject": "Tides", "text": "High"}
+
 REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("POST", "/api-keys"): {"domain_id": {"name": "x", "permission": "sending_access"}},
     ("POST", "/contacts"): {"audience_id": {"email": "ann@quay.example"}},
     ("POST", "/emails"): {"topic_id": mail()},
+    ("POST", "/broadcasts"): {
+        "segment_id": A_BROADCAST,
+        "audience_id": A_BROADCAST,
+    },
 }
-"""Body fields that hold the id of a resource, each with the rest of a valid body. Where the resource
-itself is not built yet (`template`), there is no foreign id that could be given."""
+"""Body fields that hold the id of a resource, each with the rest of a valid body. `template` holds its id in
+an object: `templates/test_template_mail.py` gives a foreign one."""
 
 UNKNOWN_IS_FINE = {
     "DELETE /segments/{segment_id}": "segment_id",
@@ -174,7 +181,8 @@ async def two_teams(pillarbox: World) -> tuple[Team, Team]:
 
 async def ask(team: Team, method: str, entry: Route, ids: Made) -> httpx.Response:
     body = body_of(method, entry.path, ids)
-    return await team.call(method, entry.path.format(**ids), body if entry.takes_body else None)
+    path = entry.path.format(**ids) + NEEDED_QUERY.get(entry.path, "")
+    return await team.call(method, path, body if entry.takes_body else None)
 
 
 def seen(answer: httpx.Response, ids: Made) -> tuple[int, bytes, list[tuple[str, str]]]:

@@ -13,7 +13,7 @@ from kit.client import error
 from kit.dumps import counts
 from kit.manual_world import manual_world, parsed, relayed_world
 from kit.world import Team, mail
-from pillarbox.emails.attachment_input import BLOCKED
+from pillarbox.emails.requests.attachment_input import BLOCKED
 
 BAD = (422, "invalid_attachment")
 VALIDATION = (422, "validation_error")

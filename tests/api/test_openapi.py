@@ -8,7 +8,7 @@ from kit import probe_routes
 from kit.brought import ROUTES, WEBHOOKS
 from kit.client import http_server
 from kit.openapi_document import OpenApiDocument
-from pillarbox.emails import parse
+from pillarbox.emails.requests import parse
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access
 

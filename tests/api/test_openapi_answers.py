@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
-from kit.builders import body_of, label, made_for
+from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
 from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
@@ -88,6 +88,9 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     if entry.intake is Intake.STREAM:
         return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
+    if label(entry) == "POST /broadcasts":
+        ids["segment_id"] = await a_segment(team, ids)
+        return [await team.post(entry.path, a_wanted_broadcast(ids["segment_id"]))]
     body = body_of(entry.method, entry.path, ids) or POSTED.get(entry.path, {})
     headers = HEADERS.get(entry.path, {})
     paths = [entry.path.format(**ids) + query for query in QUERIES.get(entry.path, ("",))]

@@ -11,9 +11,9 @@ import pytest
 from kit.broadcasts import made, sent, shown, status_of
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
-from pillarbox.broadcasts import figures, watch_queries
-from pillarbox.broadcasts.brake import Limits, reason_to_pause
-from pillarbox.broadcasts.figures import Figures
+from pillarbox.broadcasts import copy_counts, watch_queries
+from pillarbox.broadcasts.copy_counts import CopyCounts
+from pillarbox.broadcasts.limits import Limits, reason_to_pause
 from pillarbox.kernel.ids import Ids
 from pillarbox.timeline.rollups import fold
 
@@ -24,8 +24,8 @@ COUNT = """
 """
 
 
-def so_far(sent: int, bounced: int = 0, complained: int = 0) -> Figures:
-    return Figures(sent, sent, sent - bounced, bounced, complained, 0, 0, 0, 0, 0)
+def so_far(sent: int, bounced: int = 0, complained: int = 0) -> CopyCounts:
+    return CopyCounts(sent, sent, sent - bounced, bounced, complained, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def so_far(sent: int, bounced: int = 0, complained: int = 0) -> Figures:
         (so_far(0), Limits(after=1), None),
     ],
 )
-def test_what_stops_a_broadcast(found: Figures, limits: Limits, said: str | None) -> None:
+def test_what_stops_a_broadcast(found: CopyCounts, limits: Limits, said: str | None) -> None:
     assert reason_to_pause(found, limits) == said
 
 
@@ -128,12 +128,12 @@ async def test_figures_are_the_same_before_and_after_folding(database_url: str, 
         broadcast_id = await begun(team)
         began = await pillarbox.pool.fetchval("SELECT queued_at FROM broadcasts")
         await counted(team, broadcast_id, 10, 2, 1)
-        before = await figures.since_start(team.db, UUID(broadcast_id), began)
+        before = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
         assert (before.sent, before.delivered, before.bounced, before.complained) == (10, 8, 2, 1)
         await fold(pillarbox.pool, pillarbox.clock.now())
         await counted(team, broadcast_id, 1)
-        after = await figures.since_start(team.db, UUID(broadcast_id), began)
+        after = await copy_counts.since_start(team.db, UUID(broadcast_id), began)
         assert (after.sent, after.delivered, after.bounced) == (11, 9, 2)
         clock_of(pillarbox).advance(3600)
-        lately = await figures.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
+        lately = await copy_counts.lately(team.db, UUID(broadcast_id), pillarbox.clock.now())
         assert lately.sent == 0

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kit.clock import START
-from pillarbox.emails import parse
 from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.requests import parse
 from pillarbox.emails.wire import SendEmail
 from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import Problem

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pillarbox.emails.parse import MOST_TAKEN, octets_to_read
+from pillarbox.emails.requests.parse import MOST_TAKEN, octets_to_read
 
 MAIL = {"to": ["reader@harbor.example"], "subject": "Tide report"}
 

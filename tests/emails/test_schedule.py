@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pillarbox.emails.schedule import (
+from pillarbox.emails.requests.schedule import (
     BAD_EXPIRY,
     NOT_UNDERSTOOD,
     TOO_FAR,

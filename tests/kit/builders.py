@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from kit.imports import accepted
+from kit.mailings import a_mailing, clicked
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.domains.claims import queries as claim_queries
@@ -21,6 +22,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Fate, Recipient
 from pillarbox.receiving.receive import Receiving
+from pillarbox.timeline.rules import Kind
 
 MARK = "belongs-to-harbor"
 """Stands in everything that the first team makes, so that it can be looked for in other teams' answers."""
@@ -116,6 +118,22 @@ async def a_topic(team: Team, made: Made) -> str:
     return str((await team.post("/topics", wanted)).json()["id"])
 
 
+async def a_template(team: Team, made: Made) -> str:
+    """One that was published, with a draft that is newer."""
+    wanted = {
+        "name": MARK,
+        "alias": f"{MARK}-{uuid4().hex[:8]}",
+        "from": f"{MARK}@harbor.example",
+        "subject": MARK,
+        "html": f"<p>{MARK} {{{{{{MARK}}}}}}</p>",
+        "variables": [{"key": "MARK", "type": "string", "fallback_value": MARK}],
+    }
+    template_id = str((await team.post("/templates", wanted)).json()["id"])
+    await team.post(f"/templates/{template_id}/publish")
+    await team.call("PATCH", f"/templates/{template_id}", {"text": MARK})
+    return template_id
+
+
 async def a_segment(team: Team, made: Made) -> str:
     """With a member."""
     segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
@@ -156,6 +174,43 @@ async def a_contact_property(team: Team, made: Made) -> str:
     return str((await team.post("/contact-properties", new)).json()["id"])
 
 
+def a_wanted_broadcast(segment_id: str) -> dict[str, Any]:
+    return {
+        "segment_id": segment_id,
+        "from": f"{MARK} <news@harbor.example>",
+        "subject": MARK,
+        "html": f"<p>{MARK}</p>",
+        "name": MARK,
+    }
+
+
+async def a_broadcast(team: Team, made: Made) -> str:
+    """A draft."""
+    wanted = a_wanted_broadcast(await a_segment(team, made))
+    return str((await team.post("/broadcasts", wanted)).json()["id"])
+
+
+async def a_scheduled_broadcast(team: Team, made: Made) -> str:
+    broadcast_id = await a_broadcast(team, made)
+    await team.post(f"/broadcasts/{broadcast_id}/send", {"scheduled_at": "in 1 hour"})
+    return broadcast_id
+
+
+async def a_broadcast_with_clicks(team: Team, made: Made) -> str:
+    mailing = await a_mailing(team, [f"{MARK}-{uuid4().hex[:8]}@quay.example"], name=MARK)
+    at = mailing.started
+    opened = clicked(f"https://{MARK}.example/", at)
+    await mailing.happens((0, Kind.SENT, at, None), (0, Kind.DELIVERED, at, None))
+    await mailing.happens((0, Kind.CLICKED, at, opened))
+    return str(mailing.id)
+
+
+async def a_broadcast_to_preview(team: Team, made: Made) -> str:
+    """With the contact that the body names."""
+    await team.post("/contacts", {"email": f"{MARK}-preview@quay.example", "first_name": MARK})
+    return await a_broadcast(team, made)
+
+
 RECEIVED = "/emails/receiving"
 
 RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -163,6 +218,17 @@ RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "attachment_id": a_received_attachment,
 }
 """The same for paths below `RECEIVED`, where the names mean other things."""
+
+ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
+    "/broadcasts/{broadcast_id}/cancel": a_scheduled_broadcast,
+    "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
+    "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
+    "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+}
+"""The same for single paths, for their last parameter: the state of the thing decides what they do."""
+
+NEEDED_QUERY = {"/broadcasts/{broadcast_id}/recipients": "?type=clicked"}
+"""A question for each path that answers nothing without one."""
 
 BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "email_id": an_email,
@@ -175,10 +241,12 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "suppression": a_suppression,
     "topic_id": a_topic,
     "segment_id": a_segment,
+    "template": a_template,
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
     "import_id": an_import,
+    "broadcast_id": a_broadcast,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
@@ -193,9 +261,13 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
+    ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
     ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},
     ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},
+    ("PATCH", "/broadcasts/{broadcast_id}"): {"name": "Mine now"},
+    ("POST", "/broadcasts/{broadcast_id}/send"): {"scheduled_at": "in 1 hour"},
+    ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
 name."""
@@ -205,7 +277,8 @@ async def made_for(team: Team, entry: Route) -> Made:
     made: Made = {}
     for name in entry.parameters:
         builders = RECEIVED_BUILDERS if entry.path.startswith(RECEIVED) else BUILDERS
-        made[name] = await builders[name](team, made)
+        build = ROUTE_BUILDERS.get(entry.path) if name == entry.parameters[-1] else None
+        made[name] = await (build or builders[name])(team, made)
     return made
 
 

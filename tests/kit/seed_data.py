@@ -63,6 +63,11 @@ POSTED = {
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},
+    "/templates": {
+        "name": "Described",
+        "html": "<p>{{{A}}}</p>",
+        "variables": [{"key": "A", "type": "number", "fallback_value": 1}],
+    },
 }
 """A valid body for each route that makes something and has no parameters in its path."""
 
@@ -72,6 +77,7 @@ FORMS = {"/contacts/imports": {"file": ("people.csv", b"email\ndescribed@quay.ex
 HEADERS = {"/emails/batch": {"x-batch-validation": "permissive"}}
 
 QUERIES = {
+    "/broadcasts/{broadcast_id}/recipients": ("?type=clicked", "?type=delivered"),
     "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
     "/emails/receiving/{email_id}": ("", "?html_format=cid"),
 }

@@ -129,7 +129,7 @@ def test_placeholders_lie_apart_and_in_order(source: str) -> None:
     ],
 )
 def test_hostile_parts_are_read_once(source: str) -> None:
-    """Quadratic work on any of these would take hours."""
+    """MSG-15: quadratic work on any of these would take hours."""
     assert parse(source).source == source
     rendered(parse(source), lambda _: Value("{{{A}}}", Origin.OTHERS), Part.HTML)
 

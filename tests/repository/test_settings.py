@@ -6,6 +6,7 @@ import base64
 import ipaddress
 import re
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,9 @@ GOOD: dict[str, tuple[str, object]] = {
     "capture_networks": ("172.16.0.0/12", (ipaddress.ip_network("172.16.0.0/12"),)),
     "email_retention_days": ("90", 90),
     "body_retention_days": ("30", 30),
+    "broadcast_bounce_limit": ("2.5", Fraction(5, 2)),
+    "broadcast_complaint_limit": ("0", Fraction(0)),
+    "broadcast_limits_after": ("1000", 1000),
     "orphan_blob_days": ("0", 0),
     "metrics_retention_days": ("400", 400),
     "metrics_cache_seconds": ("900", 900),
@@ -158,6 +162,9 @@ WRONG: dict[str, tuple[str, ...]] = {
     "capture_networks": ("localhost", "172.16.0.1/12"),
     "email_retention_days": ("-1", "90d", "36501"),
     "body_retention_days": ("0.5",),
+    "broadcast_bounce_limit": ("five", "-1", "101", "1e1", "5%", ".5", "\u0665"),
+    "broadcast_complaint_limit": ("0.00001", "1/3"),
+    "broadcast_limits_after": ("0", "-1", "few"),
     "orphan_blob_days": ("never",),
     "metrics_retention_days": ("-1", "a year"),
     "metrics_cache_seconds": ("901", "-1"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.clock import START
 from kit.submission import message_bytes
-from pillarbox.emails import parse
+from pillarbox.emails.requests import parse
 from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidField, MissingField
 from pillarbox.mail.message.address import parse_mailbox
 from pillarbox.mail.message.headers import LONGEST_VALUE

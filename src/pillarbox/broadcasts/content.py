@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from pillarbox.emails.parse import MOST_BODY as MOST_BODY
-from pillarbox.emails.parse import MOST_SUBJECT as MOST_SUBJECT
-from pillarbox.emails.parse import BodiesTooLarge, MissingBody
+from pillarbox.emails.requests.parse import MOST_BODY as MOST_BODY
+from pillarbox.emails.requests.parse import MOST_SUBJECT as MOST_SUBJECT
+from pillarbox.emails.requests.parse import BodiesTooLarge, MissingBody
 from pillarbox.kernel.wire.fields import NOT_AN_OBJECT, reference
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, Problem
 from pillarbox.mail.message.address import AddressError, parse_mailbox

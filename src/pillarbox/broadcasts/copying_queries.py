@@ -143,11 +143,11 @@ async def take(conn: Connection, broadcast: Ready, after: UUID, most: int) -> li
     return [Waiting(**row) for row in await conn.fetch(TAKE, *args)]
 
 
-async def properties(conn: Connection, team_id: UUID, keys: Collection[str]) -> list[Property]:
+async def properties(source: Source, team_id: UUID, keys: Collection[str]) -> list[Property]:
     """Those of these properties that the team has."""
     return [
         Property(row["number"], row["key"], None if row["fallback"] is None else _decode(row["fallback"]))
-        for row in await conn.fetch(PROPERTIES, team_id, list(keys))
+        for row in await source.fetch(PROPERTIES, team_id, list(keys))
     ]
 
 

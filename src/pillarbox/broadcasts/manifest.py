@@ -20,7 +20,7 @@ def _plugin() -> Slice:
 
 
 def _commands() -> typer.Typer:
-    from pillarbox.broadcasts.commands.broadcasts import group
+    from pillarbox.broadcasts.commands.preview import group
 
     return group
 
@@ -29,5 +29,7 @@ MANIFEST = Manifest(
     name="broadcasts",
     plugin=_plugin,
     settings=SETTINGS,
-    commands={"broadcasts": Group(_commands, "Look at broadcasts, send, cancel, pause and resume them.")},
+    commands={
+        "broadcasts": Group(_commands, "Look at broadcasts, preview, send, cancel, pause and resume them.")
+    },
 )

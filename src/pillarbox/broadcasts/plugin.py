@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
-from pillarbox.broadcasts.brake import Limits
+from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.copying import Copying
 from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.preview import routes as preview
+from pillarbox.broadcasts.preview.composing import Previews
 from pillarbox.broadcasts.reports import invariants as report_invariants
 from pillarbox.broadcasts.reports import routes as reports
 from pillarbox.broadcasts.reports.names import names_of
@@ -20,12 +22,15 @@ from pillarbox.broadcasts.start import Start
 from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.broadcasts.watch import Watch
 from pillarbox.delivery.copies import Copies
-from pillarbox.delivery.plugin import DeliveryNotifier
+from pillarbox.delivery.plugin import DeliveryNotifier, SigningThreads
 from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.domains.senders import Senders
 from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Kit, Slice
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler, Jobs
@@ -62,6 +67,17 @@ def _copies(kit: Kit) -> Copies:
     return Copies(copying.make, copying.judge)
 
 
+def _previews(kit: Kit) -> Previews:
+    return Previews(
+        ids=kit.need(Ids),
+        senders=Senders(kit.pool, kit.clock),
+        keys=kit.need(LinkKeys),
+        public_url=kit.settings.public_url,
+        ring=kit.need(KeyRing),
+        threads=kit.need(SigningThreads),
+    )
+
+
 def _watch(kit: Kit) -> Watch:
     settings = kit.settings
     limits = Limits(
@@ -83,9 +99,10 @@ SLICE = Slice(
         Start: _start,
         Watch: _watch,
         Copies: _copies,
+        Previews: _previews,
         BroadcastNames: lambda _: BroadcastNames(names_of),
     },
-    routes=[*collect(routes), *collect(reports)],
+    routes=[*collect(routes), *collect(reports), *collect(preview)],
     jobs=_jobs,
     job_limits=lambda _: [start.LIMIT, watch.LIMIT],
     invariants=(*INVARIANTS, *report_invariants.INVARIANTS),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from pillarbox.kernel.settings import kinds
+from pillarbox.kernel.settings.kinds import WrongValue
 from pillarbox.kernel.settings.setting import Setting
 
 _PERCENT = re.compile(r"\d{1,3}(\.\d{1,4})?", re.ASCII)
@@ -15,7 +16,7 @@ _PERCENT = re.compile(r"\d{1,3}(\.\d{1,4})?", re.ASCII)
 def percent(text: str) -> Fraction:
     """A number from 0 to 100, exactly."""
     if not _PERCENT.fullmatch(text) or (found := Fraction(text)) > 100:
-        raise ValueError("use a number from 0 to 100, such as 0.3")
+        raise WrongValue("is not a number from 0 to 100, such as 0.3")
     return found
 
 

@@ -17,8 +17,8 @@ from pillarbox.broadcasts.content import Content
 from pillarbox.broadcasts.prometheus import ENDED
 from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
-from pillarbox.emails.parse import schedule
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.requests.parse import schedule
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.security.authentication import Caller

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.broadcasts import figures, watch_queries
-from pillarbox.broadcasts.brake import Limits, reason_to_pause
+from pillarbox.broadcasts import copy_counts, watch_queries
+from pillarbox.broadcasts.limits import Limits, reason_to_pause
 from pillarbox.broadcasts.prometheus import ENDED, PAUSED
 from pillarbox.broadcasts.watch_queries import JOB_WATCH, Running
 from pillarbox.kernel.ids import Ids
@@ -71,9 +71,9 @@ class Watch:
 
     async def _brake(self, db: TeamDb, broadcast_id: UUID, running: Running) -> None:
         if running.resumed_at is None:
-            so_far = await figures.since_start(db, broadcast_id, running.queued_at)
+            so_far = await copy_counts.since_start(db, broadcast_id, running.queued_at)
         else:
-            so_far = await figures.lately(db, broadcast_id, running.resumed_at)
+            so_far = await copy_counts.lately(db, broadcast_id, running.resumed_at)
         reason = reason_to_pause(so_far, self._limits)
         if reason and await watch_queries.pause(db, broadcast_id, reason, self._ids.now()):
             PAUSED.add()

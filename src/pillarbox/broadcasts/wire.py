@@ -17,7 +17,7 @@ from pillarbox.broadcasts.content import (
 )
 from pillarbox.broadcasts.queries import Broadcast, ListedBroadcast
 from pillarbox.broadcasts.statuses import Status
-from pillarbox.emails.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, database_style
 

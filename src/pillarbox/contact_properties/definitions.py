@@ -46,6 +46,14 @@ async def definitions(db: TeamDb) -> list[Definition]:
     return await every_row(partial(queries.page, db))
 
 
+async def fallbacks(db: TeamDb) -> dict[str, Any]:
+    """What stands for the properties that a contact has no value of, by their keys."""
+    known = await definitions(db)
+    return {
+        one.key: msgspec.json.decode(one.fallback_value) for one in known if one.fallback_value is not None
+    }
+
+
 async def values_of(db: TeamDb, wanted: Mapping[str, Any]) -> Values:
     """What these values by key are kept as; null clears. 422 for a key that is not defined and for a value of
     another type. Until the transaction ends none of the definitions is deleted."""
@@ -88,4 +96,4 @@ def wrong(value: object, kind: str) -> str | None:
     return None
 
 
-__all__ = ["Definition", "Values", "definitions", "refuse", "values_of", "wrong"]
+__all__ = ["Definition", "Values", "definitions", "fallbacks", "refuse", "values_of", "wrong"]

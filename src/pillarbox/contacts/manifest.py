@@ -24,10 +24,17 @@ def _contacts() -> typer.Typer:
     return group
 
 
+def _templates() -> typer.Typer:
+    from pillarbox.contacts.commands.render_template import group
+
+    return group
+
+
 MANIFEST = Manifest(
     name="contacts",
     plugin=_plugin,
     commands={
-        "contacts": Group(_contacts, "Show a contact; read contacts from a file and write them to one.")
+        "contacts": Group(_contacts, "Show a contact; read contacts from a file and write them to one."),
+        "templates": Group(_templates),
     },
 )

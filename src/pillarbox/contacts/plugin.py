@@ -10,7 +10,9 @@ from pillarbox.contacts.imports.intake import ImportIntake
 from pillarbox.contacts.imports.invariants import INVARIANTS as IMPORT_INVARIANTS
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
 from pillarbox.contacts.invariants import INVARIANTS
+from pillarbox.contacts.mail_values import mail_values
 from pillarbox.contacts.store import Contacts
+from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
@@ -32,6 +34,7 @@ SLICE = Slice(
     name="contacts",
     provides={
         Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher)),
+        ContactSource: lambda _: ContactSource(mail_values),
         ImportIntake: _import_intake,
         ImportJobs: lambda kit: ImportJobs(kit.engine_pool, kit.need(BlobStore), kit.clock),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -98,6 +99,17 @@ FOUND = """
      WHERE team_id = $1 AND id = $2
 """
 
+# By their keys, and not the numbers under which values are kept.
+NAMED_IN_MAIL = """
+    SELECT c.address, coalesce(c.email, c.address) AS email, c.first_name, c.last_name,
+           (SELECT coalesce(jsonb_object_agg(p.key, v.value), '{}')::text
+              FROM jsonb_each(c.properties) AS v
+              JOIN contact_properties p
+                ON p.team_id = $1 AND p.number = v.key::integer AND p.deleted_at IS NULL) AS properties
+      FROM contacts c
+     WHERE c.team_id = $1 AND c.address = ANY ($2::text[])
+"""
+
 # Rows are locked in the order of addresses, as by everybody who locks several.
 REMOVE_VALUES = """
     WITH walked AS MATERIALIZED (
@@ -124,6 +136,16 @@ REMOVE_VALUES = """
 
 FIRST = UUID(int=0)
 """Before all contacts."""
+
+
+class NamedInMail(NamedTuple):
+    """A contact as mail names it; `properties` is JSON."""
+
+    address: str
+    email: str
+    first_name: str | None
+    last_name: str | None
+    properties: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +252,7 @@ async def remove_values(db: TeamDb, after: UUID, numbers: list[str], batch: int)
     """Take values from the next contacts; returns the last of them, None where there are no more."""
     last: UUID | None = await db.value(REMOVE_VALUES, after, numbers, batch)
     return last
+
+
+async def named_in_mail(db: TeamDb, addresses: Sequence[str]) -> list[NamedInMail]:
+    return await db.all(NamedInMail, NAMED_IN_MAIL, addresses)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -27,7 +27,7 @@ from pillarbox.mail.message.attachments import written
 from pillarbox.mail.message.compose import Attachment, Message, compose, compose_pieces
 from pillarbox.mail.message.files import File, Written, of_bytes
 from pillarbox.mail.message.long_content import LongContent
-from pillarbox.mail.message.placeholders import filled
+from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled, filled_at
 from pillarbox.mail.smtp.content import Content
 
 KEYS_KEPT = 1024
@@ -266,8 +266,9 @@ def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequenc
         html, text, more = email.make()
         headers = [*headers, *more]
     if copy is not None:
-        html = filled(html, copy.html) if html else html
-        text = filled(text, copy.text) if text else text
+        in_html, in_text = email.link_places or (None, None)
+        html = _filled(html, copy.html, in_html) if html else html
+        text = _filled(text, copy.text, in_text) if text else text
         if html and copy.tracker is not None:
             # Links that a placeholder stood for are tracked as well.
             html = tracked(html, copy.tracker)
@@ -286,6 +287,13 @@ def _message(email: LoadedEmail, copy: PersonalCopy | None, attachments: Sequenc
         attachments=attachments,
         seed=email.email_id.bytes,
     )
+
+
+def _filled(body: str, values: Mapping[str, str], places: Sequence[Span] | None) -> str:
+    """The body with the recipient's own values."""
+    if places is None or not values:
+        return filled(body, values)
+    return filled_at(body, places, values[UNSUBSCRIBE_URL[0]])
 
 
 def _pieces(

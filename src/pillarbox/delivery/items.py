@@ -14,6 +14,7 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.long_content import LongContent
+from pillarbox.mail.message.placeholders import LinkPlaces
 from pillarbox.mail.smtp.content import Content
 from pillarbox.timeline.record import MetricDimensions
 
@@ -127,6 +128,7 @@ class LoadedEmail:
     signing: Signing | None
     dimensions: MetricDimensions | None = None
     refusal: str | None = None
+    link_places: LinkPlaces | None = None
     wire: asyncio.Future[Wire] | None = None
     contact_id: UUID | None = None
     make: Callable[[], Bodies] | None = None

@@ -151,8 +151,6 @@ class Accept:
     ) -> Checked:
         """Raise the contract's answer where this caller may not send this (emails.md 1.6 to 1.8). `topics`
         are those that the team has, where that is known already."""
-        if outgoing.template is not None:
-            raise NotFound("Template")
         if (topic_id := outgoing.topic_id) is not None:
             if topics is None:
                 topics = await self.topics(caller, [topic_id])

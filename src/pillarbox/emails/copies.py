@@ -32,21 +32,21 @@ ONE_CLICK = "List-Unsubscribe=One-Click"
 
 
 class TopicCopies:
-    """Makes the copies of mail that has a topic."""
+    """Makes the copies of mail that has a topic, or links of its recipients."""
 
     def __init__(self, keys: LinkKeys, public_url: str) -> None:
         self._keys = keys
         self._public_url = public_url
 
     async def of(
-        self, email: LoadedEmail, target: Target, topic_id: UUID, accepted_at: datetime
+        self, email: LoadedEmail, target: Target, topic_id: UUID | None, accepted_at: datetime
     ) -> PersonalCopy:
-        """The copy of one recipient, the same each time."""
+        """The copy of one recipient, the same each time. Its link is about the topic, or about all mail where
+        there is none; the header fields for it belong to mail of a topic."""
         link = Link(email.team_id, email.email_id, target.position, topic_id, target.address)
         url = f"{self._public_url}/unsubscribe/{token(link, await self._keys.maker(accepted_at))}"
-        return PersonalCopy(
-            unsubscribe_fields(email.headers, url), links(url, is_html=True), links(url, is_html=False)
-        )
+        fields = () if topic_id is None else unsubscribe_fields(email.headers, url)
+        return PersonalCopy(fields, links(url, is_html=True), links(url, is_html=False))
 
 
 def unsubscribe_fields(given: Sequence[tuple[str, str]], url: str) -> Sequence[tuple[str, str]]:

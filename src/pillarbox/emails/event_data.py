@@ -74,6 +74,7 @@ class EmailData(Struct, frozen=True, kw_only=True):
     from_: str | UnsetType = msgspec.field(name="from", default=UNSET)
     to: list[str] | UnsetType = UNSET
     subject: str | UnsetType = UNSET
+    template_id: UUID | UnsetType = UNSET
     tags: dict[str, str] | UnsetType = UNSET
     headers: list[HeaderData] | UnsetType = UNSET
     bounce: BounceData | UnsetType = UNSET
@@ -108,6 +109,7 @@ def _data(subject: Subject, email: EventEmail | None) -> EmailData:
         from_=email.sender,
         to=email.mailboxes if subject.position is None else [email.mailboxes[subject.position]],
         subject=email.subject,
+        template_id=email.template_id or UNSET,
         tags=_tags(email.tags),
         headers=_headers(email.headers),
         **shown,

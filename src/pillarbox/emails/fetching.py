@@ -14,7 +14,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.delivery.queue import email_work
-from pillarbox.emails.attachment_input import MOST_BASE64, encoded_length
+from pillarbox.emails.requests.attachment_input import MOST_BASE64, encoded_length
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.fetch_result import FetchError

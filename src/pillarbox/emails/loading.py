@@ -22,13 +22,14 @@ from pillarbox.emails.rows import return_path_of, signing_of
 from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies, is_tracked
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
+from pillarbox.mail.message.placeholders import LinkPlaces
 from pillarbox.timeline.record import MetricDimensions
 
 # The older ones first, as long as those before them have less than $3 octets together.
 EMAILS = """
     SELECT e.id, e.created_at, e.message_id, e.sender, e.to_list, e.cc_list, e.reply_to_list, e.subject,
            e.scheduled_at, e.key_id, e.domain_id, e.domain_name, e.broadcast_id, c.headers, c.attachments,
-           e.content_id, e.topic_id, t.number AS team_number,
+           e.content_id, e.topic_id, c.link_places, t.number AS team_number,
            CASE WHEN e.broadcast_id IS NOT NULL THEN row(NULL::text, NULL::text)
                 WHEN coalesce(sum(s.octets) OVER earlier, 0) < $3 THEN row(c.html, c.text) END AS bodies,
            (SELECT k.status FROM api_keys k WHERE k.team_id = e.team_id AND k.id = e.key_id) AS key_status
@@ -117,8 +118,8 @@ class EmailLoader:
                 tracking_of[row["id"]] = await self._tracked.of(
                     domain, email.html, email.headers, row["created_at"]
                 )
-        if of_topics := [row for row in rows if row["topic_id"] is not None]:
-            await self._personalize(conn, team_id, of_topics, loaded)
+        if personal := [row for row in rows if _is_personal(row, loaded[row["id"]])]:
+            await self._personalize(conn, team_id, personal, loaded)
         for email_id, tracking in tracking_of.items():
             if tracking is not None:
                 _track(team_id, email_id, tracking, targets.get(email_id, {}))
@@ -148,7 +149,7 @@ class EmailLoader:
     async def _personalize(
         self, conn: Connection, team_id: UUID, rows: Sequence[Any], loaded: Loaded
     ) -> None:
-        """Say of each recipient of mail of a topic whether it wants it, and give it its own copy."""
+        """Give each recipient its own copy, and say of mail of a topic whether it wants it."""
         wanted: list[tuple[LoadedEmail, dict[int, list[Target]], Any]] = []
         for row in rows:
             found = loaded[row["id"]]
@@ -159,6 +160,7 @@ class EmailLoader:
             for _, groups, row in wanted
             for targets in groups.values()
             for target in targets
+            if row["topic_id"] is not None
         }
         refused = await self._topics.refused(conn, list(mails))
         for email, groups, row in wanted:
@@ -199,6 +201,12 @@ class EmailLoader:
         return refusal_of(row["domain_id"], domain, domain_required=self._domain_required)
 
 
+def _is_personal(row: Any, found: tuple[LoadedEmail, object] | None) -> bool:
+    """Whether each recipient has a link of its own in it."""
+    places = None if found is None else found[0].link_places
+    return row["topic_id"] is not None or (places is not None and any(places))
+
+
 def _track(team_id: UUID, email_id: UUID, tracking: EmailTracking, groups: dict[int, list[Target]]) -> None:
     """Give the links of a recipient to everybody who is alone in its group. Others share one message: their
     mail was accepted when tracking was not active."""
@@ -234,6 +242,7 @@ def _loaded_email(
         bool(domain and domain.tls == "enforced"),
         signing_of(domain),
         MetricDimensions(row["domain_id"], row["domain_name"], row["broadcast_id"]),
+        link_places=_link_places(row["link_places"]),
     )
 
 
@@ -247,6 +256,10 @@ def _date(created: datetime, scheduled: datetime | None) -> datetime:
 
 def _mailboxes(text: str | None) -> list[Mailbox]:
     return [parse_mailbox(item) for item in msgspec.json.decode(text)] if text else []
+
+
+def _link_places(text: str | None) -> LinkPlaces | None:
+    return LinkPlaces(*msgspec.json.decode(text)) if text else None
 
 
 def _headers(text: str | None) -> list[tuple[str, str]]:

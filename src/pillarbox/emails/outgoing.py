@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
 
+from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.mail.message.address import Mailbox
+from pillarbox.mail.message.placeholders import LinkPlaces
+from pillarbox.templates.content import Content
+from pillarbox.templates.published import PublishedTemplate
+from pillarbox.templates.variables import Scalar
 
 
 class Recipient(NamedTuple):
@@ -37,10 +42,44 @@ class Tag(NamedTuple):
     value: str
 
 
+class NotPublished(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("template", "The template was never published. Publish it first.")
+
+
+class TemplatesTooLarge(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("template", "The templates of one request may have 25 MB together.")
+
+
+class UsedTemplate(NamedTuple):
+    """A template that mail is to be made of, None where the team has none of that name, and the values that
+    are given for its variables."""
+
+    found: PublishedTemplate | None
+    given: Mapping[str, Scalar]
+
+    @property
+    def content(self) -> Content | None:
+        return None if self.found is None else self.found.content
+
+    def check(self) -> tuple[UUID, Content]:
+        """What it is; raises where no mail can be made of it."""
+        if self.found is None:
+            raise NotFound("Template")
+        if not self.found.is_published:
+            raise NotPublished
+        if self.found.content is None:
+            raise TemplatesTooLarge
+        return self.found.id, self.found.content
+
+
 class Outgoing(Struct, frozen=True, kw_only=True):
     """One email as the sender wants it: every field parsed, no look-up made yet.
 
-    The `*_texts` are shown as they were given; the mailboxes are what goes on the wire.
+    The `*_texts` are shown as they were given; the mailboxes are what goes on the wire. Where a `template` is
+    named, the subject is still to be rendered, and there are no bodies yet; `templating` makes them, and what
+    comes out has only the id of the template. `link_places` are known of bodies that were rendered.
     """
 
     sender_text: str
@@ -61,7 +100,14 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     tags: Sequence[Tag]
     scheduled_at: datetime | None
     topic_id: UUID | None = None
-    template: str | None = None
+    template: UsedTemplate | None = None
+    template_id: UUID | None = None
+    link_places: LinkPlaces | None = None
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether each recipient gets a copy of its own, with its own link, which is made when it is sent."""
+        return self.topic_id is not None or (self.link_places is not None and any(self.link_places))
 
     def recipients(self) -> list[Recipient]:
         """Everybody who gets the mail, once (emails.md 1.1)."""

@@ -23,6 +23,7 @@ from pillarbox.emails.integrity.invariants import INVARIANTS
 from pillarbox.emails.jobs import OrphanBlobs, email_periodic
 from pillarbox.emails.loading import EmailLoader
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.requests.templating import ContactSource, Templating
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.emails.search.blocks import SearchBlocks, search_periodic
@@ -165,6 +166,7 @@ SLICE = Slice(
         Accept: _accept,
         PermittedSenders: _permitted_senders,
         EmailLoader: _loader,
+        Templating: lambda kit: Templating(kit.need(ContactSource)),
         CopyLoader: _copy_loader,
         MakingCopies: _making_copies,
         TrackedCopies: lambda kit: TrackedCopies(kit.need(LinkKeys), kit.settings.public_url),

@@ -40,18 +40,20 @@ STORE = """
                      sender text, to_list json, cc_list json, bcc_list json, reply_to_list json, subject text,
                      tags json, scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid,
                      domain_name text, state text, headers text, attachments smallint, role text,
-                     address text, mailbox text, destination text, due_at timestamptz, leased boolean)
+                     address text, mailbox text, destination text, due_at timestamptz, leased boolean,
+                     template_id uuid, link_places text)
     ), heads AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
                             bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
-                            domain_name, last_event, last_event_at)
+                            domain_name, last_event, last_event_at, template_id)
         SELECT team_id, id, created_at, id, message_id, sender, to_list, cc_list, bcc_list, reply_to_list,
-               subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name, state, created_at
+               subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name, state, created_at,
+               template_id
           FROM accepted
     ), bodies AS (
-        INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments)
+        INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments, link_places)
         SELECT team_id, id, created_at, ($5::text[])[place], ($6::text[])[place], headers::json,
-               coalesce(attachments, 0)
+               coalesce(attachments, 0), link_places::json
           FROM accepted
     ), reached AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state)
@@ -197,7 +199,8 @@ MEMBERS = """
 """
 
 EVENT_EMAILS = """
-    SELECT e.id, e.created_at, e.message_id, e.sender, e.subject, e.tags, e.broadcast_id, c.headers,
+    SELECT e.id, e.created_at, e.message_id, e.sender, e.subject, e.tags, e.broadcast_id, e.template_id,
+           c.headers,
            ARRAY(SELECT r.mailbox FROM recipients r
                   WHERE r.team_id = e.team_id AND r.email_id = e.id ORDER BY r.position) AS mailboxes
       FROM complete_emails e
@@ -281,6 +284,7 @@ class EventEmail(NamedTuple):
     subject: str
     tags: str | None
     broadcast_id: UUID | None
+    template_id: UUID | None
     headers: str | None
     mailboxes: list[str]
 

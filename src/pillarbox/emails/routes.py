@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,9 +10,11 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.delivery.queue import email_work
-from pillarbox.emails import parse, queries, wire
+from pillarbox.emails import queries, wire
 from pillarbox.emails.accept import Accept, Checked
 from pillarbox.emails.outgoing import Outgoing
+from pillarbox.emails.requests import parse
+from pillarbox.emails.requests.templating import Templating
 from pillarbox.emails.sharing import share
 from pillarbox.emails.sharing.shared_page import OtherMail
 from pillarbox.emails.wire import MOST_IN_BATCH, PERMISSIVE, STRICT
@@ -24,6 +26,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, ascending, envelope
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotFound, Problem
+from pillarbox.templates.published import PublishedTemplate
 from pillarbox.timeline import history
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage import counting
@@ -55,7 +58,9 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.EmailId]:
     accept = request.use(Accept)
     body = request.json()
     size = parse.octets_to_read(request.size, [body])
-    outgoing = await in_thread_if_large(size, parse.outgoing, body, _now(request))
+    templates = await request.use(Templating).named(db, [body])
+    outgoing = await in_thread_if_large(size, parse.outgoing, body, _now(request), templates)
+    outgoing = await request.use(Templating).one(db, outgoing)
     checked = await accept.check(request.known, outgoing)
     answer = await accept.store(
         request.known,
@@ -100,7 +105,7 @@ async def send_batch(request: Request, db: TeamDb) -> Reply[wire.BatchOut]:
         raise Invalid("Invalid batch. Use an array of emails.")
     if not 1 <= len(items) <= MOST_IN_BATCH:
         raise Invalid(f"Invalid batch. Use an array of 1 to {MOST_IN_BATCH} emails.")
-    good, bad = await _sort_out(request, items, strict=mode == STRICT)
+    good, bad = await _sort_out(request, db, items, strict=mode == STRICT)
     errors = None if mode == STRICT else bad
     body = await request.use(Accept).store(
         request.known,
@@ -113,14 +118,16 @@ async def send_batch(request: Request, db: TeamDb) -> Reply[wire.BatchOut]:
 
 
 async def _sort_out(
-    request: Request, items: Sequence[Any], *, strict: bool
+    request: Request, db: TeamDb, items: Sequence[Any], *, strict: bool
 ) -> tuple[list[Checked], list[wire.BatchError]]:
     """The valid items, and why the others are not; strict raises for the first of them."""
-    accept = request.use(Accept)
+    accept, templating = request.use(Accept), request.use(Templating)
     good: list[Checked] = []
     bad: list[wire.BatchError] = []
     size = parse.octets_to_read(request.size, items)
-    parsed = await in_thread_if_large(size, _parsed, items, _now(request))
+    templates = await templating.named(db, items)
+    parsed = await in_thread_if_large(size, _parsed, items, _now(request), templates)
+    parsed = await templating.rendered(db, parsed)
     named = {item.topic_id for item in parsed if isinstance(item, Outgoing) and item.topic_id is not None}
     topics = await accept.topics(request.known, named)
     for index, item in enumerate(parsed):
@@ -135,14 +142,16 @@ async def _sort_out(
     return good, bad
 
 
-def _parsed(items: Sequence[Any], at: datetime) -> list[Outgoing | Problem]:
+def _parsed(
+    items: Sequence[Any], at: datetime, templates: Mapping[str, PublishedTemplate]
+) -> Sequence[Outgoing | Problem]:
     """Each item as an email, or what is wrong with it."""
     found: list[Outgoing | Problem] = []
     for item in items:
         try:
             if isinstance(item, dict) and item.get("attachments"):
                 raise InvalidField("attachments", "Attachments are not supported in a batch.")
-            found.append(parse.outgoing(item, at))
+            found.append(parse.outgoing(item, at, templates))
         except Problem as problem:
             found.append(problem)
     return found

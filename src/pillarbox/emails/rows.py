@@ -59,7 +59,8 @@ class AttachmentRow:
 class Draft:
     """One email with the ids and instants it will be stored under. `is_immediate` says that its work can
     begin with the commit, `waits_for_files` that it cannot before they have been fetched. `is_handed_over`:
-    the engine may take it with the commit; mail of a topic is judged and made personal when it is claimed.
+    the engine may take it with the commit; copies with links of their own are made, and mail of a topic is
+    judged, when it is claimed.
     `tracking` is what is tracked in it as its domain stands now."""
 
     caller: Caller
@@ -88,12 +89,11 @@ def drafted(
     ids: Ids,
     tracking: EmailTracking | None = None,
 ) -> Draft:
-    """Number the recipients and group them by destination (one work item per domain). With a topic, or where
-    the mail is tracked, each has a copy of its own, so each is a group."""
+    """Number the recipients and group them by destination (one work item per domain). With a topic, with
+    links of its own, or where the mail is tracked, each has a copy of its own, so each is a group."""
     groups: dict[tuple[str, int], int] = {}
     targets = []
-    is_of_topic = outgoing.topic_id is not None
-    is_alone = is_of_topic or tracking is not None
+    is_alone = outgoing.is_personal or tracking is not None
     for position, (role, mailbox, key, address) in enumerate(outgoing.recipients()):
         grp = groups.setdefault((mailbox.domain, position if is_alone else 0), len(groups))
         targets.append((position, role, key, address, grp))
@@ -118,7 +118,7 @@ def drafted(
         weight,
         waits_for_files,
         is_immediate,
-        is_immediate and not is_of_topic,
+        is_immediate and not outgoing.is_personal,
         tracking,
     )
 
@@ -285,6 +285,10 @@ def _add_seldom(row: Record, draft: Draft) -> None:
         row["attachments"] = len(draft.attachments)
     if out.topic_id is not None:
         row["topic_id"] = out.topic_id
+    if out.template_id is not None:
+        row["template_id"] = out.template_id
+    if out.link_places is not None:
+        row["link_places"] = _json(out.link_places).decode()
     if not draft.is_immediate:
         row["scheduled_at"] = out.scheduled_at
         row["due_at"] = _due(draft)

@@ -9,10 +9,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from pillarbox.emails import attachment_input
-from pillarbox.emails.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
 from pillarbox.emails.queries import ListedEmail, StoredAttachment, StoredEmail
-from pillarbox.emails.schedule import LONGEST as LONGEST_SCHEDULE
+from pillarbox.emails.requests import attachment_input
+from pillarbox.emails.requests.parse import MOST_BODY, MOST_HEADERS, MOST_RECIPIENTS, MOST_SUBJECT, MOST_TAGS
+from pillarbox.emails.requests.schedule import LONGEST as LONGEST_SCHEDULE
 from pillarbox.kernel.http.schemas import one_of, shown_as
 from pillarbox.kernel.wire.instants import DatabaseTime, IsoTime, database_style, iso_style
 from pillarbox.mail.message.headers import LONGEST_VALUE

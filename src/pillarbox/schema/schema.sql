@@ -438,6 +438,7 @@ CREATE TABLE contents (
     reply_to_list json,
     subject     text,
     preview_text text,
+    link_places json,
     PRIMARY KEY (team_id, id)
 ) WITH (
     toast_tuple_target = 8160,

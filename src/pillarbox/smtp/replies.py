@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.emails.attachment_input import BlockedFile, TooMuchAttached
-from pillarbox.emails.parse import BodiesTooLarge
+from pillarbox.emails.requests.attachment_input import BlockedFile, TooMuchAttached
+from pillarbox.emails.requests.parse import BodiesTooLarge
 from pillarbox.kernel.security.authentication import (
     InactiveApiKey,
     InvalidApiKey,

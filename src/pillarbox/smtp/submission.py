@@ -13,9 +13,9 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails import parse
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.parse import MOST_RECIPIENTS
+from pillarbox.emails.requests import parse
+from pillarbox.emails.requests.parse import MOST_RECIPIENTS
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.idempotency import (

@@ -18,6 +18,11 @@ class TooMany(Forbidden):
         super().__init__(f"Your team may have at most {most} {things}.")
 
 
+async def hold_count(db: TeamDb, things: str) -> None:
+    """Until the transaction ends nobody else adds one of these to the team."""
+    await queries.hold_count(db, things)
+
+
 @dataclass(frozen=True, slots=True)
 class Allowances:
     """The installation's numbers."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +18,14 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="templates", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.templates.commands import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="templates",
+    plugin=_plugin,
+    commands={"templates": Group(_commands, "List and show templates, and the mail that is made of them.")},
+)

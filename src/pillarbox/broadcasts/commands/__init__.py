@@ -1,2 +1,2 @@
-"""`pillarbox broadcasts`: `broadcasts.py` has the commands, `following.py` the line that shows how far one
+"""`pillarbox broadcasts`: `broadcasts.py` has the commands, `progress.py` the line that shows how far one
 is."""

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import typer
 
-from pillarbox.broadcasts import figures, overview_queries, queries, watch_queries
-from pillarbox.broadcasts.commands.following import follow
+from pillarbox.broadcasts import copy_counts, overview_queries, queries, watch_queries
+from pillarbox.broadcasts.commands.progress import follow
 from pillarbox.broadcasts.overview_queries import BroadcastOverview
 from pillarbox.broadcasts.queries import JOB_START
 from pillarbox.broadcasts.store import Broadcasts
@@ -249,17 +249,17 @@ def in_words(one: BroadcastOverview) -> str:
 
 
 async def shown(db: TeamDb, broadcast_id: UUID, *, json: bool) -> int:
-    """Print one with its figures."""
+    """Print one with what became of its copies."""
     found = await overview_queries.one(db, broadcast_id)
     if found is None:
         raise Refused(f"There is no broadcast {broadcast_id}.")
     copies = await overview_queries.copies(db, broadcast_id)
     so_far = None
     if found.queued_at is not None:
-        so_far = await figures.since_start(db, broadcast_id, found.queued_at)
+        so_far = await copy_counts.since_start(db, broadcast_id, found.queued_at)
     if json:
         figured = None if so_far is None else asdict(so_far)
-        show_json({**asdict(found), "copies": asdict(copies), "figures": figured})
+        show_json({**asdict(found), "copies": asdict(copies), "counts": figured})
         return 0
     say(in_words(found))
     if found.recipients is not None:

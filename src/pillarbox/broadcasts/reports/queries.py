@@ -115,8 +115,9 @@ class Reported(NamedTuple):
 
 
 # $4 to $7: spans with the position of their first row and how many rows they have; $8 to $9: the positions
-# that are wanted. Copies are looked up one by one: how many lines a span has cannot be foreseen, and a guess
-# that is too high would read the tables whole.
+# that are wanted. Lines are found by time alone: the other index of the history has all that ever happened.
+# Copies are looked up one by one: how many lines a span has cannot be foreseen, and a guess that is too high
+# would read the tables whole.
 BY_TIME: Final = """
     WITH spans AS (
         SELECT s.start, s.until, s.base, s.amount
@@ -125,7 +126,11 @@ BY_TIME: Final = """
     ), found AS (
         SELECT DISTINCT ON (t.email_id) s.base, s.amount, t.email_id, t.at, r.address, r.bounce_type
           FROM spans s
-          JOIN timeline t ON t.team_id = $1 AND t.at >= s.start AND t.at < s.until AND t.kind = $3
+         CROSS JOIN LATERAL (
+               SELECT k.email_id, k.position, k.at, k.kind, k.detail
+                 FROM timeline k
+                WHERE k.team_id = $1 AND k.at >= s.start AND k.at < s.until
+               OFFSET 0) AS t
          CROSS JOIN LATERAL (
                SELECT FROM emails k
                 WHERE k.team_id = $1 AND k.id = t.email_id AND k.broadcast_id = $2
@@ -135,7 +140,7 @@ BY_TIME: Final = """
                  FROM recipients k
                 WHERE k.team_id = $1 AND k.email_id = t.email_id AND k.position = t.position
                OFFSET 0) AS r
-         WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
+         WHERE t.kind = $3 AND (t.detail->>'repeated' = 'true') IS NOT TRUE
            AND ($3 <> 'opened' OR t.at = r.opened_at)
            AND ($3 <> 'clicked' OR t.at = r.clicked_at)
            AND ($10::text IS NULL OR r.bounce_type = $10)
@@ -185,7 +190,7 @@ class ListPart(NamedTuple):
 # $4 and $5: the least and the greatest id that a copy can have; $6: what its address must have in it; $8 and
 # $9: the positions that are wanted.
 BY_COPIES: Final = """
-    WITH matching AS MATERIALIZED (
+    WITH candidates AS (
         SELECT r.email_id, r.position, r.address, r.bounce_type,
                CASE $3 WHEN 'sent' THEN r.sent_at
                        WHEN 'opened' THEN r.opened_at
@@ -210,6 +215,10 @@ BY_COPIES: Final = """
                     AND EXISTS (SELECT FROM contacts c
                                  WHERE c.team_id = $1 AND c.address = r.address
                                    AND strpos(lower(c.email), $6) > 0)))
+    ), matching AS MATERIALIZED (
+        SELECT c.email_id, c.position, c.address, c.bounce_type, c.at
+          FROM candidates c
+         WHERE c.at IS NULL OR (c.at >= $10 AND c.at < $11)
     ), timed AS (
         SELECT m.email_id, m.address, m.bounce_type, coalesce(m.at, t.at) AS at
           FROM matching m
@@ -223,7 +232,7 @@ BY_COPIES: Final = """
                 WHERE m.at IS NULL AND k.team_id = $1 AND k.email_id = m.email_id AND k.kind = $3
                   AND k.position = m.position AND (k.detail->>'repeated' = 'true') IS NOT TRUE
                OFFSET 0) AS t
-         WHERE m.at IS NOT NULL OR t.at IS NOT NULL
+         WHERE coalesce(m.at, t.at) >= $10 AND coalesce(m.at, t.at) < $11
     ), placed AS (
         SELECT d.email_id, d.address, d.bounce_type,
                row_number() OVER (ORDER BY d.at, d.address COLLATE "C", d.email_id) - 1 AS place,
@@ -248,12 +257,18 @@ async def by_copies(
     email: str | None,
     window: Window,
     bounce: str | None,
+    within: Span,
 ) -> ListPart:
-    """The rows of a window, found by looking at all copies."""
+    """The rows of a window, by looking at all copies; only what is within the span is a part of the list."""
+    first, last = window
     rows = await db.source.fetch(
-        BY_COPIES, db.team_id, broadcast_id, kind, *ids, email, bounce, *window, timeout=60
+        BY_COPIES,
+        *(db.team_id, broadcast_id, kind, *ids, email, bounce),
+        *(first - within.base, last - within.base, within.start, within.end),
+        timeout=60,
     )
-    return ListPart([Reported(*row[:5]) for row in rows], rows[0]["total"] if rows else 0)
+    found = [Reported(row["place"] + within.base, *row[1:5]) for row in rows]
+    return ListPart(found, rows[0]["total"] if rows else 0)
 
 
 async def opens(db: TeamDb, email_ids: Sequence[UUID]) -> dict[UUID, int]:

@@ -18,6 +18,7 @@ from pillarbox.broadcasts.reports.copies import FOREVER, MOST, ids_of_copies
 from pillarbox.broadcasts.reports.positions import DAY, QUARTER, TEN_SECONDS, Span, Window, inside, spans
 from pillarbox.broadcasts.reports.queries import Reported, Started
 from pillarbox.broadcasts.reports.wire import BOUNCES, LinkClicks, RecipientsAsked, ReportRow
+from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import NotFound
@@ -37,6 +38,7 @@ class ReportPage(NamedTuple):
     has_more: bool
 
 
+EVER: Final = Span(EPOCH, FOREVER, 0, 0)
 NOTHING: Final = ReportPage((), has_more=False)
 
 
@@ -57,10 +59,11 @@ async def listed(
 async def _page(
     db: TeamDb, broadcast_id: UUID, broadcast: Started, asked: RecipientsAsked, few: int
 ) -> ReportPage:
-    if broadcast.queued_at is None:
+    ids = ids_of_copies(broadcast)
+    if ids is None or broadcast.queued_at is None:
         return NOTHING
     if asked.email is not None or (broadcast.copies or 0) <= few:
-        return await _by_copies(db, broadcast_id, broadcast, asked)
+        return await _by_copies(db, broadcast_id, ids, asked)
     name = asked.type if asked.bounce_type is None else BOUNCES[asked.bounce_type]
     begin = broadcast.queued_at.replace(hour=0, minute=0, second=0, microsecond=0)
     days = await queries.counted(db, broadcast_id, LEVELS[DAY], DAY, (begin - DAY, FOREVER), name)
@@ -69,11 +72,13 @@ async def _page(
     if part.first == part.last:
         return NOTHING
     found = await _quarters(db, broadcast_id, spans(days, DAY, part), name, part)
-    if len(found) > MANY_QUARTERS and asked.type not in READ_BY_TIME:
-        return await _by_copies(db, broadcast_id, broadcast, asked)
-    found = await _divided(db, broadcast_id, found, name, part)
     bounce = None if asked.bounce_type is None else asked.bounce_type.capitalize()
-    rows = await queries.by_time(db, broadcast_id, asked.type, found, part, bounce)
+    if len(found) > MANY_QUARTERS and asked.type not in READ_BY_TIME:
+        within = Span(found[0].start, found[-1].end, found[0].base, 0)
+        rows, _ = await queries.by_copies(db, broadcast_id, asked.type, ids, None, part, bounce, within)
+    else:
+        found = await _divided(db, broadcast_id, found, name, part)
+        rows = await queries.by_time(db, broadcast_id, asked.type, found, part, bounce)
     return ReportPage(rows, wire.has_more(asked.page, part, total))
 
 
@@ -102,16 +107,13 @@ async def _divided(
 
 
 async def _by_copies(
-    db: TeamDb, broadcast_id: UUID, broadcast: Started, asked: RecipientsAsked
+    db: TeamDb, broadcast_id: UUID, ids: tuple[UUID, UUID], asked: RecipientsAsked
 ) -> ReportPage:
-    ids = ids_of_copies(broadcast)
-    if ids is None:
-        return NOTHING
     # How many rows there are is known with them: one of them is enough.
     part = wire.window(asked.page, MOST)
     email = None if asked.email is None else asked.email.lower()
     bounce = None if asked.bounce_type is None else asked.bounce_type.capitalize()
-    found = await queries.by_copies(db, broadcast_id, asked.type, ids, email, part, bounce)
+    found = await queries.by_copies(db, broadcast_id, asked.type, ids, email, part, bounce, EVER)
     if asked.page.before is not None and asked.page.before.int >= found.total:
         return NOTHING
     part = Window(part.first, min(part.last, found.total))

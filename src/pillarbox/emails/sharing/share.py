@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
-from pillarbox.emails.schedule import ScheduleError, parse_expiry
+from pillarbox.emails.requests.schedule import ScheduleError, parse_expiry
 from pillarbox.kernel.security.tokens import Signer, TokenInvalid
 from pillarbox.kernel.wire.problems import InvalidField
 

@@ -10,7 +10,7 @@ them, and may be rendered often (`rendering.py`). The work is linear in the text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -99,6 +99,32 @@ def placeholders(source: str) -> Iterator[Placeholder]:
             fallback = source[at + 1 : close_here].strip(" \t") if close_here > at else None
             at = close_here + 3
             yield Placeholder(begin.start(), at, begin[1], fallback, source[begin.start() : at])
+
+
+Span = tuple[int, int]
+"""From where to where in a text."""
+
+
+class LinkPlaces(NamedTuple):
+    """Where in the bodies of a mail the placeholders are that a recipient's own link takes the place of. Known
+    where bodies were rendered: a value in them may look like a placeholder, or spoil one."""
+
+    html: Sequence[Span] = ()
+    text: Sequence[Span] = ()
+
+
+def filled_at(source: str, places: Sequence[Span], value: str) -> str:
+    """The text with this value in these places."""
+    return value.join(between(source, places))
+
+
+def between(source: str, places: Sequence[Span]) -> Iterator[str]:
+    """The text before, between and behind these places, which are in order."""
+    done = 0
+    for start, end in places:
+        yield source[done:start]
+        done = end
+    yield source[done:]
 
 
 def filled(source: str, values: Mapping[str, str]) -> str:

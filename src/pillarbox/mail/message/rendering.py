@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import Parsed, Placeholder
+from pillarbox.mail.message.placeholders import Parsed, Placeholder, Span
 
 LONGEST_SUBJECT: Final = 998
 """Code points; what is longer is cut off."""
@@ -68,6 +68,20 @@ def rendered(parsed: Parsed, lookup: Lookup, part: Part) -> str:
             pieces.append(behind)
         text = "".join(pieces)
     return text[:LONGEST_SUBJECT] if part is Part.SUBJECT else text
+
+
+def partly_rendered(parsed: Parsed, lookup: Lookup, part: Part) -> tuple[str, tuple[Span, ...]]:
+    """The same, and where in it the placeholders are that stay as they are written."""
+    pieces = [parsed.texts[0]]
+    at, places = len(parsed.texts[0]), []
+    for found, behind in zip(parsed.placeholders, parsed.texts[1:], strict=True):
+        value = lookup(found)
+        text = found.source if value is None else written(value, part)
+        if value is None:
+            places.append((at, at + len(text)))
+        pieces += (text, behind)
+        at += len(text) + len(behind)
+    return "".join(pieces), tuple(places)
 
 
 def written(value: Value, part: Part) -> str:

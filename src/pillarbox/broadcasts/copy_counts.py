@@ -12,7 +12,7 @@ from pillarbox.usage.windows import day_of
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CopyCounts:
     """Copies, as the metrics count them."""
 
     received: int
@@ -27,20 +27,20 @@ class Figures:
     unsubscribed: int
 
 
-async def since_start(db: TeamDb, broadcast_id: UUID, started: datetime) -> Figures:
+async def since_start(db: TeamDb, broadcast_id: UUID, started: datetime) -> CopyCounts:
     """Everything since it began at `started`."""
     return await _sums(db, broadcast_id, DAY, day_of(started))
 
 
-async def lately(db: TeamDb, broadcast_id: UUID, since: datetime) -> Figures:
+async def lately(db: TeamDb, broadcast_id: UUID, since: datetime) -> CopyCounts:
     """What happened since then, to ten seconds; not more than the last two days of it."""
     return await _sums(db, broadcast_id, FINE, since)
 
 
-async def _sums(db: TeamDb, broadcast_id: UUID, level: int, since: datetime) -> Figures:
+async def _sums(db: TeamDb, broadcast_id: UUID, level: int, since: datetime) -> CopyCounts:
     """Rollups and what is not folded into them yet, in one snapshot."""
     found = await db.one(
-        Figures,
+        CopyCounts,
         """
         SELECT coalesce(sum(received), 0)::bigint AS received, coalesce(sum(sent), 0)::bigint AS sent,
                coalesce(sum(delivered), 0)::bigint AS delivered, coalesce(sum(bounced_transient +

@@ -1,6 +1,6 @@
 """When a broadcast stops by itself: too much of it bounces, or too many people complain.
 
-Such figures mean that the addresses were not asked, or are old. Going on would harm the sender's reputation
+Such counts mean that the addresses were not asked, or are old. Going on would harm the sender's reputation
 at all mail servers, for this mail and for all that follows. So the broadcast is paused, and goes on only when
 somebody says so; from then on only what happens later counts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pillarbox.broadcasts.figures import Figures
+from pillarbox.broadcasts.copy_counts import CopyCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,18 @@ class Limits:
     after: int = 500
 
 
-def reason_to_pause(figures: Figures, limits: Limits) -> str | None:
-    """Why a broadcast with these figures stops, in a sentence for people; None where it goes on."""
-    if figures.sent < limits.after:
+def reason_to_pause(counts: CopyCounts, limits: Limits) -> str | None:
+    """Why a broadcast with these counts stops, in a sentence for people; None where it goes on."""
+    if counts.sent < limits.after:
         return None
-    if _passes(figures.bounced, figures.sent, limits.bounces):
+    if _passes(counts.bounced, counts.sent, limits.bounces):
         return (
-            f"{_share(figures.bounced, figures.sent)} % of {figures.sent:,} sent copies bounced; the limit "
+            f"{_share(counts.bounced, counts.sent)} % of {counts.sent:,} sent copies bounced; the limit "
             f"is {float(limits.bounces):g} %."
         )
-    if _passes(figures.complained, figures.delivered, limits.complaints):
+    if _passes(counts.complained, counts.delivered, limits.complaints):
         return (
-            f"{_share(figures.complained, figures.delivered)} % of {figures.delivered:,} delivered copies "
+            f"{_share(counts.complained, counts.delivered)} % of {counts.delivered:,} delivered copies "
             f"were complained about; the limit is {float(limits.complaints):g} %."
         )
     return None

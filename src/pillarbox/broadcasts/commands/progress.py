@@ -14,8 +14,8 @@ from uuid import UUID
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from pillarbox.broadcasts import figures, overview_queries
-from pillarbox.broadcasts.figures import Figures
+from pillarbox.broadcasts import copy_counts, overview_queries
+from pillarbox.broadcasts.copy_counts import CopyCounts
 from pillarbox.broadcasts.overview_queries import BroadcastOverview
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import span
@@ -48,7 +48,7 @@ async def follow(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview:
     with _line() as shown:
         while found.condition in ("queued", "scheduled"):
             if found.queued_at is not None:
-                so_far = await figures.since_start(db, broadcast_id, found.queued_at)
+                so_far = await copy_counts.since_start(db, broadcast_id, found.queued_at)
                 speed.reach(so_far.received)
                 shown.show(found, so_far, speed)
             await asyncio.sleep(LOOK_SECONDS)
@@ -64,7 +64,7 @@ class _Line:
         self._bar = bar
         self._task = task
 
-    def show(self, broadcast: BroadcastOverview, so_far: Figures, speed: Speed) -> None:
+    def show(self, broadcast: BroadcastOverview, so_far: CopyCounts, speed: Speed) -> None:
         if self._bar is None or self._task is None:
             return
         total = broadcast.recipients

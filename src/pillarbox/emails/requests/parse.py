@@ -9,16 +9,18 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from pillarbox.emails import attachment_input
-from pillarbox.emails.outgoing import Outgoing, Tag
-from pillarbox.emails.schedule import ScheduleError, parse_schedule
-from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, NotFound, Problem
+from pillarbox.emails.outgoing import Outgoing, Tag, UsedTemplate
+from pillarbox.emails.requests import attachment_input
+from pillarbox.emails.requests.schedule import ScheduleError, parse_schedule
+from pillarbox.kernel.wire.problems import Invalid, InvalidField, MissingField, NotAUuid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
 from pillarbox.mail.message.headers import HeaderError, check_custom_header, is_reserved
 from pillarbox.mail.message.placeholders import MOST, has_too_many
+from pillarbox.templates.published import PublishedTemplate
+from pillarbox.templates.variables import given
 
 MOST_RECIPIENTS = 50
 MOST_SUBJECT = 998
@@ -27,6 +29,9 @@ MOST_TAKEN = 1024 * 1024
 MOST_BODY = 10 * 1024 * 1024
 MOST_HEADERS = 50
 MOST_TAGS = 50
+
+VARIABLES = "template.variables"
+NO_TEMPLATES: Mapping[str, PublishedTemplate] = {}
 
 REMEMBERED = 8192
 REMEMBERED_LENGTH = 256
@@ -65,14 +70,21 @@ def octets_to_read(size: int, items: Sequence[Any]) -> int:
     return size - taken
 
 
-def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoing:
-    """One send request; raises the contract's problem for the first field that is wrong.
+def outgoing(
+    body: object,
+    now: datetime,
+    templates: Mapping[str, PublishedTemplate] = NO_TEMPLATES,
+    *,
+    is_letter: bool = False,
+) -> Outgoing:
+    """One send request; raises the contract's problem for the first field that is wrong. `templates` are the
+    team's that the request may name.
 
     A letter is a whole message, as mail programs write it: it may be without `to`, subject and text.
     """
     if not isinstance(body, dict):
         raise Invalid("Invalid email. Use an object.")
-    template = _template(body.get("template"))
+    template = used_template(body.get("template"), templates)
     sender_text, sender = _sender(body.get("from"), template)
     to_texts, to = _mailboxes("to", body.get("to"))
     if not to and not is_letter:
@@ -81,10 +93,12 @@ def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoin
     cc_texts, cc = _mailboxes("cc", body.get("cc"))
     bcc_texts, bcc = _mailboxes("bcc", body.get("bcc"))
     reply_texts, reply_to = _mailboxes("reply_to", body.get("reply_to"))
-    html, text = _bodies(body.get("html"), body.get("text"), template, may_lack=is_letter)
+    html, text = _bodies(body, template, may_lack=is_letter)
     headers, reply_header = _headers(body.get("headers"))
     if not reply_to and reply_header is not None:
         reply_texts, reply_to = _mailboxes("headers.Reply-To", reply_header)
+    if not reply_to and template is not None and template.content is not None:
+        reply_texts, reply_to = _mailboxes("reply_to", list(template.content.reply_to or ()))
     attachments = attachment_input.read(body.get("attachments"))
     tags = _tags(body.get("tags"))
     scheduled_at = schedule(body.get("scheduled_at"), now)
@@ -93,9 +107,10 @@ def outgoing(body: object, now: datetime, *, is_letter: bool = False) -> Outgoin
     topic_id = _topic(body.get("topic_id"))
     if topic_id is not None:
         _refuse_placeholders(html, text)
+    if template is not None:
+        template.check()
     if sender is None or subject is None:
-        # Only a template could fill them in, and there is none yet (contract decision 37).
-        raise NotFound("Template")
+        raise AssertionError("only a template that cannot be used leaves them open")
     return Outgoing(
         sender_text=sender_text,
         sender=sender,
@@ -131,11 +146,15 @@ def schedule(value: object, now: datetime) -> datetime | None:
         raise InvalidField("scheduled_at", str(wrong)) from None
 
 
-def _sender(value: object, template: str | None) -> tuple[str, Mailbox | None]:
+def _sender(value: object, template: UsedTemplate | None) -> tuple[str, Mailbox | None]:
     if value is None or value == "":
         if template is None:
             raise MissingField("from")
-        return "", None
+        if template.content is None:
+            return "", None
+        value = template.content.sender
+        if value is None:
+            raise MissingField("from")
     return _mailbox("from", value)
 
 
@@ -163,13 +182,17 @@ def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailb
     return texts, mailboxes
 
 
-def _subject(value: object, template: str | None, *, may_lack: bool) -> str | None:
+def _subject(value: object, template: UsedTemplate | None, *, may_lack: bool) -> str | None:
     if value is None or value == "":
         if may_lack:
             return ""
         if template is None:
             raise MissingField("subject")
-        return None
+        if template.content is None:
+            return None
+        value = template.content.subject
+        if value is None:
+            raise MissingField("subject")
     if not isinstance(value, str):
         raise InvalidField("subject", "Use a string.")
     if len(value) > MOST_SUBJECT:
@@ -180,25 +203,30 @@ def _subject(value: object, template: str | None, *, may_lack: bool) -> str | No
 
 
 def _bodies(
-    html: object, text: object, template: str | None, *, may_lack: bool
+    body: Mapping[str, Any], template: UsedTemplate | None, *, may_lack: bool
 ) -> tuple[str | None, str | None]:
+    html, text = body.get("html"), body.get("text")
     for field, value in (("html", html), ("text", text)):
         if value is not None and not isinstance(value, str):
             raise InvalidField(field, "Use a string.")
     if template is not None:
-        if html or text:
+        if any(value is not None for value in (html, text, body.get("react"))):
             raise Invalid("Use either `template` or `html` and `text`, not both.")
         return None, None
     if not html and not text:
         if may_lack:
             return None, None
         raise MissingBody
-    size = _size(html) + _size(text)
-    if size > MOST_BODY:
-        raise BodiesTooLarge("html" if html else "text")
+    check_size(html, text)
     if text is None and isinstance(html, str):
         return html, text_of(html) or None
     return (str(html) if html else None), (str(text) if text else None)
+
+
+def check_size(html: object, text: object) -> None:
+    """Raise where the bodies are larger together than they may be."""
+    if _size(html) + _size(text) > MOST_BODY:
+        raise BodiesTooLarge("html" if html else "text")
 
 
 def _size(body: object) -> int:
@@ -276,15 +304,22 @@ def _refuse_placeholders(html: str | None, text: str | None) -> None:
             raise InvalidField(field, f"Use at most {MOST} placeholders.")
 
 
-def _template(value: object) -> str | None:
-    """The id or alias of a template; templates themselves come with their own issue."""
+def used_template(value: object, templates: Mapping[str, PublishedTemplate]) -> UsedTemplate | None:
+    """The template that is named, with the values that are given for its variables."""
     if value is None:
         return None
     if not isinstance(value, dict):
         raise InvalidField("template", "Use an object with `id` and `variables`.")
-    found = value.get("id")
-    if found is None or found == "":
+    name = value.get("id")
+    if name is None or name == "":
         raise MissingField("template.id")
-    if not isinstance(found, str):
+    if not isinstance(name, str):
         raise InvalidField("template.id", "Use the id or the alias of a template.")
-    return found
+    return UsedTemplate(templates.get(name), given(value.get("variables"), VARIABLES))
+
+
+def template_names(items: Sequence[Any]) -> set[str]:
+    """What the items of a request call the templates that they use, where that can be read."""
+    uses = [item.get("template") for item in items if isinstance(item, dict)]
+    names = [use.get("id") for use in uses if isinstance(use, dict)]
+    return {name for name in names if isinstance(name, str) and name}

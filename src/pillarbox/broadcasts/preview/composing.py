@@ -1,0 +1,174 @@
+"""The mail that a contact would get: made by the same code as the copies that are sent.
+
+Two things differ. It has an id of its own, under which there is no email, so nothing that is done with it
+counts. And its links to unsubscribe belong to nobody: who tries one out is told that it is not valid, and
+the contact stays what it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Executor
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from pillarbox.broadcasts import copying_queries
+from pillarbox.broadcasts.content import Content
+from pillarbox.broadcasts.preview import queries
+from pillarbox.broadcasts.preview.queries import Recipient
+from pillarbox.delivery.composing import Composer, OpensSealed, Unsendable
+from pillarbox.delivery.items import Bodies, LoadedEmail
+from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.broadcast_copies.loading import CopyLoader, CopyRow, SharedBy
+from pillarbox.emails.broadcast_copies.parts import SharedParts, parts_of
+from pillarbox.emails.broadcast_copies.personal import Needed, Personal
+from pillarbox.emails.tracked_copies import EmailTracking, TrackedCopies
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
+from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
+from pillarbox.mail.message.long_content import LongContent
+
+KEY_BITS: Final = 256
+
+_properties = msgspec.json.Decoder(dict[str, Scalar]).decode
+
+
+class Preview(NamedTuple):
+    """A composed mail: what it was made of, its bodies, and the message as it would be sent."""
+
+    contact_id: UUID
+    email: LoadedEmail
+    bodies: Bodies
+    message: bytes
+
+
+class DeadLinkKeys(LinkKeys):
+    """A key that nobody keeps: its links look like others, and lead nowhere."""
+
+    def __init__(self) -> None:
+        self._key = LinkKey(1, AESSIV(AESSIV.generate_key(KEY_BITS)))
+
+    async def maker(self, accepted_at: datetime) -> LinkKey:
+        return self._key
+
+
+class Untracked(TrackedCopies):
+    """Tracks nothing: a test copy is tracked as the email that it becomes."""
+
+    async def of(
+        self,
+        domain: SenderDomain | None,
+        html: str | None,
+        headers: Sequence[tuple[str, str]],
+        accepted_at: datetime,
+    ) -> EmailTracking | None:
+        return None
+
+
+class Previews:
+    """Composes previews. `keys` make the links that are tracked."""
+
+    def __init__(
+        self,
+        *,
+        ids: Ids,
+        senders: Senders,
+        keys: LinkKeys,
+        public_url: str,
+        ring: OpensSealed,
+        threads: Executor,
+    ) -> None:
+        self._ids = ids
+        self._senders = senders
+        dead = DeadLinkKeys()
+        tracked, untracked = TrackedCopies(keys, public_url), Untracked(keys, public_url)
+        self._tracked = CopyLoader(senders, dead, tracked, public_url, domain_required=False)
+        self._untracked = CopyLoader(senders, dead, untracked, public_url, domain_required=False)
+        self._composer = Composer(ring, _no_blobs, threads)
+
+    async def compose(
+        self,
+        db: TeamDb,
+        team_number: int,
+        broadcast_id: UUID,
+        content: Content,
+        address: str,
+        *,
+        is_tracked: bool = True,
+    ) -> Preview:
+        """The mail that the contact of this address would get; 404 where there is none. It is tracked as its
+        domain says, unless it is not to be."""
+        contact = await queries.recipient(db, address)
+        if contact is None:
+            raise NotFound("Contact")
+        parts = await asyncio.to_thread(_parts, content)
+        personal = await _personal(db, parts, contact)
+        domain = await self._senders.find(db.team_id, content.domain)
+        stamp = self._ids.stamp()
+        shared = SharedBy(
+            db.team_id,
+            team_number,
+            broadcast_id,
+            stamp.id,
+            content.topic_id,
+            None if domain is None else domain.id,
+            content.domain,
+        )
+        row = CopyRow(stamp.id, stamp.at, contact.address, contact.email, personal)
+        loader = self._tracked if is_tracked else self._untracked
+        [email] = await loader.load(shared, parts, [row])
+        return Preview(contact.id, email, *await self._made(email))
+
+    async def _made(self, email: LoadedEmail) -> tuple[Bodies, bytes]:
+        if email.make is None:
+            raise ValueError("a copy of a broadcast has bodies that are made")
+        bodies = await asyncio.to_thread(email.make)
+        try:
+            wire = await self._composer.wire(email)
+        except Unsendable as wrong:
+            raise Invalid(f"The broadcast cannot be composed: {wrong}") from None
+        if isinstance(wire, LongContent):
+            raise ValueError("a copy of a broadcast has no attachments")
+        return bodies, wire.octets
+
+
+def _parts(content: Content) -> SharedParts:
+    return parts_of(
+        {
+            "sender": content.sender,
+            "reply_to_list": None if content.reply_to is None else msgspec.json.encode(content.reply_to),
+            "subject": content.subject,
+            "preview_text": content.preview_text,
+            "html": content.html,
+            "text": content.text,
+        }
+    )
+
+
+async def _personal(db: TeamDb, parts: SharedParts, contact: Recipient) -> Personal:
+    needed = Needed(parts)
+    properties: Sequence[copying_queries.Property] = ()
+    if needed.properties:
+        properties = await copying_queries.properties(db.source, db.team_id, needed.properties)
+    own = _properties(contact.properties)
+    values = ContactValues(
+        contact.email,
+        contact.first_name,
+        contact.last_name,
+        {known.key: own.get(str(known.number)) for known in properties},
+        {known.key: known.fallback for known in properties},
+    )
+    return needed.of(contact.id, values)
+
+
+async def _no_blobs(name: str) -> AsyncIterator[bytes]:
+    """A broadcast has no attachments."""
+    pieces: Sequence[bytes] = ()
+    for piece in pieces:
+        yield piece

@@ -1,0 +1,67 @@
+"""Shapes of previews (broadcasts.md section 10); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from pillarbox.broadcasts.preview.composing import Preview
+from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
+from pillarbox.kernel.wire.problems import InvalidField
+
+Address = Annotated[str, Meta(min_length=1, max_length=320)]
+
+
+class PreviewBroadcast(Struct):
+    """For whom it is composed, and to whom a test copy is sent, if to anybody."""
+
+    contact: Address
+    send_to: Address | None = None
+
+
+class ShownPreview(Struct):
+    object: Literal["broadcast_preview"]
+    broadcast_id: UUID
+    contact_id: UUID
+    from_: str = msgspec.field(name="from")
+    to: str
+    reply_to: list[str] | None
+    subject: str
+    html: str | None
+    text: str | None
+    message: str
+    email_id: UUID | None
+
+
+def address_in(field: str, text: str) -> EmailAddress:
+    """The address that a field has, or 422."""
+    try:
+        return email_address(text)
+    except NotAnAddress as wrong:
+        raise InvalidField(field, wrong.reason) from None
+
+
+def shown(broadcast_id: UUID, sender: str, made: Preview, email_id: UUID | None) -> ShownPreview:
+    """The preview, and the email that is its test copy."""
+    email = made.email
+    return ShownPreview(
+        "broadcast_preview",
+        broadcast_id,
+        made.contact_id,
+        sender,
+        email.to[0].addr_spec,
+        [one.addr_spec for one in email.reply_to] or None,
+        email.subject,
+        made.bodies.html,
+        made.bodies.text,
+        message_text(made.message),
+        email_id,
+    )
+
+
+def message_text(message: bytes) -> str:
+    """A message as text: all of it is ASCII, or UTF-8 where its addresses are."""
+    return message.decode(errors="replace")

@@ -1,0 +1,167 @@
+"""`pillarbox templates render`: the mail that would be made of a template, as it would go out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+from uuid import UUID
+
+import typer
+from msgspec import structs
+
+from pillarbox.contacts.mail_values import mail_values
+from pillarbox.emails.outgoing import Outgoing, UsedTemplate
+from pillarbox.emails.requests.parse import outgoing
+from pillarbox.emails.requests.templating import ContactSource, Templating
+from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.terminal.answers import Json, Refused, perform, show_json
+from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
+from pillarbox.mail.message.compose import Message, compose
+from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled_at, links
+from pillarbox.teams.commands.choosing import TeamOption, one_team
+from pillarbox.templates.changes import named, template_of
+from pillarbox.templates.published import PublishedTemplate, published
+from pillarbox.templates.variables import Scalar
+
+group = typer.Typer()
+
+NOBODY: Final = "recipient@example.com"
+NO_SENDER: Final = "sender@example.com"
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+TemplateName = Annotated[str, typer.Argument(metavar="TEMPLATE", help="The template's alias, or its id.")]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A value of a variable. Again for each.", show_default=False
+    ),
+]
+ContactOption = Annotated[
+    str | None,
+    typer.Option(
+        "--contact",
+        metavar="ADDRESS",
+        help="Whom the mail is for: what it says of contacts is this one's.",
+        show_default=False,
+    ),
+]
+Draft = Annotated[
+    bool, typer.Option("--draft", help="Use the newest content, also where it is not published.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be shown."""
+
+    template: str
+    values: Sequence[str]
+    contact: str | None
+    is_draft: bool
+
+
+@group.command("render")
+def render_template(
+    template: TemplateName,
+    values: Values = None,
+    contact: ContactOption = None,
+    draft: Draft = False,
+    team: TeamOption = None,
+    json: Json = False,
+    data: Data = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Write the mail that would be made of a template, as it would go out, to standard output."""
+    wanted = Wanted(template, values or (), contact, draft)
+    perform(
+        lambda connected: rendered(connected, team, wanted, json=json), data=data, database_url=database_url
+    )
+
+
+async def rendered(connected: Connected, team: str | None, wanted: Wanted, *, json: bool) -> int:
+    """Print it."""
+    owner = await one_team(connected, team)
+    db = TeamDb(connected.pool, owner.id)
+    template = await _draft(db, wanted.template) if wanted.is_draft else await _live(db, wanted.template)
+    UsedTemplate(template, {}).check()
+    use = {"id": wanted.template, "variables": _values(template, wanted.values)}
+    body = {"to": wanted.contact or NOBODY, "template": use, **_lacking(template)}
+    now = SystemClock().now()
+    email = outgoing(body, now, {wanted.template: template})
+    email = await Templating(ContactSource(mail_values)).one(db, email)
+    email = _with_link(email, f"{connected.settings.public_url}/unsubscribe/PREVIEW")
+    if json:
+        show_json(
+            {"from": email.sender_text, "subject": email.subject, "html": email.html, "text": email.text}
+        )
+        return 0
+    message = Message(
+        sender=email.sender,
+        to=email.to,
+        reply_to=email.reply_to,
+        subject=email.subject,
+        date=now,
+        message_id=f"<preview@{email.sender.domain}>",
+        seed=UUID(int=0).bytes,
+        html=email.html,
+        text=email.text,
+    )
+    sys.stdout.buffer.write(compose(message))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+async def _live(db: TeamDb, name: str) -> PublishedTemplate:
+    found = await published(db, [name])
+    if name not in found:
+        raise Refused(f"There is no template {name!r}.")
+    return found[name]
+
+
+async def _draft(db: TeamDb, name: str) -> PublishedTemplate:
+    found = await template_of(db, named(name))
+    return PublishedTemplate(found.id, found.alias, True, found.content)
+
+
+def _lacking(template: PublishedTemplate) -> dict[str, str]:
+    """What a request would have to say because the template does not."""
+    content = template.content
+    found = {}
+    if content is not None and content.sender is None:
+        found["from"] = NO_SENDER
+    if content is not None and content.subject is None:
+        found["subject"] = "(no subject)"
+    return found
+
+
+def _values(template: PublishedTemplate, given: Sequence[str]) -> Mapping[str, Scalar]:
+    """The values of the command line, as the types of the variables want them."""
+    kinds = {} if template.content is None else {one.key: one.type for one in template.content.variables}
+    found: dict[str, Scalar] = {}
+    for one in given:
+        key, is_there, value = one.partition("=")
+        if not is_there:
+            raise Refused(f"--set {one!r} is not of the form KEY=VALUE.")
+        is_number = kinds.get(key) == "number" and _NUMBER.fullmatch(value) is not None
+        found[key] = float(value) if is_number else value
+    return found
+
+
+def _with_link(email: Outgoing, url: str) -> Outgoing:
+    """The email with something in the place of the link that its recipient would get."""
+    if email.link_places is None:
+        return email
+    in_html, in_text = email.link_places
+    return structs.replace(
+        email,
+        html=_filled(email.html, in_html, links(url, is_html=True)[UNSUBSCRIBE_URL[0]]),
+        text=_filled(email.text, in_text, url),
+    )
+
+
+def _filled(body: str | None, places: Sequence[Span], url: str) -> str | None:
+    return None if body is None else filled_at(body, places, url)

@@ -1,0 +1,26 @@
+"""What mail says of contacts: the values of their placeholders (templates.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from pillarbox.contact_properties import definitions
+from pillarbox.contacts import queries
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.mail.message.contact_placeholders import ContactValues
+
+
+async def mail_values(db: TeamDb, addresses: Collection[str]) -> Mapping[str, ContactValues]:
+    """Those of the contacts that have one of these addresses, by the address as it is compared."""
+    found = await queries.named_in_mail(db, list(addresses))
+    if not found:
+        return {}
+    fallbacks = await definitions.fallbacks(db)
+    return {
+        one.address: ContactValues(
+            one.email, one.first_name, one.last_name, msgspec.json.decode(one.properties), fallbacks
+        )
+        for one in found
+    }

@@ -1,0 +1,191 @@
+"""Making, changing, publishing, copying and deleting templates (templates.md 4 and 9).
+
+Each call is one transaction, the one that `db` stands for. A change locks the row of the template first, so
+changes come one after the other and each sees what the one before it has committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+from msgspec import UNSET
+
+from pillarbox.kernel.ids import Ids, Stamp
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.wire.problems import InvalidField, NotFound
+from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.teams.allowances import TooMany, hold_count
+from pillarbox.templates import content, prometheus, queries, variables
+from pillarbox.templates.content import Content
+from pillarbox.templates.queries import Named, Template, Versions
+from pillarbox.templates.variables import Variable, Wanted
+from pillarbox.templates.wire import ChangedTemplate, NewTemplate, NewVariable
+
+MOST: Final = 10_000
+"""Templates of a team."""
+
+LONGEST_NAME: Final = 255
+COPY: Final = " (Copy)"
+
+
+class AliasTaken(InvalidField):
+    def __init__(self, alias: str) -> None:
+        super().__init__("alias", f"There is a template with the alias `{alias}` already.")
+
+
+class HtmlRequired(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("html", "HTML is required to publish a template.")
+
+
+def named(text: str) -> Named:
+    """What a path or a request names: an id, or else an alias."""
+    return Named(UUID(text), None) if well_formed(text) else Named(None, text)
+
+
+async def template_of(db: TeamDb, name: Named) -> Template:
+    """The template with its newest content; 404 where the team has none of that name."""
+    found = await queries.get(db, name)
+    if found is None:
+        raise NotFound("Template")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateChanges:
+    """The changes, and what they need."""
+
+    ids: Ids
+
+    async def create(self, db: TeamDb, wanted: NewTemplate) -> UUID:
+        """A template that is a draft."""
+        stamp = self.ids.stamp()
+        new = Content(
+            sender=content.sender(wanted.from_ or ""),
+            subject=content.subject(wanted.subject or ""),
+            reply_to=None if wanted.reply_to is None else content.replies(wanted.reply_to),
+            html=wanted.html,
+            text=wanted.text,
+            variables=self._variables(wanted.variables, (), stamp.at),
+        )
+        content.check(new)
+        return await self._insert(db, stamp, wanted.name, wanted.alias, new)
+
+    async def _insert(self, db: TeamDb, stamp: Stamp, name: str, alias: str | None, new: Content) -> UUID:
+        await hold_count(db, "templates")
+        if await queries.count(db) >= MOST:
+            raise TooMany(MOST, "templates")
+        version_id = self.ids.new()
+        try:
+            await queries.insert(db, stamp.id, name, _alias(alias), version_id, stamp.at)
+        except asyncpg.UniqueViolationError as clash:
+            raise _taken(clash, alias) from None
+        await queries.insert_version(db, stamp.id, version_id, new, stamp.at)
+        _count(db, "created")
+        return stamp.id
+
+    async def change(self, db: TeamDb, name: Named, wanted: ChangedTemplate) -> UUID:
+        """What is named and differs; content goes into the draft, which begins as a copy of what is
+        published."""
+        versions, before = await _locked(db, name)
+        # Ids may be ahead of the clock.
+        at = max(self.ids.now(), before.updated_at)
+        new = self._changed(before.content, wanted, at)
+        title = before.name if wanted.name is UNSET else wanted.name
+        alias = before.alias if wanted.alias is UNSET else _alias(wanted.alias)
+        if (new, title, alias) == (before.content, before.name, before.alias):
+            return before.id
+        draft = versions.draft_version
+        if new != before.content:
+            content.check(new)
+            if draft is None:
+                draft = self.ids.new()
+                await queries.insert_version(db, before.id, draft, new, at)
+            else:
+                await queries.change_version(db, before.id, draft, new)
+        try:
+            await queries.change(db, before.id, title, alias, draft, at)
+        except asyncpg.UniqueViolationError as clash:
+            raise _taken(clash, alias) from None
+        _count(db, "changed")
+        return before.id
+
+    async def publish(self, db: TeamDb, name: Named) -> UUID:
+        """What is sent from the commit on is made of what was the draft. Without a draft nothing changes."""
+        versions, newest = await _locked(db, name)
+        if versions.draft_version is None:
+            return newest.id
+        if newest.content.is_blank:
+            raise HtmlRequired
+        content.check(newest.content)
+        await queries.publish(db, newest.id, max(self.ids.now(), newest.created_at))
+        if versions.published_version is not None:
+            await queries.remove_version(db, newest.id, versions.published_version)
+        _count(db, "published")
+        return newest.id
+
+    async def duplicate(self, db: TeamDb, name: Named) -> UUID:
+        """Another template with the newest content of this one."""
+        newest = await template_of(db, name)
+        stamp = self.ids.stamp()
+        copied = variables.copied(newest.content.variables, self.ids, stamp.at)
+        title = newest.name[: LONGEST_NAME - len(COPY)] + COPY
+        return await self._insert(db, stamp, title, None, replace(newest.content, variables=copied))
+
+    async def delete(self, db: TeamDb, name: Named) -> UUID:
+        found = await queries.lock(db, name)
+        if found is None:
+            raise NotFound("Template")
+        await queries.remove(db, found.id)
+        _count(db, "deleted")
+        return found.id
+
+    def _changed(self, before: Content, wanted: ChangedTemplate, at: datetime) -> Content:
+        new = before
+        if wanted.from_ is not UNSET:
+            new = replace(new, sender=content.sender(wanted.from_ or ""))
+        if wanted.subject is not UNSET:
+            new = replace(new, subject=content.subject(wanted.subject or ""))
+        if wanted.reply_to is not UNSET:
+            new = replace(new, reply_to=None if wanted.reply_to is None else content.replies(wanted.reply_to))
+        if wanted.html is not UNSET:
+            new = replace(new, html=wanted.html)
+        if wanted.text is not UNSET:
+            new = replace(new, text=wanted.text)
+        if wanted.variables is not UNSET:
+            new = replace(new, variables=self._variables(wanted.variables, before.variables, at))
+        return new
+
+    def _variables(
+        self, wanted: list[NewVariable] | None, before: tuple[Variable, ...], at: datetime
+    ) -> tuple[Variable, ...]:
+        declared = [Wanted(one.key, one.type, one.fallback_value) for one in wanted or ()]
+        variables.check_declared(declared)
+        return variables.declared(declared, before, self.ids, at)
+
+
+async def _locked(db: TeamDb, name: Named) -> tuple[Versions, Template]:
+    """The template, which nobody else changes before the transaction ends."""
+    versions = await queries.lock(db, name)
+    if versions is None:
+        raise NotFound("Template")
+    return versions, await template_of(db, Named(versions.id, None))
+
+
+def _alias(alias: str | None) -> str | None:
+    if alias is not None and well_formed(alias):
+        raise InvalidField("alias", "It may not have the form of a UUID.")
+    return alias
+
+
+def _taken(clash: asyncpg.UniqueViolationError, alias: str | None) -> Exception:
+    return AliasTaken(alias or "") if clash.constraint_name == "templates_team_alias_key" else clash
+
+
+def _count(db: TeamDb, change: str) -> None:
+    after_commit(db.connection, partial(prometheus.CHANGES.add, 1, (change,)))

@@ -1,0 +1,132 @@
+"""Mail that is made of a template (templates.md 5 to 8): values take the place of placeholders, once.
+
+Everything is rendered when the mail is accepted, but for the links by which recipients unsubscribe: they
+differ for each recipient and are filled in as its copy is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from pillarbox.mail.html.plain_text import text_of
+from pillarbox.mail.message.contact_placeholders import (
+    ContactValues,
+    contact_value,
+    is_link,
+    is_of_contact,
+)
+from pillarbox.mail.message.placeholders import (
+    LinkPlaces,
+    Parsed,
+    Placeholder,
+    Span,
+    filled_at,
+    parse,
+    placeholders,
+)
+from pillarbox.mail.message.rendering import (
+    EMPTY,
+    Origin,
+    Part,
+    Value,
+    inline_fallback,
+    partly_rendered,
+    printed,
+    rendered,
+)
+from pillarbox.templates.content import Content
+from pillarbox.templates.variables import MissingVariable, Scalar, Variable, check_given
+
+LINK: Final = "{{{PILLARBOX_UNSUBSCRIBE_URL}}}"
+"""What stands for a recipient's link in a text that was made from html."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The parts of a mail. `links` says where the placeholders of recipients' links are; it is null where
+    neither part has any, nor anything that looks like one."""
+
+    subject: str | None
+    html: str
+    text: str | None
+    links: LinkPlaces | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """The values of one mail."""
+
+    variables: Mapping[str, Variable]
+    given: Mapping[str, Scalar]
+    contact: ContactValues
+
+    def body(self, found: Placeholder) -> Value | None:
+        """A link stays."""
+        return None if is_link(found.name) else self.subject(found)
+
+    def subject(self, found: Placeholder) -> Value | None:
+        """A subject is the same for all recipients, so it has no link. What nobody declared stays."""
+        name = found.name
+        if is_link(name):
+            return inline_fallback(found) or EMPTY
+        if is_of_contact(name):
+            return contact_value(self.contact, found)
+        return self._variable(found) if name in self.variables else None
+
+    def _variable(self, found: Placeholder) -> Value | None:
+        value = self.given.get(found.name)
+        if value is not None:
+            return Value(printed(value), Origin.SENDER)
+        inline = inline_fallback(found)
+        if inline is not None:
+            return inline
+        fallback = self.variables[found.name].fallback_value
+        if fallback is None:
+            raise MissingVariable(found.name)
+        return Value(printed(fallback), Origin.SENDER)
+
+
+def is_about_contact(content: Content, subject: str | None) -> bool:
+    """Whether something of the contact that gets the mail stands in it."""
+    parts = (content.html, content.text, subject or content.subject)
+    return any(is_of_contact(found.name) for part in parts for found in placeholders(part or ""))
+
+
+def render(
+    content: Content, subject: str | None, given: Mapping[str, Scalar], contact: ContactValues, field: str
+) -> Rendered:
+    """The parts of the mail; `subject` is used instead of the template's. 422 for a value of another type
+    than declared, and for one that is missing; `field` has the values."""
+    check_given(given, content.variables, field)
+    lookup = _Lookup({variable.key: variable for variable in content.variables}, given, contact)
+    html, in_html = partly_rendered(parse(content.html), lookup.body, Part.HTML)
+    if content.text is None:
+        text, in_text = _text_of(html, in_html)
+    else:
+        text, in_text = partly_rendered(parse(content.text), lookup.body, Part.TEXT)
+    wanted = subject or content.subject
+    return Rendered(
+        None if wanted is None else rendered(parse(wanted), lookup.subject, Part.SUBJECT),
+        html,
+        text or None,
+        LinkPlaces(in_html, in_text) if in_html or in_text or _has_links(html, text) else None,
+    )
+
+
+def _has_links(*parts: str) -> bool:
+    """Whether something in them looks like a link's placeholder."""
+    return any(is_link(found.name) for part in parts for found in placeholders(part))
+
+
+def _text_of(html: str, places: Sequence[Span]) -> tuple[str, tuple[Span, ...]]:
+    """The text of the html, and where the links are in it. While it is made, a URL that occurs nowhere else
+    stands for them: URLs are left alone."""
+    if not places:
+        return text_of(html), ()
+    url = next(url for url in (f"https://link-{n}.invalid" for n in count()) if url not in html)
+    texts = text_of(filled_at(html, places, url)).split(url)
+    link = Placeholder(0, 0, "", None, LINK)
+    return partly_rendered(Parsed(tuple(texts), (link,) * (len(texts) - 1)), lambda _: None, Part.TEXT)

@@ -1,0 +1,272 @@
+"""SQL of templates and of their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+from pillarbox.templates.content import Content
+from pillarbox.templates.variables import of_stored, stored
+
+
+class Named(NamedTuple):
+    """What a path or a request names a template by: one of them is null."""
+
+    id: UUID | None
+    alias: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template with its newest content, which is that of the draft where there is one."""
+
+    id: UUID
+    name: str
+    alias: str | None
+    version_id: UUID
+    has_draft: bool
+    content: Content
+    published_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def status(self) -> str:
+        return "draft" if self.published_at is None else "published"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTemplate:
+    """A template as lists show it."""
+
+    id: UUID
+    name: str
+    alias: str | None
+    published_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def status(self) -> str:
+        return "draft" if self.published_at is None else "published"
+
+
+class PublishedTemplate(NamedTuple):
+    """A template as mail is made of it; without content where it was never published, or where there are too
+    many octets before it."""
+
+    id: UUID
+    alias: str | None
+    is_published: bool
+    content: Content | None
+
+
+class Versions(NamedTuple):
+    """Which versions a template has."""
+
+    id: UUID
+    published_version: UUID | None
+    draft_version: UUID | None
+
+
+GET: Final = """
+    SELECT t.id, t.name, t.alias, v.id AS version_id, t.draft_version IS NOT NULL AS has_draft, v.sender,
+           v.subject, v.reply_to_list, v.html, v.text, v.variables, t.published_at, t.created_at, t.updated_at
+      FROM templates t
+      JOIN template_versions v
+        ON v.team_id = t.team_id AND v.template_id = t.id
+       AND v.id = coalesce(t.draft_version, t.published_version)
+     WHERE t.team_id = $1 AND (t.id = $2 OR t.alias = $3)
+"""
+
+# The row is locked first: what is read afterwards, by a statement of its own, is as the lock found it.
+LOCK: Final = """
+    SELECT id, published_version, draft_version
+      FROM templates
+     WHERE team_id = $1 AND (id = $2 OR alias = $3)
+       FOR UPDATE
+"""
+
+# The bodies of the older ones, as long as those before them have less than $4 octets together.
+PUBLISHED: Final = """
+    SELECT t.id, t.alias, t.published_version IS NOT NULL AS is_published, v.sender, v.subject,
+           v.reply_to_list, v.text, v.variables,
+           CASE WHEN coalesce(sum(s.octets) OVER earlier, 0) < $4 THEN v.html END AS html
+      FROM templates t
+      LEFT JOIN template_versions v
+        ON v.team_id = t.team_id AND v.template_id = t.id AND v.id = t.published_version
+     CROSS JOIN LATERAL (
+           SELECT octet_length(v.html) + coalesce(octet_length(v.text), 0) AS octets) AS s
+     WHERE t.team_id = $1 AND (t.id = ANY ($2::uuid[]) OR t.alias = ANY ($3::text[]))
+    WINDOW earlier AS (ORDER BY t.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+"""
+
+INSERT: Final = """
+    INSERT INTO templates (team_id, id, name, alias, draft_version, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $6)
+"""
+
+INSERT_VERSION: Final = """
+    INSERT INTO template_versions (team_id, template_id, id, sender, subject, reply_to_list, html, text,
+                                   variables, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
+
+CHANGE_VERSION: Final = """
+    UPDATE template_versions
+       SET sender = $4, subject = $5, reply_to_list = $6, html = $7, text = $8, variables = $9
+     WHERE team_id = $1 AND template_id = $2 AND id = $3
+"""
+
+CHANGE: Final = """
+    UPDATE templates
+       SET name = $3, alias = $4, draft_version = $5, updated_at = $6
+     WHERE team_id = $1 AND id = $2
+"""
+
+PUBLISH: Final = """
+    UPDATE templates
+       SET published_version = draft_version, draft_version = NULL, published_at = $3
+     WHERE team_id = $1 AND id = $2 AND draft_version IS NOT NULL
+"""
+
+REMOVE_VERSION: Final = """
+    DELETE FROM template_versions WHERE team_id = $1 AND template_id = $2 AND id = $3
+"""
+
+REMOVE: Final = """
+    DELETE FROM templates WHERE team_id = $1 AND id = $2
+"""
+
+REMOVE_VERSIONS: Final = """
+    DELETE FROM template_versions WHERE team_id = $1 AND template_id = $2
+"""
+
+PAGE: Final = """
+    SELECT id, name, alias, published_at, created_at, updated_at FROM (
+        (SELECT id, name, alias, published_at, created_at, updated_at
+           FROM templates WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+        UNION ALL
+        (SELECT id, name, alias, published_at, created_at, updated_at
+           FROM templates WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+    ) AS page
+"""
+
+COUNT: Final = """
+    SELECT count(*) FROM templates WHERE team_id = $1
+"""
+
+
+async def get(db: TeamDb, named: Named) -> Template | None:
+    return await db.one(_template, GET, *named)
+
+
+async def lock(db: TeamDb, named: Named) -> Versions | None:
+    """Until the transaction ends nobody else changes the template."""
+    return await db.one(Versions, LOCK, *named)
+
+
+async def published(
+    db: TeamDb, ids: Sequence[UUID], aliases: Sequence[str], most: int
+) -> list[PublishedTemplate]:
+    """Those of these templates that the team has."""
+    return await db.all(_published, PUBLISHED, ids, aliases, most)
+
+
+async def page(db: TeamDb, page: Page) -> list[ListedTemplate]:
+    return await db.all(ListedTemplate, PAGE, *page.args)
+
+
+async def count(db: TeamDb) -> int:
+    return int(await db.value(COUNT))
+
+
+async def insert(
+    db: TeamDb, template_id: UUID, name: str, alias: str | None, version_id: UUID, at: datetime
+) -> None:
+    await db.run(INSERT, template_id, name, alias, version_id, at)
+
+
+async def insert_version(
+    db: TeamDb, template_id: UUID, version_id: UUID, content: Content, at: datetime
+) -> None:
+    await db.run(INSERT_VERSION, template_id, version_id, *_columns(content), at)
+
+
+async def change_version(db: TeamDb, template_id: UUID, version_id: UUID, content: Content) -> None:
+    await db.run(CHANGE_VERSION, template_id, version_id, *_columns(content))
+
+
+async def change(
+    db: TeamDb, template_id: UUID, name: str, alias: str | None, draft: UUID | None, at: datetime
+) -> None:
+    await db.run(CHANGE, template_id, name, alias, draft, at)
+
+
+async def publish(db: TeamDb, template_id: UUID, at: datetime) -> None:
+    await db.run(PUBLISH, template_id, at)
+
+
+async def remove_version(db: TeamDb, template_id: UUID, version_id: UUID) -> None:
+    await db.run(REMOVE_VERSION, template_id, version_id)
+
+
+async def remove(db: TeamDb, template_id: UUID) -> None:
+    """Its versions too; the template must be locked."""
+    await db.run(REMOVE_VERSIONS, template_id)
+    await db.run(REMOVE, template_id)
+
+
+def _columns(content: Content) -> tuple[Any, ...]:
+    replies = None if content.reply_to is None else msgspec.json.encode(content.reply_to).decode()
+    return (
+        content.sender,
+        content.subject,
+        replies,
+        content.html,
+        content.text,
+        stored(content.variables),
+    )
+
+
+def _content(
+    sender: str | None,
+    subject: str | None,
+    reply_to_list: str | None,
+    html: str,
+    text: str | None,
+    variables: str,
+) -> Content:
+    replies = None if reply_to_list is None else tuple(msgspec.json.decode(reply_to_list))
+    return Content(sender, subject, replies, html, text, tuple(of_stored(variables)))
+
+
+def _template(
+    *,
+    id: UUID,
+    name: str,
+    alias: str | None,
+    version_id: UUID,
+    has_draft: bool,
+    published_at: datetime | None,
+    created_at: datetime,
+    updated_at: datetime,
+    **content: Any,
+) -> Template:
+    return Template(
+        id, name, alias, version_id, has_draft, _content(**content), published_at, created_at, updated_at
+    )
+
+
+def _published(
+    *, id: UUID, alias: str | None, is_published: bool, html: str | None, **rest: Any
+) -> PublishedTemplate:
+    content = None if html is None else _content(html=html, **rest)
+    return PublishedTemplate(id, alias, is_published, content)
