@@ -29,6 +29,7 @@ ORDER = (
     "metrics",
     "logs",
     "unsubscribe",
+    "tracking",
     "memory",
     "profile",
 )

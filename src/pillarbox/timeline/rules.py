@@ -80,6 +80,8 @@ class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     repeated: bool = False
     tls: str | None = None
     click: Click | None = None
+    machine: str | None = None
+    """The program that has opened the mail or followed the link, where it is known to be one."""
 
 
 class Entry(NamedTuple):
