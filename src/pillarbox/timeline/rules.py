@@ -176,7 +176,7 @@ def step(fate: Fate, entry: Entry) -> Step | None:
     if entry.kind is Kind.BOUNCED:
         changes["bounce_type"] = _bounce_type(entry)
     moved = fate._replace(**changes)
-    counts = (_metric(rule, entry),) if rule.counts else ()
+    counts: tuple[str, ...] = (_metric(rule, entry),) if rule.counts else ()
     counts += (rule.first_counts,) if rule.first_counts and first else ()
     return Step(moved, counts, shows=moved.state is entry.kind, publishes=rule.moves)
 
