@@ -1,8 +1,8 @@
 """How waiting recipients become emails, and whether a copy may still go out (broadcasts.md 6 and 8).
 
-An engine that has room asks for copies. The broadcasts that have any take turns. Rows of recipients are taken in the
-order of their keys, past those that another process has; each is judged once more, and in one transaction it becomes
-an email or says why it does not.
+An engine that has room asks for copies. The broadcasts that have any take turns. Rows of recipients are taken
+in the order of their keys, past those that another process has; each is judged once more, and in one
+transaction it becomes an email or says why it does not.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ ENDED: Final = "The broadcast was canceled, or the contact does not want the mai
 
 
 class CopyOf(NamedTuple):
-    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is compared)."""
+    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is
+    compared)."""
 
     team_id: UUID
     broadcast_id: UUID
@@ -70,7 +71,8 @@ Held = Callable[[UUID], bool]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process, and
+    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
+    and
     returns them; `judge` says of each of some copies whether it may still go out."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]

@@ -23,7 +23,6 @@ from pillarbox.mail.html.links import Tracker
 from pillarbox.mail.message.address import Mailbox
 from pillarbox.timeline.record import MetricDimensions
 
-
 TOGETHER = 8
 
 

@@ -1,7 +1,7 @@
 """The one way by which copies of a broadcast are stored (architecture 2.8).
 
-The caller's transaction has locked the rows of the recipients, so each copy is made once. Their work is leased to
-this process, whose engine gets it after the commit.
+The caller's transaction has locked the rows of the recipients, so each copy is made once. Their work is
+leased to this process, whose engine gets it after the commit.
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ STORE = """
     WITH made AS MATERIALIZED (
         SELECT k.*
           FROM json_to_recordset($1::text::json)
-               AS k (id uuid, created_at timestamptz, address text, mailbox text, destination text, personal text)
+               AS k (id uuid, created_at timestamptz, address text, mailbox text, destination text,
+                     personal text)
     ), heads AS (
-        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject, topic_id,
-                            domain_id, domain_name, broadcast_id, last_event, last_event_at)
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,
+                            topic_id, domain_id, domain_name, broadcast_id, last_event, last_event_at)
         SELECT $2, id, created_at, $3, '', '', '[]', '', $4, $5, $6, $7, 'queued', created_at FROM made
     ), reached AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state, personal)
         SELECT $2, id, 0, 'to', address, mailbox, 0, 'queued', personal::json FROM made
     )
-    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt, released,
-                            first_attempt_at, created_at)
+    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
+                            released, first_attempt_at, created_at)
     SELECT $2, id, 0, destination, $8, $9, $10, 1, true, created_at, created_at FROM made
 """
 
 
 class NewCopy(NamedTuple):
-    """A contact that gets a copy. `origin` is set where its address is suppressed: its copy ends with that."""
+    """A contact that gets a copy. `origin` is set where its address is suppressed: its copy ends with
+    that."""
 
     contact_id: UUID
     address: str
@@ -77,7 +79,8 @@ class MakingCopies:
         new: Sequence[NewCopy],
         note: Callable[[Mapping[UUID, UUID]], Statement],
     ) -> list[Item]:
-        """Store these copies with the statement that `note` makes of the emails of the contacts, and return their
+        """Store these copies with the statement that `note` makes of the emails of the contacts, and return
+        their
         items, for the time after the commit."""
         deadline = self._claims.deadline()
         parts = await self._loader.parts(conn, shared.team_id, shared.content_id)
