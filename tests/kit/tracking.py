@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx
 from selectolax.lexbor import LexborHTMLParser
@@ -14,6 +15,8 @@ from kit.world import Team
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.senders import Senders
+from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
 
 URL = "https://mail.pillar.example:8443"
 HOST = "links.harbor.example"
@@ -57,6 +60,15 @@ def pixels(html: str) -> list[str]:
     """The pictures that are seen when the mail is opened."""
     found = [node.attributes.get("src") or "" for node in LexborHTMLParser(html).css("img")]
     return [url for url in found if "/t/o/" in url]
+
+
+async def tracking_path(team: Team, route: str) -> str:
+    """The path of a link or picture of some email of the team."""
+    key = await team.world.app.need(LinkKeys).maker(team.world.clock.now())
+    who = Tracked(team.id, UUID(await team.send()), 0)
+    if route == "/t/o/{token}":
+        return f"/t/o/{open_token(who, key)}.gif"
+    return f"/t/c/{link_token(who, 0, 'https://shop.example/', key)}"
 
 
 class Reader:

@@ -124,6 +124,7 @@ def test_links_to_the_web_are_rewritten(html: str, expected: str) -> None:
     ],
 )
 def test_everything_else_stays_as_it_is(html: str) -> None:
+    """TRK-01."""
     assert rewritten(html) == html
 
 

@@ -31,6 +31,7 @@ def test_every_octet_is_kept(url: str, expected: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_becomes_one_line_of_visible_ascii(rest: str) -> None:
+    """TRK-02."""
     found = location(f"https://{rest}")
     assert found.isascii()
     assert found.isprintable()

@@ -29,6 +29,7 @@ FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.
     ],
 )
 def test_a_program_is_known_by_its_user_agent(agent: str, name: str | None) -> None:
+    """TRK-04."""
     assert Machines().name_of(agent, "203.0.113.9", None) == name
 
 

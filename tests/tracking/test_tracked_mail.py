@@ -98,7 +98,7 @@ async def test_what_is_tracked_is_what_the_domain_says(
 
 
 async def test_each_recipient_has_links_of_its_own(database_url: str, tmp_path: Path) -> None:
-    """emails.md 6: one SMTP transaction for each recipient where tracking is active."""
+    """emails.md 6, TRK-03: one SMTP transaction for each recipient where tracking is active."""
     async with harbor(database_url, tmp_path) as (team, sink):
         await tracks(team)
         to = [f"{name}@quay.example" for name in ("ada", "bob", "eve")]
