@@ -32,7 +32,7 @@ SHORT = {
 
 
 ELSEWHERE = {
-    "/broadcasts/{broadcast_id}/clicked-links": "tests/broadcasts: its rows are sums of the history, not rows",
+    "/broadcasts/{broadcast_id}/clicked-links": "its rows are sums of the history",
 }
 """Lists that are whole without `limit` and are measured where their rows are made."""
 
