@@ -44,8 +44,8 @@ REFERENCES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
         "audience_id": A_BROADCAST,
     },
 }
-"""Body fields that hold the id of a resource, each with the rest of a valid body. Where the resource
-itself is not built yet (`template`), there is no foreign id that could be given."""
+"""Body fields that hold the id of a resource, each with the rest of a valid body. `template` holds its id in
+an object: `templates/test_template_mail.py` gives a foreign one."""
 
 UNKNOWN_IS_FINE = {
     "DELETE /segments/{segment_id}": "segment_id",

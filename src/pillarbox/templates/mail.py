@@ -112,12 +112,13 @@ def render(
         None if wanted is None else rendered(parse(wanted), lookup.subject, Part.SUBJECT),
         html,
         text or None,
-        LinkPlaces(in_html, in_text) if _has_links(html) or _has_links(text) else None,
+        LinkPlaces(in_html, in_text) if in_html or in_text or _has_links(html, text) else None,
     )
 
 
-def _has_links(part: str) -> bool:
-    return any(is_link(found.name) for found in placeholders(part))
+def _has_links(*parts: str) -> bool:
+    """Whether something in them looks like a link's placeholder."""
+    return any(is_link(found.name) for part in parts for found in placeholders(part))
 
 
 def _text_of(html: str, places: Sequence[Span]) -> tuple[str, tuple[Span, ...]]:
