@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
-from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.copying import Copying
 from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.preview import routes as preview
 from pillarbox.broadcasts.preview.composing import Previews
 from pillarbox.broadcasts.reports import invariants as report_invariants
