@@ -1,7 +1,7 @@
 """How fast a broadcast is sent, what it leaves on the disk, and what other mail feels of it.
 
-In one run with the same sink: batches of ordinary mail, then a broadcast with three placeholders to as many contacts.
-Then single mails are sent with nothing else going on, and while another broadcast is sent.
+In one run with the same sink: batches of ordinary mail, then a broadcast with three placeholders to as many
+contacts. Then single mails are sent with nothing else going on, and while another broadcast is sent.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from bench.kit.sinks import SmtpSink, StampSink, smtp_sink, stamp_sink
 
 PEOPLE = """
     WITH made AS (
-        INSERT INTO contacts (team_id, id, address, first_name, last_name, unsubscribed, created_at, updated_at)
-        SELECT t.id, uuidv7(), 'reader' || n || '@inbox' || n % 50 || '.example', 'Reader ' || n, 'of ' || n, false,
-               now(), now()
+        INSERT INTO contacts
+               (team_id, id, address, first_name, last_name, unsubscribed, created_at, updated_at)
+        SELECT t.id, uuidv7(), 'reader' || n || '@inbox' || n % 50 || '.example', 'Reader ' || n, 'of ' || n,
+               false, now(), now()
           FROM teams t, generate_series($2::integer, $3::integer) AS n
         RETURNING team_id, id
     )
@@ -34,7 +35,8 @@ STATE = """
            (SELECT min(created_at) FROM emails e WHERE e.broadcast_id = b.id) AS first,
            (SELECT max(t.at) FROM timeline t JOIN emails e ON e.team_id = t.team_id AND e.id = t.email_id
              WHERE e.broadcast_id = b.id AND t.kind = 'delivered') AS last,
-           (SELECT count(*) FROM emails e WHERE e.broadcast_id = b.id AND e.last_event = 'delivered') AS delivered
+           (SELECT count(*) FROM emails e
+             WHERE e.broadcast_id = b.id AND e.last_event = 'delivered') AS delivered
       FROM broadcasts b
      WHERE b.id = $1::text::uuid
 """
@@ -85,7 +87,9 @@ def throughput(report: Report, server: Server, sink: SmtpSink, segment: str, mai
     rate = row["delivered"] / (row["last"] - row["first"]).total_seconds()
     if not row["delivered"] == row["recipients"] == mails == sink.messages - at_sink:
         report.fault(f"{dict(row)}, at the sink {sink.messages - at_sink}")
-    report.note(f"copies: {shares(used, mails)}; memory of workers {memory:,.0f} → {resident(server):,.0f} MB")
+    report.note(
+        f"copies: {shares(used, mails)}; memory of workers {memory:,.0f} → {resident(server):,.0f} MB"
+    )
     report.result(f"batches of ordinary mail, {mails:,}", ordinary.rate, "mails/s")
     report.result(f"copies of a broadcast, {mails:,}", rate, "copies/s")
     report.result("copies ÷ batches", rate / ordinary.rate, "×", at_least(0.9))
@@ -107,7 +111,10 @@ def interference(report: Report, server: Server, sink: StampSink, segment: str) 
     during = singles(server, sink, count, "meanwhile")
     server.sql("UPDATE broadcasts SET status = 'canceled' WHERE id = $1::text::uuid", broadcast)
     wait_until_delivered(server)
-    for name, before, after in (("POST /emails, p99", alone[0], during[0]), ("first byte, p99", alone[1], during[1])):
+    for name, before, after in (
+        ("POST /emails, p99", alone[0], during[0]),
+        ("first byte, p99", alone[1], during[1]),
+    ):
         most = max(0.1, 2 * load.percentile(before, 99))
         report.result(
             f"{name}, while a broadcast is sent",
@@ -166,7 +173,10 @@ def snapshot(report: Report) -> None:
         tools.wait_for(is_resolved, "the snapshot", 300, pause=0.1)
         seconds = row[0]["snapshot"].total_seconds()
         report.result(
-            f"snapshot of {people:,} contacts", row[0]["recipients"] / seconds, "contacts/s", at_least(100_000)
+            f"snapshot of {people:,} contacts",
+            row[0]["recipients"] / seconds,
+            "contacts/s",
+            at_least(100_000),
         )
 
 
@@ -203,7 +213,9 @@ def sent(server: Server, segment: str) -> str:
 def finished(server: Server, broadcast: str) -> Any:
     """The broadcast when all its copies are delivered."""
     tools.wait_for(
-        lambda: server.sql("SELECT status FROM broadcasts WHERE id = $1::text::uuid", broadcast)[0][0] == "sent",
+        lambda: (
+            server.sql("SELECT status FROM broadcasts WHERE id = $1::text::uuid", broadcast)[0][0] == "sent"
+        ),
         "the end of the broadcast",
         900,
         pause=0.5,

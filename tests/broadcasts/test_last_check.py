@@ -1,4 +1,5 @@
-"""The last check of copies: nobody gets one that had not begun when the change was committed (broadcasts.md 3.7, 6)."""
+"""The last check of copies: nobody gets one that had not begun when the change was committed (broadcasts.md
+3.7, 6)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ SOON = 1.0
 
 
 @asynccontextmanager
-async def harbor(database_url: str, folder: Path, *, started: bool = False) -> AsyncIterator[tuple[Team, Sink]]:
+async def harbor(
+    database_url: str, folder: Path, *, started: bool = False
+) -> AsyncIterator[tuple[Team, Sink]]:
     """A team on a clock that goes by itself; its mail goes to a server in the test."""
     async with Sink() as sink:
         route = f"relay:smtp://127.0.0.1:{sink.port}"
@@ -55,7 +58,9 @@ async def changed(team: Team, change: str, broadcast: UUID, contact: UUID, topic
 
 
 @pytest.mark.parametrize("change", ["cancel", "unsubscribe", "delete", "leave the topic", "suppress"])
-async def test_a_copy_whose_session_is_open_is_stopped(database_url: str, tmp_path: Path, change: str) -> None:
+async def test_a_copy_whose_session_is_open_is_stopped(
+    database_url: str, tmp_path: Path, change: str
+) -> None:
     """Its message is composed and the server is connected; nothing of the mail has been said."""
     async with harbor(database_url, tmp_path) as (team, sink):
         ada, topic = await a_contact(team, "ada@quay.example"), await a_topic(team)
@@ -72,7 +77,7 @@ async def test_a_copy_whose_session_is_open_is_stopped(database_url: str, tmp_pa
         # The session is as good as new.
         await team.send(to="bob@quay.example")
         await team.world.turn()
-        [message] = await sink.messages(1)
+        [_message] = await sink.messages(1)
         assert "MAIL" in sink.sessions[0].verbs
 
 
@@ -98,7 +103,7 @@ async def test_copies_of_a_paused_broadcast_wait(database_url: str, tmp_path: Pa
 
 
 async def test_a_cancel_in_the_middle(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 9.6: sent and unsent are all, none is sent twice, and no copy begins after the answer."""
+    """broadcasts.md 9, point 6: sent and unsent are all, none is sent twice, and no copy begins after the answer."""
     async with harbor(database_url, tmp_path, started=True) as (team, sink):
         people = await some_contacts(team, MANY)
         broadcast = await a_broadcast(team, people)

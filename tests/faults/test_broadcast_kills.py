@@ -15,25 +15,29 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from faults.test_kills import CONNECTIONS, PROCESSES, free_port
 from kit.http_client import http_client
 from kit.ledger import arrivals, open_work, uncertain
 from kit.process import KEY, Served, connected, reconciled, served, verified
 from kit.remote_servers import remote_servers
 from repository.running import Watched, children_of
-from faults.test_kills import CONNECTIONS, PROCESSES, free_port
 
 RECIPIENTS: Final = 10_000
 PATIENCE: Final = 400.0
 ROUNDS: Final = [
     pytest.param(["worker", "database", "server"], id="small"),
-    pytest.param([random.Random(n).choice(("worker", "database", "server")) for n in range(20)], id="large",
-                 marks=pytest.mark.slow),
+    pytest.param(
+        [random.Random(n).choice(("worker", "database", "server")) for n in range(20)],
+        id="large",
+        marks=pytest.mark.slow,
+    ),
 ]
 
 PEOPLE: Final = """
     WITH made AS (
         INSERT INTO contacts (team_id, id, address, first_name, unsubscribed, created_at, updated_at)
-        SELECT t.id, gen_random_uuid(), 'reader' || n || '@quay' || n % 5 || '.example', n::text, false, now(), now()
+        SELECT t.id, gen_random_uuid(), 'reader' || n || '@quay' || n % 5 || '.example', n::text, false,
+               now(), now()
           FROM teams t, generate_series(1, $2) AS n
         RETURNING team_id, id
     )
@@ -43,7 +47,8 @@ PEOPLE: Final = """
 
 STATE: Final = """
     SELECT b.status, b.recipients, count(r.email_id) AS sent, count(r.skipped_for) AS skipped,
-           count(DISTINCT r.email_id) AS different, count(*) FILTER (WHERE e.last_event = 'delivered') AS delivered
+           count(DISTINCT r.email_id) AS different,
+           count(*) FILTER (WHERE e.last_event = 'delivered') AS delivered
       FROM broadcasts b
       JOIN broadcast_recipients r ON r.team_id = b.team_id AND r.broadcast_id = b.id
       LEFT JOIN emails e ON e.team_id = r.team_id AND e.id = r.email_id
@@ -120,7 +125,8 @@ async def is_sent(url: str, broadcast: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_each_recipient_gets_its_copy_once(tmp_path: Path, rounds: list[str]) -> None:
-    """DUR-03: at random moments something is killed twice in each broadcast. A copy goes twice only where that is
+    """DUR-03: at random moments something is killed twice in each broadcast. A copy goes twice only where
+    that is
     counted as uncertain, and every recipient has one."""
     chance = random.Random(16)
     kills = Counter(rounds)
@@ -131,9 +137,17 @@ async def test_each_recipient_gets_its_copy_once(tmp_path: Path, rounds: list[st
             async with connected(url) as conn:
                 await conn.execute(PEOPLE, segment, RECIPIENTS)
             for number, what in enumerate(rounds):
-                content = {"subject": f"berth-{number}-{{{{{{FIRST_NAME}}}}}}", "html": "<p>Hi {{{FIRST_NAME}}}</p>"}
+                content = {
+                    "subject": f"berth-{number}-{{{{{{FIRST_NAME}}}}}}",
+                    "html": "<p>Hi {{{FIRST_NAME}}}</p>",
+                }
                 broadcast = await made(
-                    client, "/broadcasts", segment_id=segment, send=True, **content, **{"from": "news@harbor.example"}
+                    client,
+                    "/broadcasts",
+                    segment_id=segment,
+                    send=True,
+                    **content,
+                    **{"from": "news@harbor.example"},
                 )
                 for _ in range(2):
                     await asyncio.sleep(0.2 + 2 * chance.random())

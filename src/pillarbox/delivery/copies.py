@@ -30,8 +30,8 @@ log = get("delivery")
 VALID_SECONDS: Final = 0.1
 """How old the answer of a check may be when the SMTP transaction begins."""
 
-STATEMENTS: Final = 2
-"""Of a process at once."""
+LINGER: Final = 0.003
+"""Seconds in which more copies join a statement; their messages are being composed meanwhile."""
 
 PUT_OFF: Final = timedelta(seconds=30)
 """When a copy of a broadcast that is paused is looked at again."""
@@ -41,7 +41,8 @@ ENDED: Final = "The broadcast was canceled, or the contact does not want the mai
 
 
 class CopyOf(NamedTuple):
-    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is compared)."""
+    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is
+    compared)."""
 
     team_id: UUID
     broadcast_id: UUID
@@ -70,7 +71,8 @@ Held = Callable[[UUID], bool]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process, and
+    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
+    and
     returns them; `judge` says of each of some copies whether it may still go out."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
@@ -93,7 +95,7 @@ class LastCheck:
         self._settler = settler
         self._waiting: list[tuple[CopyOf, asyncio.Future[_Answer]]] = []
         self._asking: set[asyncio.Task[None]] = set()
-        self._statements = 0
+        self._is_asking = False
 
     def of(self, item: Item) -> Checked:
         """The check of one attempt. It is asked for at once, while the message is composed."""
@@ -118,12 +120,12 @@ class LastCheck:
             await self._settler.settle(Settlement(item, suppressed(item, targets, now), None))
 
     def _asked(self, wanted: CopyOf) -> asyncio.Future[_Answer]:
-        """The answer for a copy; those that are wanted while statements are under way share the next one."""
+        """The answer for a copy; those that are wanted while one is under way share the next one."""
         answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(_retrieve)
         self._waiting.append((wanted, answer))
-        if self._statements < STATEMENTS:
-            self._statements += 1
+        if not self._is_asking:
+            self._is_asking = True
             task = asyncio.create_task(self._ask())
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
@@ -132,10 +134,11 @@ class LastCheck:
     async def _ask(self) -> None:
         try:
             while self._waiting:
+                await asyncio.sleep(LINGER)
                 batch, self._waiting = self._waiting, []
                 await self._ask_for(batch)
         finally:
-            self._statements -= 1
+            self._is_asking = False
 
     async def _ask_for(self, batch: Sequence[tuple[CopyOf, asyncio.Future[_Answer]]]) -> None:
         at = self._clock.boottime()

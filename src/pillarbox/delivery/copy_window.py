@@ -86,7 +86,8 @@ class CopyWindow:
             pass
 
     async def make(self) -> int:
-        """Make some copies; returns how many. Those for a site that is out of reach wait for it in the queue."""
+        """Make some copies; returns how many. Those for a site that is out of reach wait for it in the
+        queue."""
         async with self._making:
             if self._copies is None or self._is_stopped or self._is_held():
                 return 0
@@ -106,7 +107,8 @@ class CopyWindow:
             return len(made)
 
     async def keep_punctual(self) -> None:
-        """While there is other mail, let fewer copies run at once where the event loop is late, and more again
+        """While there is other mail, let fewer copies run at once where the event loop is late, and more
+        again
         where it is not."""
         loop, scheduler = asyncio.get_running_loop(), self._scheduler
         while True:

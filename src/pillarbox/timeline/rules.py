@@ -132,7 +132,8 @@ class Step(NamedTuple):
 
 class Rule(NamedTuple):
     """`after`: the states that the event may follow; `mark`: the column that keeps its first time; `moves`:
-    whether it is a state itself. What ends a copy of a broadcast that is not to be sent any more counts nowhere."""
+    whether it is a state itself. What ends a copy of a broadcast that is not to be sent any more counts
+    nowhere."""
 
     after: frozenset[Kind]
     counts: str

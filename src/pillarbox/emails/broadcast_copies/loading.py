@@ -20,9 +20,8 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.security.link_tokens import Link, token
 from pillarbox.mail.html.links import Tracker
-from pillarbox.mail.message.address import parse_mailbox
+from pillarbox.mail.message.address import Mailbox
 from pillarbox.timeline.record import MetricDimensions
-
 
 TOGETHER = 8
 
@@ -45,7 +44,7 @@ class CopyRow(NamedTuple):
     id: UUID
     created_at: datetime
     address: str
-    mailbox: str
+    mailbox: Mailbox
     personal: Personal
 
 
@@ -125,7 +124,7 @@ class CopyLoader:
             row.id,
             message_id_of(row.id, shared.domain_name),
             parts.sender,
-            [parse_mailbox(row.mailbox)],
+            [row.mailbox],
             (),
             parts.reply_to,
             parts.subject.source if subject is None else subject,
