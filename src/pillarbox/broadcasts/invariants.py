@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.broadcasts.queries import JOB_START
-from pillarbox.broadcasts.watch_queries import JOB_WATCH
+from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.kernel.postgres.invariant import Invariant
 
 INVARIANTS: tuple[Invariant, ...] = (
