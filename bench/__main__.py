@@ -19,6 +19,7 @@ ORDER = (
     "imports",
     "suppressions",
     "contacts",
+    "broadcasts",
     "broadcast_reports",
     "parse",
     "inbound",
@@ -28,6 +29,7 @@ ORDER = (
     "metrics",
     "logs",
     "unsubscribe",
+    "tracking",
     "memory",
     "profile",
 )

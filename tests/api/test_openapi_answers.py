@@ -16,6 +16,7 @@ from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
 from kit.manual_world import manual_world
 from kit.openapi_document import OpenApiDocument
 from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES, rival, seed_team
+from kit.tracking import tracking_path
 from kit.unsubscribing import recipient
 from kit.world import Team, World
 from pillarbox.kernel.http.openapi import document
@@ -112,6 +113,8 @@ async def public_path(team: Team, entry: Route) -> str:
         return str(httpx.URL(shared["url"]).raw_path.decode())
     if entry.path == "/unsubscribe/{token}":
         return (await recipient(team)).path
+    if entry.path.startswith("/t/"):
+        return await tracking_path(team, entry.path)
     assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
     return entry.path
 

@@ -46,7 +46,8 @@ def bodies(message: Message) -> dict[str, str]:
 
 
 async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 7: To has the address alone; both List-* headers are there and signed; one click knows who."""
+    """broadcasts.md 7: To has the address alone; both List-* headers are there and signed; one click knows
+    who."""
     async with harbor(database_url, tmp_path) as (team, sink):
         ada, bob = await a_contact(team, "ada@quay.example"), await a_contact(team, "bob@orchard.example")
         await named(team, ada, "Ada", "King")
@@ -54,7 +55,8 @@ async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path
             team,
             [ada, bob],
             subject="{{{FIRST_NAME|Sailor}}}, the tides",
-            html='<p>Hi {{{contact.first_name|sailor}}}</p><a href="{{{PILLARBOX_UNSUBSCRIBE_URL}}}">Leave</a>',
+            html="<p>Hi {{{contact.first_name|sailor}}}</p>"
+            '<a href="{{{PILLARBOX_UNSUBSCRIBE_URL}}}">Leave</a>',
             reply_to=["crew@harbor.example"],
         )
         await team.world.turn()
@@ -85,7 +87,8 @@ async def test_each_contact_gets_one_copy_of_its_own(database_url: str, tmp_path
 
 
 async def test_a_copy_is_read_complete_and_as_it_was_sent(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 5: the stored copy shows the rendered content, also after its contact has changed or is gone."""
+    """broadcasts.md 5: the stored copy shows the rendered content, also after its contact has changed or is
+    gone."""
     async with harbor(database_url, tmp_path) as (team, sink):
         ada = await a_contact(team, "ada@quay.example")
         await named(team, ada, "Ada <3")
@@ -116,7 +119,8 @@ async def test_a_copy_is_read_complete_and_as_it_was_sent(database_url: str, tmp
 
 
 async def test_values_come_in_order(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 5: the contact's value, the inline fallback, the property's fallback, nothing; an empty string is no
+    """broadcasts.md 5: the contact's value, the inline fallback, the property's fallback, nothing; an empty
+    string is no
     value; what is unknown is nothing. Values of contacts are escaped in html alone."""
     async with harbor(database_url, tmp_path) as (team, sink):
         for key in ("plan", "port"):
@@ -150,7 +154,8 @@ async def test_values_come_in_order(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_who_left_since_the_start_is_skipped(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 6.4, 6.5: no contact any more, unsubscribed, out of the topic: no copy; suppressed: a copy that ends
+    """broadcasts.md 6, rows 4 and 5: no contact any more, unsubscribed, out of the topic: no copy; suppressed: a
+    copy that ends
     so."""
     async with harbor(database_url, tmp_path) as (team, sink):
         topic = await a_topic(team)

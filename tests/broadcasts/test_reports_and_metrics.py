@@ -15,6 +15,7 @@ from pillarbox.broadcasts.reports import recipients, wire
 from pillarbox.broadcasts.reports.invariants import INVARIANTS
 from pillarbox.broadcasts.reports.wire import RecipientsAsked
 from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.kernel.ids import first_id
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline import rollups
 from pillarbox.timeline.rules import Detail, Kind
@@ -222,3 +223,25 @@ async def gaps(pillarbox: World) -> set[str]:
     """What `verify` finds of the counts; these broadcasts have no content and no jobs, which is not asked
     here."""
     return {gap.name for gap in (await reconcile(pillarbox.pool, 10, INVARIANTS)).gaps} & OURS
+
+
+async def test_after_retention_has_removed_copies_a_report_ends(database_url: str, tmp_path: Path) -> None:
+    """What is left is listed, however large the broadcast was; the metrics keep their counts."""
+    async with world(database_url, tmp_path, started=False) as pillarbox:
+        made = await lived(pillarbox, 40, 5)
+        await rollups.fold(pillarbox.pool, pillarbox.clock.now())
+        before = await made.metrics()
+        team, now = made.team, pillarbox.clock.now()
+        await pillarbox.pool.execute("INSERT INTO purges VALUES ($1, $2, $3)", team.id, now, first_id(now))
+        kept = await made.report(type="sent", limit=1)
+        for table in ("timeline", "recipients"):
+            await pillarbox.pool.execute(f"DELETE FROM {table} WHERE email_id <> $1", made.copies[0].email_id)
+        asked = RecipientsAsked("sent", None, None, Page(20))
+        found = await recipients.listed(pillarbox.pool, team.id, made.id, asked, few=0)
+        assert len(found.data) <= 1
+        assert (found.has_more, kept["has_more"]) == (False, True)
+        await pillarbox.pool.execute("DELETE FROM recipients")
+        found = await recipients.listed(pillarbox.pool, team.id, made.id, asked, few=0)
+        assert (found.data, found.has_more) == ([], False)
+        assert await gaps(pillarbox) == set()
+        assert await made.metrics() == before

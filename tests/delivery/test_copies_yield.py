@@ -30,11 +30,13 @@ def test_copies_leave_slots_of_their_site_free() -> None:
     running = []
     while (item := made.take(0.0)) is not None:
         running.append(item)
-    assert len(running) == 6
+    assert len(running) == 7
     made.add(waiting_item("quay.example"))
-    assert (other := made.take(0.0)) is not None and not other.is_copy
+    assert (other := made.take(0.0)) is not None
+    assert not other.is_copy
     made.finish(running.pop(), Signal.CLEAN, 0.0)
-    assert (following := made.take(0.0)) is not None and following.is_copy
+    assert (following := made.take(0.0)) is not None
+    assert following.is_copy
 
 
 def test_copies_leave_room_in_the_process() -> None:
@@ -44,11 +46,13 @@ def test_copies_leave_room_in_the_process() -> None:
     running = []
     while (item := made.take(0.0)) is not None:
         running.append(item)
-    assert len(running) == 6
+    assert len(running) == 7
     made.add(waiting_item("orchard.example"))
-    assert (other := made.take(0.0)) is not None and not other.is_copy
+    assert (other := made.take(0.0)) is not None
+    assert not other.is_copy
     made.finish(running[0], Signal.CLEAN, 0.0)
-    assert (following := made.take(0.0)) is not None and following.is_copy
+    assert (following := made.take(0.0)) is not None
+    assert following.is_copy
 
 
 def test_all_copies_are_served_when_nothing_else_waits() -> None:

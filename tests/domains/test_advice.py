@@ -75,13 +75,6 @@ def test_there_are_forty_broken_zones_and_every_advice_is_among_them() -> None:
     assert set(ADVICE) - shown == {"name_too_long", "owned_elsewhere"}, "they have tests of their own"
 
 
-async def test_a_tracking_record_that_is_missing_is_not_needed_yet() -> None:
-    """First what is wrong, then that nothing depends on it."""
-    missing = next(case for case in BROKEN if case.record == "tracking")
-    result = await inspected(missing)
-    assert [advice.code for advice in result.advice] == [missing.code, "not_tracked_yet"]
-
-
 async def test_a_right_zone_needs_no_advice() -> None:
     script = f"""
         send.harbor.example                 MX    10 MX.pillar.example.
@@ -97,7 +90,7 @@ async def test_a_right_zone_needs_no_advice() -> None:
         found = await Inspector(resolver, ManualClock()).inspect(wanted)
         assert {key: result.match for key, result in found.items()} == dict.fromkeys(wanted.records, "match")
         codes = {key: tuple(advice.code for advice in result.advice) for key, result in found.items()}
-        assert codes == dict.fromkeys(wanted.records, ()) | {"tracking": ("not_tracked_yet",)}
+        assert codes == dict.fromkeys(wanted.records, ())
         assert len(server.asked) == len(wanted.records), "what is right costs one question each"
         spf = found["spf_txt"]
         assert (spf.name, spf.found) == ("send.harbor.example", ("v=spf1 a:mx.pillar.example -all",))

@@ -50,7 +50,8 @@ async def a_broadcast(
     reply_to: Sequence[str] | None = None,
     topic_id: UUID | None = None,
 ) -> UUID:
-    """A broadcast to these contacts that is being sent; its recipients are written, its copies are not made."""
+    """A broadcast to these contacts that is being sent; its recipients are written, its copies are not
+    made."""
     ids = team.world.app.need(Ids)
     content, broadcast = ids.stamp(), ids.stamp()
     replies = None if reply_to is None else msgspec.json.encode(reply_to).decode()

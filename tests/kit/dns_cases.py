@@ -295,13 +295,6 @@ UNWISE: Final = (
         "two_keys",
         "There are 2 keys",
     ),
-    Broken(
-        "what is not used yet",
-        "tracking",
-        "links.harbor.example CNAME track.pillar.example",
-        "not_tracked_yet",
-        "not tracked in this release",
-    ),
     Broken("a key of another type", "dkim", f'{DKIM} "k=ed25519; p={{key}}"', "dkim_tag", "`k=ed25519`"),
     Broken("escaped semicolons", "dkim", f'{DKIM} "v=DKIM1\\\\; p={{key}}"', "dkim_tag", "v=DKIM1"),
     Broken(

@@ -32,13 +32,13 @@ SHOWN = 5
 STATES = """
     SELECT e.id, e.subject, e.message_id, r.address, r.state
       FROM recipients r
-      JOIN emails e ON e.team_id = r.team_id AND e.id = r.email_id
+      JOIN complete_emails e ON e.team_id = r.team_id AND e.id = r.email_id
 """
 
 UNCERTAIN = """
     SELECT e.subject, r.address
       FROM timeline t
-      JOIN emails e ON e.team_id = t.team_id AND e.id = t.email_id
+      JOIN complete_emails e ON e.team_id = t.team_id AND e.id = t.email_id
       JOIN recipients r ON r.team_id = t.team_id AND r.email_id = t.email_id AND r.position = t.position
      WHERE (t.detail ->> 'uncertain')::boolean
 """

@@ -75,6 +75,8 @@ class Message:
     recipients: list[str]
     content: bytes
     session: Session
+    began: float = 0.0
+    """When its MAIL came, by the clock of the event loop."""
 
 
 @dataclass
@@ -92,6 +94,7 @@ class Session:
     mail_from: str | None = None
     mail_parameters: list[str] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
+    mail_at: float = 0.0
     messages: list[Message] = field(default_factory=list)
     refused: list[bytes] = field(default_factory=list)
     """Contents whose dot arrived but was not answered with 2xx."""
@@ -335,8 +338,10 @@ class _Talk:
     async def _on_mail(self, argument: str) -> None:
         match = re.match(r"FROM:<([^>]*)>(.*)", argument, re.IGNORECASE)
         usual = "250 2.1.0 ok" if match else "501 5.5.4 syntax"
+        at = asyncio.get_running_loop().time()
         if _is_yes(await self._do("MAIL", argument, usual)) and match:
             self._session.mail_from = match[1]
+            self._session.mail_at = at
             self._session.mail_parameters = match[2].split()
             self._session.recipients = []
 
@@ -375,7 +380,12 @@ class _Talk:
     def _keep(self, content: bytes) -> None:
         session = self._session
         message = Message(
-            session.mail_from or "", session.mail_parameters, list(session.recipients), content, session
+            session.mail_from or "",
+            session.mail_parameters,
+            list(session.recipients),
+            content,
+            session,
+            session.mail_at,
         )
         session.messages.append(message)
         self._sink.received.append(message)

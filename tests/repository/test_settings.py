@@ -24,9 +24,11 @@ from pillarbox.kernel.settings.settings import (
     settings_of,
 )
 from pillarbox.kernel.storage.disk_space import disks_of
+from pillarbox.tracking.machines import Machine
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 FILE = Path(__file__)
+MACHINES = FILE.with_name("machines.toml")
 SOURCE = Path(__file__).parents[2] / "src/pillarbox"
 PROGRAMS = "tests-make-this"
 
@@ -107,6 +109,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "claim_token_prefix": ("berth-proof", "berth-proof"),
     "reject_reserved_recipients": ("yes", True),
     "pg_bin": (PROGRAMS, None),
+    "tracking_machines": (str(MACHINES), (Machine("berth_scanner", "scanner", "BerthScan"),)),
     "webhooks_allow_http": ("yes", True),
     "webhooks_allowed_ports": ("443,8443", frozenset({443, 8443})),
     "webhooks_retention_days": ("30", 30),
@@ -160,6 +163,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "require_user_agent": ("maybe",),
     "capture_limit": ("1 GB", "-1", "big"),
     "capture_networks": ("localhost", "172.16.0.1/12"),
+    "tracking_machines": ("/nowhere/machines.toml", str(FILE)),
     "email_retention_days": ("-1", "90d", "36501"),
     "body_retention_days": ("0.5",),
     "broadcast_bounce_limit": ("five", "-1", "101", "1e1", "5%", ".5", "\u0665"),

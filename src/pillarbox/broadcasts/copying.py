@@ -1,14 +1,13 @@
 """How waiting recipients become emails, and whether a copy may still go out (broadcasts.md 6 and 8).
 
-An engine that has room asks for copies. The broadcasts that have any take turns. Rows of recipients are taken in the
-order of their keys, past those that another process has; each is judged once more, and in one transaction it becomes
-an email or says why it does not.
+An engine that has room asks for copies. The broadcasts that have any take turns. Rows of recipients are taken
+in the order of their keys, past those that another process has; each is judged once more, and in one
+transaction it becomes an email or says why it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -27,10 +26,11 @@ from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.mail.message.address import AddressError, parse_mailbox
+from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
 
 FIRST: Final = UUID(int=0)
+WANTED: Final = Judgement(Standing.WANTED)
 NEVER: Final = float("-inf")
 LOOK_AGAIN: Final = 2.0
 """Seconds until a broadcast is read again from its beginning, which takes a while where it is large."""
@@ -106,10 +106,10 @@ class Copying:
             properties: Sequence[Property] = ()
             if needed.properties:
                 properties = await queries.properties(conn, broadcast.team_id, needed.properties)
-            waiting = [_checked(one) for one in waiting]
             new = [_new(one, properties) for one in waiting if one.skipped_for is None]
+            reached = [one for one in new if one is not None]
             items = await self._making.store(
-                conn, shared, new, lambda emails: _note(broadcast, waiting, emails)
+                conn, shared, reached, lambda emails: _note(broadcast, waiting, emails)
             )
             await faults.point("broadcast.copies_written")
         await faults.point("broadcast.copies_committed")
@@ -119,7 +119,10 @@ class Copying:
     async def judge(self, copies: Sequence[CopyOf]) -> list[Judgement]:
         """What may become of these copies now."""
         found = await queries.standing(self._pool, copies)
-        return [_judgement(*found[place]) for place in range(len(copies))]
+        judged = [WANTED] * len(copies)
+        for place, standing in found.items():
+            judged[place] = _judgement(*standing)
+        return judged
 
 
 def _shared(one: Ready) -> SharedBy:
@@ -132,21 +135,27 @@ def _note(broadcast: Ready, waiting: Sequence[Waiting], emails: Mapping[UUID, UU
     return queries.note(
         broadcast.team_id,
         broadcast.id,
-        [(one.contact_id, emails.get(one.contact_id), one.skipped_for) for one in waiting],
+        [(one.contact_id, emails.get(one.contact_id), _reason(one, emails)) for one in waiting],
     )
 
 
-def _checked(one: Waiting) -> Waiting:
-    """An address that cannot be written to holds up nobody else."""
-    if one.skipped_for is None:
-        try:
-            parse_mailbox(one.email)
-        except AddressError:
-            return replace(one, skipped_for="invalid_address")
-    return one
+def _reason(one: Waiting, emails: Mapping[UUID, UUID]) -> str | None:
+    """Why this recipient was skipped, if it was."""
+    return one.skipped_for or (None if one.contact_id in emails else "invalid_address")
 
 
-def _new(one: Waiting, properties: Sequence[Property]) -> NewCopy:
+def _mailbox(one: Waiting) -> Mailbox | None:
+    """Where the copy goes; None where nobody can be written to, which holds up nobody else."""
+    try:
+        return parse_mailbox(one.email)
+    except AddressError:
+        return None
+
+
+def _new(one: Waiting, properties: Sequence[Property]) -> NewCopy | None:
+    mailbox = _mailbox(one)
+    if mailbox is None:
+        return None
     own = _properties(one.properties or "{}")
     values = ContactValues(
         one.email,
@@ -155,7 +164,7 @@ def _new(one: Waiting, properties: Sequence[Property]) -> NewCopy:
         {known.key: own.get(str(known.number)) for known in properties},
         {known.key: known.fallback for known in properties},
     )
-    return NewCopy(one.contact_id, one.address, one.email, values, one.origin)
+    return NewCopy(one.contact_id, one.address, mailbox, values, one.origin)
 
 
 def _judgement(status: str, is_paused: bool, is_wanted: bool, origin: str | None) -> Judgement:

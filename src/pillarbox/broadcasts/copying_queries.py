@@ -1,4 +1,5 @@
-"""SQL of making copies. Statements that go across teams serve the engine of a process, which sends mail of all."""
+"""SQL of making copies. Statements that go across teams serve the engine of a process, which sends mail of
+all."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from pillarbox.delivery.copies import CopyOf
 from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
 
-# Across teams: broadcasts whose copies are to be made. An engine of an earlier release could not read them, so while
-# one is alive none are made.
+# Across teams: broadcasts whose copies are to be made. An engine of an earlier release could not read them,
+# so while one is alive none are made.
 READY: Final = """
     SELECT b.team_id, b.id, t.number AS team_number, b.content_id, b.topic_id, b.domain_id, b.domain_name
       FROM broadcasts b
@@ -26,8 +27,8 @@ READY: Final = """
      ORDER BY b.team_id, b.id
 """
 
-# Recipients that wait, as they are now. Whoever left, or does not want the topic any more, is skipped: what it chose
-# counts, else the default, also where the topic was deleted since.
+# Recipients that wait, as they are now. Whoever left, or does not want the topic any more, is skipped: what
+# it chose counts, else the default, also where the topic was deleted since.
 TAKE: Final = """
     WITH taken AS MATERIALIZED (
         SELECT r.contact_id
@@ -54,11 +55,18 @@ TAKE: Final = """
      ORDER BY k.contact_id
 """
 
+# Each row is looked up by its key: a join that was planned while the table was small would go on to read all
+# of it.
 NOTE: Final = """
     UPDATE broadcast_recipients r
        SET email_id = k.email_id, skipped_for = k.skipped_for
       FROM json_to_recordset($3::text::json) AS k (contact_id uuid, email_id uuid, skipped_for text)
-     WHERE r.team_id = $1 AND r.broadcast_id = $2 AND r.contact_id = k.contact_id
+     CROSS JOIN LATERAL (
+           SELECT x.ctid AS place
+             FROM broadcast_recipients x
+            WHERE x.team_id = $1 AND x.broadcast_id = $2 AND x.contact_id = k.contact_id
+           OFFSET 0) AS found
+     WHERE r.ctid = found.place
 """
 
 PROPERTIES: Final = """
@@ -67,23 +75,26 @@ PROPERTIES: Final = """
      WHERE team_id = $1 AND key = ANY ($2::text[]) AND deleted_at IS NULL
 """
 
-# Right before copies are sent, for several teams at once: each copy with its broadcast, contact and address.
+# Right before copies are sent, for several teams at once: those with which something is the matter.
 STANDING: Final = """
-    SELECT k.place, coalesce(b.status, 'gone') AS status, b.paused_at IS NOT NULL AS is_paused,
-           (c.id IS NOT NULL AND NOT c.unsubscribed
-            AND (b.topic_id IS NULL
-                 OR coalesce(t.subscription,
-                             (SELECT d.default_subscription FROM topics d
-                               WHERE d.team_id = k.team_id AND d.id = b.topic_id),
-                             'opt_out') = 'opt_in')) AS is_wanted,
-           s.origin
-      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[])
-           AS k (team_id, broadcast_id, contact_id, address, place)
-      LEFT JOIN broadcasts b ON b.team_id = k.team_id AND b.id = k.broadcast_id
-      LEFT JOIN contacts c ON c.team_id = k.team_id AND c.id = k.contact_id
-      LEFT JOIN topic_choices t
-             ON t.team_id = k.team_id AND t.contact_id = k.contact_id AND t.topic_id = b.topic_id
-      LEFT JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address
+    SELECT found.place, found.status, found.is_paused, found.is_wanted, found.origin
+      FROM (SELECT k.place, coalesce(b.status, 'gone') AS status, b.paused_at IS NOT NULL AS is_paused,
+                   (c.id IS NOT NULL AND NOT c.unsubscribed
+                    AND (b.topic_id IS NULL
+                         OR coalesce(t.subscription,
+                                     (SELECT d.default_subscription FROM topics d
+                                       WHERE d.team_id = k.team_id AND d.id = b.topic_id),
+                                     'opt_out') = 'opt_in')) AS is_wanted,
+                   s.origin
+              FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[])
+                   AS k (team_id, broadcast_id, contact_id, address, place)
+              LEFT JOIN broadcasts b ON b.team_id = k.team_id AND b.id = k.broadcast_id
+              LEFT JOIN contacts c ON c.team_id = k.team_id AND c.id = k.contact_id
+              LEFT JOIN topic_choices t
+                     ON t.team_id = k.team_id AND t.contact_id = k.contact_id AND t.topic_id = b.topic_id
+              LEFT JOIN suppressions s ON s.team_id = k.team_id AND s.address = k.address) AS found
+     WHERE NOT (found.status IN ('queued', 'sent') AND NOT found.is_paused AND found.is_wanted
+                AND found.origin IS NULL)
 """
 
 
@@ -154,7 +165,8 @@ def note(
 
 
 async def standing(source: Source, copies: Sequence[CopyOf]) -> dict[int, tuple[str, bool, bool, str | None]]:
-    """Of each copy by its place: status of its broadcast, whether that is paused, whether its contact wants it,
+    """Of copies that are not simply wanted, by their place: status of its broadcast, whether that is paused,
+    whether its contact wants it,
     and why its address is suppressed, if it is."""
     columns = zip(*copies, strict=True)
     rows: list[Any] = await source.fetch(STANDING, *columns, list(range(len(copies))))

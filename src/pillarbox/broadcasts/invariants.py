@@ -17,7 +17,9 @@ INVARIANTS: tuple[Invariant, ...] = (
                                FROM broadcast_recipients r
                               WHERE r.team_id = b.team_id AND r.broadcast_id = b.id) AS r
          WHERE b.resolved_at IS NOT NULL AND b.recipients <> r.stored
-           AND NOT (r.stored = 0 AND b.status IN ('sent', 'canceled'))
+           AND NOT (b.status <> 'queued'
+                    AND EXISTS (SELECT FROM purges p
+                                 WHERE p.team_id = b.team_id AND p.before > b.resolved_at))
          LIMIT $1
         """,
     ),

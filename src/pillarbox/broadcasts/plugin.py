@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.broadcasts import routes, start, watch
-from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.copying import Copying
 from pillarbox.broadcasts.invariants import INVARIANTS
+from pillarbox.broadcasts.limits import Limits
 from pillarbox.broadcasts.preview import routes as preview
 from pillarbox.broadcasts.preview.composing import Previews
 from pillarbox.broadcasts.reports import invariants as report_invariants
 from pillarbox.broadcasts.reports import routes as reports
 from pillarbox.broadcasts.reports.names import names_of
+from pillarbox.broadcasts.retention import BroadcastRetention
 from pillarbox.broadcasts.settings import (
     BROADCAST_BOUNCE_LIMIT,
     BROADCAST_COMPLAINT_LIMIT,
@@ -27,14 +28,16 @@ from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.senders import Senders
 from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.settings import BODY_RETENTION_DAYS
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.secrets import KeyRing
-from pillarbox.kernel.slices import Kit, Slice
+from pillarbox.kernel.slices import Kept, Kit, Retention, Slice
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Handler, Jobs
 from pillarbox.metrics.policy import BroadcastNames
+from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.usage.quotas import Quotas
 
 
@@ -105,5 +108,20 @@ SLICE = Slice(
     routes=[*collect(routes), *collect(reports), *collect(preview)],
     jobs=_jobs,
     job_limits=lambda _: [start.LIMIT, watch.LIMIT],
+    retention=[
+        Retention(
+            [
+                Kept(
+                    "recipients of broadcasts, and their content, when their emails are gone",
+                    EMAIL_RETENTION_DAYS,
+                    True,
+                ),
+                Kept("html and text of the copies of broadcasts", BODY_RETENTION_DAYS),
+            ],
+            lambda kit: BroadcastRetention(
+                kit.pool, kit.clock, bodies=kit.settings[BODY_RETENTION_DAYS]
+            ).periodic(),
+        )
+    ],
     invariants=(*INVARIANTS, *report_invariants.INVARIANTS),
 )

@@ -9,6 +9,7 @@ from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.slices import Background, Kit, Slice, Stop
+from pillarbox.tracking.routes import TrackingScreens
 from pillarbox.unsubscribe.routes import UnsubscribeScreens
 
 
@@ -27,6 +28,7 @@ SLICE = Slice(
         PageWork: lambda _: PageWork(),
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
+        TrackingScreens: lambda _: UnsubscribePages(),
     },
     background=_background,
 )

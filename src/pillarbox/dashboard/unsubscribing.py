@@ -56,6 +56,9 @@ class UnsubscribePages:
             "There is nothing behind this link", "It may be incomplete: copy the whole of it.", 404
         )
 
+    def unknown_link(self) -> Reply[Html]:
+        return self.unknown()
+
     def not_understood(self) -> Reply[Html]:
         return _message("Nothing was changed", "Open the link of the mail again and use its buttons.", 400)
 

@@ -37,6 +37,12 @@ LARGE = 512 * 1024
 BATCH = 16
 """Emails that a thread gets at once."""
 
+FEW_COPIES = 4
+"""Copies of broadcasts that a thread gets at once while there is other mail, which waits so long for it."""
+
+QUIET_AFTER = 2.0
+"""Seconds after which there is no other mail any more."""
+
 BATCH_BYTES = 512 * 1024
 """Beyond it a batch takes no further email; a larger email is a batch of its own."""
 
@@ -77,6 +83,10 @@ class Composer:
         self._threads = threads
         self._keys: dict[bytes, RSAPrivateKey] = {}
         self._queued: deque[_Request] = deque()
+        self._copies: deque[_Request] = deque()
+        """Copies of broadcasts, which other mail goes before."""
+
+        self._mail_at = float("-inf")
         self._batches = 0
         self._preparing: set[asyncio.Task[None]] = set()
 
@@ -148,14 +158,23 @@ class Composer:
         except Exception as trouble:
             _fail(done, trouble)
             return
-        self._queued.append(_Request(email, copy, attachments, key, done))
+        is_copy = email.make is not None
+        queue, most = (self._copies, self._most_copies) if is_copy else (self._queued, BATCH)
+        if not is_copy:
+            self._mail_at = asyncio.get_running_loop().time()
+        queue.append(_Request(email, copy, attachments, key, done))
         if self._batches == 0:
             self._batches = 1
             # One iteration of the event loop lets further emails join this batch.
             asyncio.get_running_loop().call_soon(self._start_batch)
-        elif self._batches < MOST_BATCHES and len(self._queued) >= BATCH:
+        elif self._batches < MOST_BATCHES and len(queue) >= most:
             self._batches += 1
             self._start_batch()
+
+    @property
+    def _most_copies(self) -> int:
+        is_quiet = asyncio.get_running_loop().time() - self._mail_at > QUIET_AFTER
+        return BATCH if is_quiet else FEW_COPIES
 
     def _start_batch(self) -> None:
         """Give the next batch to a thread; where nothing is queued, one batch less runs."""
@@ -173,13 +192,14 @@ class Composer:
         future.add_done_callback(lambda finished: self._finish_batch(requests, finished))
 
     def _next_batch(self) -> list[_Request]:
+        queue, most = (self._queued, BATCH) if self._queued else (self._copies, self._most_copies)
         requests: list[_Request] = []
         size = 0
-        while self._queued and len(requests) < BATCH:
-            size += self._queued[0].email.weight + self._queued[0].email.shared
+        while queue and len(requests) < most:
+            size += queue[0].email.weight + queue[0].email.shared
             if requests and size > BATCH_BYTES:
                 break
-            requests.append(self._queued.popleft())
+            requests.append(queue.popleft())
         return requests
 
     def _finish_batch(

@@ -22,13 +22,16 @@ from pillarbox.delivery.settle import Settler
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED
-from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.wire.problems import DatabaseGone
 from pillarbox.timeline.rules import Detail, Kind
 
 log = get("delivery")
 
 VALID_SECONDS: Final = 0.1
 """How old the answer of a check may be when the SMTP transaction begins."""
+
+LINGER: Final = 0.003
+"""Seconds in which more copies join a statement; their messages are being composed meanwhile."""
 
 PUT_OFF: Final = timedelta(seconds=30)
 """When a copy of a broadcast that is paused is looked at again."""
@@ -38,7 +41,8 @@ ENDED: Final = "The broadcast was canceled, or the contact does not want the mai
 
 
 class CopyOf(NamedTuple):
-    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is compared)."""
+    """A copy that is about to be sent: which one, of which broadcast, to whom (`address` as it is
+    compared)."""
 
     team_id: UUID
     broadcast_id: UUID
@@ -67,7 +71,8 @@ Held = Callable[[UUID], bool]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process, and
+    """What a higher slice provides: `make` makes up to so many copies, commits them leased to this process,
+    and
     returns them; `judge` says of each of some copies whether it may still go out."""
 
     make: Callable[[int, Held], Awaitable[Sequence[Item]]]
@@ -88,9 +93,9 @@ class LastCheck:
         self._copies = copies
         self._claims = claims
         self._settler = settler
-        self._asked: GroupCommit[CopyOf, _Answer] = GroupCommit(
-            self._ask, kind="last check", flushers=2, shared=RETRIED
-        )
+        self._waiting: list[tuple[CopyOf, asyncio.Future[_Answer]]] = []
+        self._asking: set[asyncio.Task[None]] = set()
+        self._is_asking = False
 
     def of(self, item: Item) -> Checked:
         """The check of one attempt. It is asked for at once, while the message is composed."""
@@ -99,7 +104,7 @@ class LastCheck:
         if dimensions is None or dimensions.broadcast_id is None or contact_id is None:
             raise ValueError("it is no copy of a broadcast")
         wanted = CopyOf(item.team_id, dimensions.broadcast_id, contact_id, target.address)
-        return Checked(self._clock, lambda: self._asked.submit(wanted))
+        return Checked(self._clock, lambda: self._asked(wanted))
 
     async def end(self, item: Item, judgement: Judgement | None) -> None:
         """What becomes of a copy that was stopped; None where the database could not be asked."""
@@ -114,19 +119,50 @@ class LastCheck:
             targets = [target._replace(origin=judgement.origin) for target in item.targets]
             await self._settler.settle(Settlement(item, suppressed(item, targets, now), None))
 
-    async def _ask(self, batch: Sequence[CopyOf]) -> Sequence[_Answer | BaseException]:
+    def _asked(self, wanted: CopyOf) -> asyncio.Future[_Answer]:
+        """The answer for a copy; those that are wanted while one is under way share the next one."""
+        answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(_retrieve)
+        self._waiting.append((wanted, answer))
+        if not self._is_asking:
+            self._is_asking = True
+            task = asyncio.create_task(self._ask())
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        return answer
+
+    async def _ask(self) -> None:
+        try:
+            while self._waiting:
+                await asyncio.sleep(LINGER)
+                batch, self._waiting = self._waiting, []
+                await self._ask_for(batch)
+        finally:
+            self._is_asking = False
+
+    async def _ask_for(self, batch: Sequence[tuple[CopyOf, asyncio.Future[_Answer]]]) -> None:
         at = self._clock.boottime()
-        return [_Answer(found, at) for found in await self._copies.judge(batch)]
+        try:
+            found = await self._copies.judge([wanted for wanted, _ in batch])
+        except BaseException as trouble:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(trouble if isinstance(trouble, Exception) else DatabaseGone())
+            if not isinstance(trouble, Exception):
+                raise
+            return
+        for judgement, (_, answer) in zip(found, batch, strict=True):
+            if not answer.done():
+                answer.set_result(_Answer(judgement, at))
 
 
 class Checked:
     """The check of one attempt; `stopped` is why it did not begin."""
 
-    def __init__(self, clock: Clock, ask: Callable[[], Awaitable[_Answer]]) -> None:
+    def __init__(self, clock: Clock, ask: Callable[[], asyncio.Future[_Answer]]) -> None:
         self._clock = clock
         self._ask = ask
-        self._ahead: asyncio.Future[_Answer] | None = asyncio.ensure_future(ask())
-        self._ahead.add_done_callback(_retrieve)
+        self._ahead: asyncio.Future[_Answer] | None = ask()
         self.is_stopped = False
         self.stopped: Judgement | None = None
 
@@ -145,16 +181,12 @@ class Checked:
         return False
 
     async def _answer(self) -> _Answer:
+        """What was asked ahead, while it is fresh; else what is found now, however long that takes."""
         if self._ahead is not None:
             answer, self._ahead = await self._ahead, None
-            if self._is_fresh(answer):
+            if self._clock.boottime() - answer.asked_at <= VALID_SECONDS:
                 return answer
-        while not self._is_fresh(answer := await self._ask()):
-            log.info("delivery.checked_late")
-        return answer
-
-    def _is_fresh(self, answer: _Answer) -> bool:
-        return self._clock.boottime() - answer.asked_at <= VALID_SECONDS
+        return await self._ask()
 
 
 def _retrieve(asked: asyncio.Future[_Answer]) -> None:

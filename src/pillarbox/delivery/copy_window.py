@@ -17,7 +17,18 @@ from pillarbox.kernel.clock import Clock
 MOST: Final = 500
 """Copies in memory, besides the other items."""
 
-AT_ONCE: Final = 100
+AT_ONCE, FEW = 100, 25
+"""Copies that are made in one transaction; fewer while there is other mail."""
+
+QUIET_AFTER: Final = 2.0
+"""Seconds after which there is no other mail any more."""
+
+LOOK_EVERY: Final = 0.02
+LATE: Final = 0.008
+"""Seconds that the event loop may be late by: what else this process does comes first."""
+
+LEAST: Final = 4
+"""Copies that may run however late it is."""
 
 
 class CopyWindow:
@@ -44,6 +55,7 @@ class CopyWindow:
         self._making = asyncio.Lock()
         self._is_stopped = False
         self._has_more = False
+        self._mail_at = float("-inf")
         self.room = asyncio.Event()
         self.held = 0
 
@@ -56,6 +68,13 @@ class CopyWindow:
         """How many may wait for one destination, where copies for `due` destinations are due."""
         return MOST // max(2, due, len(self._scheduler.busy(COPIES)))
 
+    def note_mail(self) -> None:
+        """Other mail has come."""
+        self._mail_at = asyncio.get_running_loop().time()
+
+    def _is_quiet(self) -> bool:
+        return asyncio.get_running_loop().time() - self._mail_at > QUIET_AFTER
+
     def note_end(self) -> None:
         """A copy has left the window."""
         if self._has_more and self.free >= AT_ONCE:
@@ -67,7 +86,8 @@ class CopyWindow:
             pass
 
     async def make(self) -> int:
-        """Make some copies; returns how many. Those for a site that is out of reach wait for it in the queue."""
+        """Make some copies; returns how many. Those for a site that is out of reach wait for it in the
+        queue."""
         async with self._making:
             if self._copies is None or self._is_stopped or self._is_held():
                 return 0
@@ -75,7 +95,8 @@ class CopyWindow:
                 await self._give_back_surplus()
             if self.free < AT_ONCE:
                 return 0
-            made = await self._copies.make(AT_ONCE, lambda team: self._pauses.cover(team, EVERYWHERE))
+            most = AT_ONCE if self._is_quiet() else FEW
+            made = await self._copies.make(most, lambda team: self._pauses.cover(team, EVERYWHERE))
             self._has_more = bool(made)
             now = self._clock.boottime()
             ready = [item for item in made if not (self._is_stopped or self._scheduler.is_closed(item, now))]
@@ -84,6 +105,21 @@ class CopyWindow:
                 kept = {item.key for item in ready}
                 await self._claims.give_back([item for item in made if item.key not in kept])
             return len(made)
+
+    async def keep_punctual(self) -> None:
+        """While there is other mail, let fewer copies run at once where the event loop is late, and more
+        again
+        where it is not."""
+        loop, scheduler = asyncio.get_running_loop(), self._scheduler
+        while True:
+            before = loop.time()
+            await asyncio.sleep(LOOK_EVERY)
+            if self._is_quiet():
+                scheduler.copies_allowed = scheduler.most_copies
+            elif loop.time() - before - LOOK_EVERY > LATE:
+                scheduler.copies_allowed = max(LEAST, scheduler.copies_allowed * 3 // 4)
+            elif scheduler.copies_allowed < scheduler.most_copies:
+                scheduler.copies_allowed += 1
 
     async def stop(self, seconds: float) -> None:
         """Make no more; what is being committed is waited for, and given back."""

@@ -156,15 +156,15 @@ class Engine:
             asyncio.create_task(self._forever(self._pauses.refresh, REFRESH_EVERY)),
             asyncio.create_task(self._forever(self.share_complaints, EXCHANGE_EVERY)),
             asyncio.create_task(self._forever(self._copies.fill, CLAIM_EVERY, self._copies.room)),
+            asyncio.create_task(self._copies.keep_punctual()),
         ]
 
     async def stop(self, grace: float) -> None:
         """Give back what waits, finish what is on the wire, and give back the rest."""
         self._stopping = True
-        claiming, renewing, refreshing, sharing, making = self._loops
-        claiming.cancel()
-        refreshing.cancel()
-        sharing.cancel()
+        claiming, renewing, refreshing, sharing, making, watching = self._loops
+        for loop in (claiming, refreshing, sharing, watching):
+            loop.cancel()
         await self._copies.stop(grace)
         making.cancel()
         waiting = self._scheduler.drain()
@@ -303,6 +303,8 @@ class Engine:
     # Sending -------------------------------------------------------------------------------------------
 
     def _hold(self, item: Item) -> None:
+        if not item.is_copy:
+            self._copies.note_mail()
         before = self._held.get(item.key)
         self._copies.held += item.is_copy - (before is not None and before.is_copy)
         self._held[item.key] = item

@@ -25,7 +25,8 @@ QUARANTINED = datetime(9998, 1, 1, tzinfo=UTC)
 """`due_at` of work that took its processes with it; nothing claims it until the operator retries it."""
 
 COPIES = "copies:"
-"""How `destination` begins in the rows of copies of broadcasts: they wait in queues of their own, so that other
+"""How `destination` begins in the rows of copies of broadcasts: they wait in queues of their own, so that
+other
 mail for the same domain is found without reading them."""
 
 

@@ -35,8 +35,8 @@ DUE_PAIRS = """
            due_at <= $1
            AND NOT EXISTS (SELECT FROM paused p
                             WHERE p.team_id IN (pairs.team_id, '00000000-0000-0000-0000-000000000000')
-                              AND p.destination IN (pairs.destination, replace(pairs.destination, 'copies:', ''),
-                                                    '')) AS due
+                              AND p.destination IN ('', pairs.destination,
+                                                    replace(pairs.destination, 'copies:', ''))) AS due
       FROM pairs
      LIMIT $4
 """
@@ -57,8 +57,8 @@ CLAIM = """
                   FOR UPDATE SKIP LOCKED) AS d
          WHERE NOT EXISTS (SELECT FROM paused p
                             WHERE p.team_id IN (k.team_id, '00000000-0000-0000-0000-000000000000')
-                              AND p.destination IN (k.destination, replace(k.destination, 'copies:', ''),
-                                                    ''))
+                              AND p.destination IN ('', k.destination,
+                                                    replace(k.destination, 'copies:', '')))
     )
     UPDATE deliveries d
        SET owner = $4, leased_until = $5, attempt = d.attempt + 1,

@@ -57,7 +57,7 @@ MAIL, COPIES = 0, 1
 BRIEFLY = 5.0
 """Seconds that a site may be closed while items wait for it in memory."""
 
-COPIES_PART = 0.75
+COPIES_PART = 0.9
 """Of the slots of a site, and of all, copies of broadcasts take no more than this."""
 
 
@@ -100,7 +100,9 @@ class SiteScheduler:
         self._rate_controls: OrderedDict[str, RateControl] = OrderedDict()
         self._ready: tuple[deque[str], deque[str]] = (deque(), deque())
         self._closed: list[tuple[float, str, int]] = []
-        self._most_copies = max(1, int(most_running * COPIES_PART))
+        self.most_copies = self.copies_allowed = max(1, int(most_running * COPIES_PART))
+        """How many copies may run, and how many do for now: a process that is late has fewer of them."""
+
         self._begun: OrderedDict[int, tuple[float, Item]] = OrderedDict()
         """What runs and is not late, by its identity, in the order in which it began."""
 
@@ -165,7 +167,7 @@ class SiteScheduler:
         return None
 
     def _has_room(self, number: int) -> bool:
-        return self._has_capacity and (number == MAIL or self._running[COPIES] < self._most_copies)
+        return self._has_capacity and (number == MAIL or self._running[COPIES] < self.copies_allowed)
 
     def next_change_in(self, now: float) -> float | None:
         """Seconds until a site opens again that items wait for, or one that runs is late."""

@@ -133,6 +133,22 @@ async def receivers_of(
     return {row["name"]: NameReceivers(row["team_id"], frozenset(row["senders"])) for row in rows}
 
 
+async def tracker(source: Source, name: str, label: str) -> UUID | None:
+    """The team whose tracked links lead to the host of this label below the name: it owns the name, and DNS
+    has shown that the host leads here."""
+    found: UUID | None = await source.fetchval(
+        """
+        SELECT d.team_id
+          FROM directory_domains h
+          JOIN domains d ON d.team_id = h.team_id AND d.id = h.domain_id
+         WHERE h.name = $1 AND h.owned AND d.tracking_subdomain = $2 AND d.tracking_ok
+        """,
+        name,
+        label,
+    )
+    return found
+
+
 async def hold_name(db: TeamDb, name: str) -> None:
     """Until the transaction ends, nobody else adds to, takes from or hands over what teams have of the
     name. Taken before the rows of domains, those before the rows of this directory."""

@@ -231,15 +231,17 @@ async def hold(db: TeamDb, domain_id: UUID) -> bool:
     return found is True
 
 
-async def trust(db: TeamDb, domain_id: UUID, records: str) -> None:
+async def trust(db: TeamDb, domain_id: UUID, records: str, *, tracking: bool) -> None:
     await db.run(
         """
         UPDATE domains
-           SET trusted = true, sending_ok = sending, receiving_ok = receiving, records = $3
+           SET trusted = true, sending_ok = sending, receiving_ok = receiving, records = $3,
+               tracking_ok = tracking_ok OR $4
          WHERE team_id = $1 AND id = $2
         """,
         domain_id,
         records,
+        tracking,
     )
 
 

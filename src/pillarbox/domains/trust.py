@@ -19,14 +19,22 @@ from pillarbox.domains.queries import Domain
 from pillarbox.domains.status import RecordKey, State
 from pillarbox.domains.wire import NewDomain
 from pillarbox.kernel.postgres.database import Source, TeamDb
-from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.problems import Invalid, NotFound
 
-# Links rewritten to a host that does not answer would break mail: tracking is never taken on trust.
-_NEVER_TRUSTED = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
+# Links rewritten to a host that does not answer would break mail, so it is said apart that it does.
+_OF_TRACKING = frozenset({RecordKey.TRACKING, RecordKey.TRACKING_CAA})
 
 
-async def trust(source: Source, name: str, team_id: UUID, context: DomainContext) -> Domain:
+class NoTrackingHost(Invalid):
+    def __init__(self) -> None:
+        super().__init__("The domain has no `tracking_subdomain`. Set it with `PATCH /domains/{domain_id}`.")
+
+
+async def trust(
+    source: Source, name: str, team_id: UUID, context: DomainContext, *, tracking: bool = False
+) -> Domain:
     """Let the team send and receive as `name` from the commit on; the domain is added where it is missing.
+    With `tracking` the host of its tracked links is trusted as well; raises NoTrackingHost where it has none.
 
     Raises the same problems as adding a domain, and ClaimFirst for the placeholder of an open claim. `source`
     must not be inside a transaction.
@@ -43,12 +51,14 @@ async def trust(source: Source, name: str, team_id: UUID, context: DomainContext
             raise NotFound("Domain")
         if domain.claim_id is not None:
             raise ClaimFirst
-        return await _trusted(inner, domain, context)
+        if tracking and domain.tracking_subdomain is None:
+            raise NoTrackingHost
+        return await _trusted(inner, domain, context, tracking=tracking)
 
 
-async def _trusted(db: TeamDb, before: Domain, context: DomainContext) -> Domain:
-    after = replace(before, states=trusted_states(before))
-    await queries.trust(db, after.id, msgspec.json.encode(after.states).decode())
+async def _trusted(db: TeamDb, before: Domain, context: DomainContext, *, tracking: bool) -> Domain:
+    after = replace(before, states=trusted_states(before, tracking=tracking))
+    await queries.trust(db, after.id, msgspec.json.encode(after.states).decode(), tracking=tracking)
     if not await directory.take_ownership(db, after.name, context.ids.now()):
         raise OwnedElsewhere(after.name)
     proof = await proof_needed(db, context.here)
@@ -57,10 +67,10 @@ async def _trusted(db: TeamDb, before: Domain, context: DomainContext) -> Domain
     return after
 
 
-def trusted_states(domain: Domain) -> dict[str, dict[str, str]]:
+def trusted_states(domain: Domain, *, tracking: bool = False) -> dict[str, dict[str, str]]:
     """Every record that the domain needs as verified, so its status follows by the usual rule."""
     states = {name: dict(state) for name, state in domain.states.items()}
     for record in needed(domain, proof=True):
-        if record not in _NEVER_TRUSTED:
+        if tracking or record not in _OF_TRACKING:
             states[record.value] = {"status": State.VERIFIED.value}
     return states

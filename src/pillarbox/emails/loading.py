@@ -136,9 +136,8 @@ class EmailLoader:
             if own is not None:
                 columns = ("broadcast_id", "content_id", "topic_id", "domain_id", "domain_name")
                 shared = SharedBy(team_id, row["team_number"], *[row[name] for name in columns])
-                copy = CopyRow(
-                    row["id"], row["created_at"], own["address"], own["mailbox"], decode(own["personal"])
-                )
+                mailbox = parse_mailbox(own["mailbox"])
+                copy = CopyRow(row["id"], row["created_at"], own["address"], mailbox, decode(own["personal"]))
                 together.setdefault(shared, []).append(copy)
         found: dict[UUID, LoadedEmail] = {}
         for shared, copies in together.items():

@@ -44,3 +44,21 @@ async def insert(db: TeamDb, content: SharedContent) -> None:
         content.html,
         content.text,
     )
+
+
+async def remove(db: TeamDb, content_id: UUID) -> None:
+    """Delete it, where no email needs it any more."""
+    await db.run("DELETE FROM contents WHERE team_id = $1 AND id = $2", content_id)
+
+
+async def empty(db: TeamDb, content_id: UUID) -> bool:
+    """Delete its bodies alone, as those of other mail; False where there are none."""
+    return bool(
+        await db.run(
+            """
+            UPDATE contents SET html = NULL, text = NULL, preview_text = NULL
+             WHERE team_id = $1 AND id = $2 AND (html IS NOT NULL OR text IS NOT NULL)
+            """,
+            content_id,
+        )
+    )

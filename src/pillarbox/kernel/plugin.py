@@ -13,6 +13,7 @@ from pillarbox.kernel.http import health as health_routes
 from pillarbox.kernel.http import openapi as openapi_routes
 from pillarbox.kernel.http.files import Files
 from pillarbox.kernel.http.health import DatabaseProbe
+from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import LIFETIME, IdempotencyRows, IdempotencyStore
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.openapi import ApiDocument
@@ -55,7 +56,7 @@ def http_application(kit: Kit) -> Api:
     needed: tuple[type, ...] = (asyncpg.Pool, Ids, Windows, TeamRate, Credentials, IdempotencyStore)
     for kind in needed:
         kit.need(kind)
-    wanted: tuple[type, ...] = (RequestLogWriter, Meter, Maintenance)
+    wanted: tuple[type, ...] = (RequestLogWriter, Meter, Maintenance, HostRules)
     for kind in wanted:
         kit.find(kind)
     settings = kit.settings

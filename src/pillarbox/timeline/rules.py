@@ -80,6 +80,8 @@ class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     repeated: bool = False
     tls: str | None = None
     click: Click | None = None
+    machine: str | None = None
+    """The program that has opened the mail or followed the link, where it is known to be one."""
 
 
 class Entry(NamedTuple):
@@ -130,7 +132,8 @@ class Step(NamedTuple):
 
 class Rule(NamedTuple):
     """`after`: the states that the event may follow; `mark`: the column that keeps its first time; `moves`:
-    whether it is a state itself. What ends a copy of a broadcast that is not to be sent any more counts nowhere."""
+    whether it is a state itself. What ends a copy of a broadcast that is not to be sent any more counts
+    nowhere."""
 
     after: frozenset[Kind]
     counts: str
@@ -174,7 +177,7 @@ def step(fate: Fate, entry: Entry) -> Step | None:
     if entry.kind is Kind.BOUNCED:
         changes["bounce_type"] = _bounce_type(entry)
     moved = fate._replace(**changes)
-    counts = (_metric(rule, entry),) if rule.counts else ()
+    counts: tuple[str, ...] = (_metric(rule, entry),) if rule.counts else ()
     counts += (rule.first_counts,) if rule.first_counts and first else ()
     return Step(moved, counts, shows=moved.state is entry.kind, publishes=rule.moves)
 

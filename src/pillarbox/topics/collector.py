@@ -1,8 +1,9 @@
 """Removing topics that were deleted so long ago that no mail of them can go out any more (DUR-15).
 
 Mail that was accepted before the deletion honours what contacts had chosen, however long it is scheduled
-ahead, paused or retried. So a topic stays as long as a broadcast of it is scheduled or being sent, and as long
-as its team has an open delivery that is not younger than the deletion and the last copy of such a broadcast. What contacts chose goes first, a few rows at a time, then the topic.
+ahead, paused or retried. So a topic stays as long as a broadcast of it is scheduled or being sent, and as
+long as its team has an open delivery that is not younger than the deletion and the last copy of such a
+broadcast. What contacts chose goes first, a few rows at a time, then the topic.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ NEXT_TEAM: Final = """
      LIMIT 1
 """
 
-# Copies of a broadcast that had the topic are made until it is sent: that is when the last of its mail begins.
+# Copies of a broadcast that had the topic are made until it is sent: that is when the last of its mail
+# begins.
 DELETED: Final = """
     SELECT t.id, greatest(t.deleted_at, b.sent_at) AS last_mail_at
       FROM topics t
@@ -111,7 +113,8 @@ class TopicCollector:
             yield team
 
     async def _over(self, team: _Team, before: datetime) -> Sequence[UUID]:
-        """Deleted topics of a team whose mail has all come to its end, those without mail for longest first."""
+        """Deleted topics of a team whose mail has all come to its end, those without mail for longest
+        first."""
         rows = await self._pool.fetch(DELETED, team.id, before, TOPICS)
         return [
             row["id"]

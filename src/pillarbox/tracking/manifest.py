@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
+from pillarbox.tracking.settings import SETTINGS
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -16,4 +19,16 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="tracking", plugin=_plugin)
+def _commands() -> typer.Typer:
+    from pillarbox.tracking.commands import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="tracking",
+    title="Tracking",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"tracking": Group(_commands, "Look into tracked links, and at the machines that follow them.")},
+)

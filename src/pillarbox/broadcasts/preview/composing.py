@@ -31,6 +31,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.mail.message.address import parse_mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
 from pillarbox.mail.message.long_content import LongContent
 
@@ -120,7 +121,7 @@ class Previews:
             None if domain is None else domain.id,
             content.domain,
         )
-        row = CopyRow(stamp.id, stamp.at, contact.address, contact.email, personal)
+        row = CopyRow(stamp.id, stamp.at, contact.address, parse_mailbox(contact.email), personal)
         loader = self._tracked if is_tracked else self._untracked
         [email] = await loader.load(shared, parts, [row])
         return Preview(contact.id, email, *await self._made(email))

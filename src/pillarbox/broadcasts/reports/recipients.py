@@ -2,7 +2,8 @@
 
 A large list is read by time: the metrics say in which moments the rows of the page lie, and only their
 history is read. A list of a small broadcast, one that is filtered by address, and a page whose rows are
-spread over many moments are made of all copies."""
+spread over many moments are made of all copies.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from pillarbox.kernel.ids import EPOCH
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import NotFound
-from pillarbox.metrics.queries import fine
+from pillarbox.metrics.queries import fine, purged_before
 
 FEW_COPIES: Final = 5_000
 """Of so many, all are looked at."""
@@ -62,7 +63,9 @@ async def _page(
     ids = ids_of_copies(broadcast)
     if ids is None or broadcast.queued_at is None:
         return NOTHING
-    if asked.email is not None or (broadcast.copies or 0) <= few:
+    purged = await purged_before(db)
+    is_thinned = purged is not None and purged > broadcast.queued_at
+    if asked.email is not None or (broadcast.copies or 0) <= few or is_thinned:
         return await _by_copies(db, broadcast_id, ids, asked)
     name = asked.type if asked.bounce_type is None else BOUNCES[asked.bounce_type]
     begin = broadcast.queued_at.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -50,7 +50,9 @@ TOTALS = """
                         WHEN d.due_at > $4 THEN 'retry'
                         WHEN EXISTS (SELECT FROM paused p
                                       WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                        AND p.destination IN (d.destination, replace(d.destination, 'copies:', ''), '')) THEN 'paused'
+                                        AND p.destination IN ('', d.destination,
+                                                              replace(d.destination, 'copies:', '')))
+                        THEN 'paused'
                         ELSE 'due' END AS condition
               FROM deliveries d
              WHERE ($1::uuid IS NULL OR d.team_id = $1)
@@ -80,7 +82,9 @@ GROUPS = """
                         WHEN d.due_at > $4 THEN 'retry'
                         WHEN EXISTS (SELECT FROM paused p
                                       WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                        AND p.destination IN (d.destination, replace(d.destination, 'copies:', ''), '')) THEN 'paused'
+                                        AND p.destination IN ('', d.destination,
+                                                              replace(d.destination, 'copies:', '')))
+                        THEN 'paused'
                         ELSE 'due' END AS condition
               FROM deliveries d
              WHERE ($1::uuid IS NULL OR d.team_id = $1)
@@ -102,7 +106,9 @@ ITEMS = """
                         WHEN d.due_at > $4 THEN 'retry'
                         WHEN EXISTS (SELECT FROM paused p
                                       WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                        AND p.destination IN (d.destination, replace(d.destination, 'copies:', ''), '')) THEN 'paused'
+                                        AND p.destination IN ('', d.destination,
+                                                              replace(d.destination, 'copies:', '')))
+                        THEN 'paused'
                         ELSE 'due' END AS condition
       FROM deliveries d
      WHERE ($1::uuid IS NULL OR d.team_id = $1)

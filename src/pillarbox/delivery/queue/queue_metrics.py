@@ -27,7 +27,8 @@ COUNT = """
                 WHEN d.due_at > $1 THEN 'waiting'
                 WHEN EXISTS (SELECT FROM paused p
                               WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                AND p.destination IN (d.destination, replace(d.destination, 'copies:', ''), '')) THEN 'paused'
+                                AND p.destination IN ('', d.destination,
+                                                      replace(d.destination, 'copies:', ''))) THEN 'paused'
                 ELSE 'due' END AS state,
            count(*) AS items, min(d.created_at) AS oldest, min(d.due_at) AS first_due
       FROM (SELECT team_id, destination, owner, due_at, created_at FROM deliveries LIMIT $4) AS d
@@ -42,7 +43,8 @@ SAMPLE = """
                 WHEN d.due_at > $1 THEN 'waiting'
                 WHEN EXISTS (SELECT FROM paused p
                               WHERE p.team_id IN (d.team_id, '00000000-0000-0000-0000-000000000000')
-                                AND p.destination IN (d.destination, replace(d.destination, 'copies:', ''), '')) THEN 'paused'
+                                AND p.destination IN ('', d.destination,
+                                                      replace(d.destination, 'copies:', ''))) THEN 'paused'
                 ELSE 'due' END AS state,
            count(*) AS items, min(d.created_at) AS oldest, min(d.due_at) AS first_due
       FROM deliveries AS d TABLESAMPLE SYSTEM ($4)

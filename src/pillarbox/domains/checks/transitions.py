@@ -100,7 +100,7 @@ def able(
     return Abilities(
         _able(before.sending, states, sending, kept=trusted),
         _able(before.receiving, states, receiving, kept=trusted),
-        _able(before.tracking, states, tracking, kept=False),
+        _able(before.tracking, states, tracking, kept=trusted),
     )
 
 

@@ -28,6 +28,10 @@ group = typer.Typer(no_args_is_help=True, help="List domains, show what they nee
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The domain, for example mail.example.com.")]
 Create = Annotated[bool, typer.Option("--create", help="Add the domain to the team if it is missing.")]
+Tracking = Annotated[
+    bool,
+    typer.Option("--tracking", help="Vouch for the host of its tracked links as well: that it leads here."),
+]
 
 
 @group.command("trust")
@@ -35,12 +39,13 @@ def trust_one(
     name: Name,
     team: TeamOption = None,
     create: Create = False,
+    tracking: Tracking = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Vouch for a domain: the team may use it at once, whatever DNS says."""
     perform(
-        lambda connected: trust_domain(connected, name, team, create=create),
+        lambda connected: trust_domain(connected, name, team, create=create, tracking=tracking),
         data=data,
         database_url=database_url,
     )
@@ -83,7 +88,9 @@ def rotate(name: Name, team: TeamOption = None, data: Data = None, database_url:
     perform(lambda connected: rotate_dkim(connected, name, team), data=data, database_url=database_url)
 
 
-async def trust_domain(connected: Connected, name: str, team: str | None, *, create: bool) -> int:
+async def trust_domain(
+    connected: Connected, name: str, team: str | None, *, create: bool, tracking: bool
+) -> int:
     owner = await one_team(connected, team)
     wanted = domain_name(name)
     known = [domain.name for domain in await overview.listed(TeamDb(connected.pool, owner.id))]
@@ -91,7 +98,7 @@ async def trust_domain(connected: Connected, name: str, team: str | None, *, cre
         raise Refused(
             f"The team {owner.name!r} has no domain {wanted}; add it with `POST /domains`, or use --create."
         )
-    domain = await trust(connected.pool, wanted, owner.id, domain_context(connected))
+    domain = await trust(connected.pool, wanted, owner.id, domain_context(connected), tracking=tracking)
     say(f"{domain.name} is trusted: the team {owner.name} may use it now.")
     return 0
 

@@ -77,28 +77,23 @@ def advised(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]] = ()) -> t
     expected, (match, answer) = case.expected, case.verdict
     if match is Match.MATCH:
         is_match = fits(expected, answer.values)
-        return _advice_texts(case, *(warned(expected, answer.values) if is_match else ()), *_unused(case))
+        return _advice_texts(case, *(warned(expected, answer.values) if is_match else ()))
     if match is Match.UNKNOWN:
         return _advice_texts(case, Diagnosis("trouble", {"found": answer.detail or "no reason is known"}))
     if answer.through and expected.kind is not Kind.TRACKING:
         code = "cname_dangling" if answer.kind is AnswerKind.NO_NAME else "cname_beside"
         return _advice_texts(case, Diagnosis(code, {"place": answer.through[0]}))
     if match is Match.ABSENT:
-        return _advice_texts(case, _absent(case, answers), *_unused(case))
+        return _advice_texts(case, _absent(case, answers))
     wrong = diagnosed(WrongValues(expected, answer.values, case.domain, case.old_keys))
     wild = [Diagnosis("wildcard") for _, found in answers if set(found.values) == set(answer.values)]
-    return _advice_texts(case, *wild[:1], wrong, *_unused(case))
+    return _advice_texts(case, *wild[:1], wrong)
 
 
 def not_ours(domain: str) -> Advice:
     """The advice where another team owns the name."""
     words = ADVICE[OWNED_ELSEWHERE]
     return Advice(OWNED_ELSEWHERE, words.problem.format(domain=domain), words.step)
-
-
-def _unused(case: Case) -> list[Diagnosis]:
-    """Opens and clicks are not tracked yet: the record is verified, and nothing uses it."""
-    return [Diagnosis("not_tracked_yet")] if case.expected.kind is Kind.TRACKING else []
 
 
 def _absent(case: Case, answers: Sequence[tuple[FollowUp, DnsAnswer]]) -> Diagnosis:

@@ -19,10 +19,6 @@ ADVICE: Final[dict[str, Words]] = {
         "There is no {type} record at {owner}.",
         _PUBLISH + " New records can take up to an hour to be seen.",
     ),
-    "not_tracked_yet": Words(
-        "Opens and clicks are not tracked in this release: {owner} is verified, and mail is sent without it.",
-        "Nothing needs to be done. The record may stay for when tracking comes.",
-    ),
     "no_domain": Words(
         "The domain {domain} does not exist in DNS.",
         "Check the spelling of the name and that the domain is registered and delegated to name servers.",

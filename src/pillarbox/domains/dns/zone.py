@@ -19,8 +19,8 @@ DMARC: Final = "v=DMARC1; p=none;"
 LONGEST_STRING: Final = 255
 UNCHECKED: Final = "-"
 
-NOT_TRACKED_YET: Final = (
-    "opens and clicks are not tracked in this release; the record is verified and not used"
+TRACKING_NOTE: Final = (
+    "for links and pictures of tracked mail; mail is sent without them until it is verified"
 )
 KEY_NOTES: Final = {
     KeyState.WAITING: "publish it: this key signs as soon as it is seen",
@@ -112,7 +112,7 @@ def _line(record: Record, domain: Domain) -> ZoneLine:
         record.value.strip('"') if record.type == "TXT" else record.value,
         record.priority if isinstance(record.priority, int) else None,
         record.status,
-        NOT_TRACKED_YET if record.record == "Tracking" else "",
+        TRACKING_NOTE if record.record == "Tracking" else "",
     )
 
 

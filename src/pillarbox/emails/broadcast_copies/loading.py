@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +20,10 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.security.link_tokens import Link, token
 from pillarbox.mail.html.links import Tracker
-from pillarbox.mail.message.address import parse_mailbox
+from pillarbox.mail.message.address import Mailbox
 from pillarbox.timeline.record import MetricDimensions
+
+TOGETHER = 8
 
 
 class SharedBy(NamedTuple):
@@ -41,7 +44,7 @@ class CopyRow(NamedTuple):
     id: UUID
     created_at: datetime
     address: str
-    mailbox: str
+    mailbox: Mailbox
     personal: Personal
 
 
@@ -94,7 +97,13 @@ class CopyLoader:
         """These copies of one broadcast."""
         domain = await self._senders.find(shared.team_id, shared.domain_name)
         refusal = refusal_of(shared.domain_id, domain, domain_required=self._domain_required)
-        return [await self._loaded(shared, parts, row, domain, refusal) for row in rows]
+        found = []
+        for place, row in enumerate(rows):
+            if place % TOGETHER == TOGETHER - 1:
+                # What else the process does goes on meanwhile.
+                await asyncio.sleep(0)
+            found.append(await self._loaded(shared, parts, row, domain, refusal))
+        return found
 
     async def _loaded(
         self,
@@ -115,7 +124,7 @@ class CopyLoader:
             row.id,
             message_id_of(row.id, shared.domain_name),
             parts.sender,
-            [parse_mailbox(row.mailbox)],
+            [row.mailbox],
             (),
             parts.reply_to,
             parts.subject.source if subject is None else subject,

@@ -1,7 +1,7 @@
 """The one way by which copies of a broadcast are stored (architecture 2.8).
 
-The caller's transaction has locked the rows of the recipients, so each copy is made once. Their work is leased to
-this process, whose engine gets it after the commit.
+The caller's transaction has locked the rows of the recipients, so each copy is made once. Their work is
+leased to this process, whose engine gets it after the commit.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.address import Mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues
 from pillarbox.timeline.record import Timeline
 from pillarbox.timeline.rules import Kind, Opening
@@ -27,27 +28,29 @@ STORE = """
     WITH made AS MATERIALIZED (
         SELECT k.*
           FROM json_to_recordset($1::text::json)
-               AS k (id uuid, created_at timestamptz, address text, mailbox text, destination text, personal text)
+               AS k (id uuid, created_at timestamptz, address text, mailbox text, destination text,
+                     personal text)
     ), heads AS (
-        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject, topic_id,
-                            domain_id, domain_name, broadcast_id, last_event, last_event_at)
+        INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, subject,
+                            topic_id, domain_id, domain_name, broadcast_id, last_event, last_event_at)
         SELECT $2, id, created_at, $3, '', '', '[]', '', $4, $5, $6, $7, 'queued', created_at FROM made
     ), reached AS (
         INSERT INTO recipients (team_id, email_id, position, role, address, mailbox, grp, state, personal)
         SELECT $2, id, 0, 'to', address, mailbox, 0, 'queued', personal::json FROM made
     )
-    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt, released,
-                            first_attempt_at, created_at)
+    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, owner, leased_until, attempt,
+                            released, first_attempt_at, created_at)
     SELECT $2, id, 0, destination, $8, $9, $10, 1, true, created_at, created_at FROM made
 """
 
 
 class NewCopy(NamedTuple):
-    """A contact that gets a copy. `origin` is set where its address is suppressed: its copy ends with that."""
+    """A contact that gets a copy. `origin` is set where its address is suppressed: its copy ends with
+    that."""
 
     contact_id: UUID
     address: str
-    mailbox: str
+    mailbox: Mailbox
     values: ContactValues
     origin: str | None
 
@@ -76,7 +79,8 @@ class MakingCopies:
         new: Sequence[NewCopy],
         note: Callable[[Mapping[UUID, UUID]], Statement],
     ) -> list[Item]:
-        """Store these copies with the statement that `note` makes of the emails of the contacts, and return their
+        """Store these copies with the statement that `note` makes of the emails of the contacts, and return
+        their
         items, for the time after the commit."""
         deadline = self._claims.deadline()
         parts = await self._loader.parts(conn, shared.team_id, shared.content_id)
@@ -86,7 +90,7 @@ class MakingCopies:
         noted = note({one.contact_id: row.id for one, row in zip(new, rows, strict=True)})
         if rows:
             opened = self._timeline.opened(_openings(shared, rows))
-            await combined(conn, [noted, *opened.writes], self._stored(shared, emails, rows))
+            await combined(conn, [noted, *opened.writes], self._stored(shared, rows))
         else:
             await combined(conn, (), noted)
         return [
@@ -98,18 +102,18 @@ class MakingCopies:
         stamp = self._ids.stamp()
         return CopyRow(stamp.id, stamp.at, one.address, one.mailbox, needed.of(one.contact_id, one.values))
 
-    def _stored(self, shared: SharedBy, emails: Sequence[LoadedEmail], rows: Sequence[CopyRow]) -> Statement:
+    def _stored(self, shared: SharedBy, rows: Sequence[CopyRow]) -> Statement:
         now = self._clock.now()
         made = [
             {
                 "id": row.id,
                 "created_at": row.created_at,
                 "address": row.address,
-                "mailbox": row.mailbox,
-                "destination": queue_of_copies(email.to[0].domain),
+                "mailbox": row.mailbox.addr_spec,
+                "destination": queue_of_copies(row.mailbox.domain),
                 "personal": personal.encode(row.personal).decode(),
             }
-            for email, row in zip(emails, rows, strict=True)
+            for row in rows
         ]
         of_all = (shared.team_id, shared.content_id, shared.topic_id, shared.domain_id, shared.domain_name)
         return Statement(
@@ -129,13 +133,13 @@ def _item(shared: SharedBy, email: LoadedEmail, row: CopyRow, origin: str | None
         shared.team_id,
         row.id,
         0,
-        email.to[0].domain,
+        row.mailbox.domain,
         attempt=1,
         tries=0,
         reached=False,
         uncertain=False,
         first_attempt_at=row.created_at,
-        targets=[Target(0, row.mailbox, row.address, origin)],
+        targets=[Target(0, row.mailbox.addr_spec, row.address, origin)],
         email=email,
         deadline=deadline,
         alone=True,

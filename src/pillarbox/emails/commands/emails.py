@@ -242,6 +242,10 @@ def detail_text(detail: Detail) -> str | None:
     parts = [detail.reply or reason_in_words(detail.reason or detail.suppressed)]
     if detail.attempt is not None and detail.attempt > 1:
         parts.append(f"(attempt {detail.attempt})")
+    if detail.click is not None:
+        parts.append(detail.click.link)
+    if detail.machine is not None:
+        parts.append(f"(by a machine: {detail.machine})")
     if detail.uncertain:
         parts.append("(may have arrived already)")
     return " ".join(part for part in parts if part) or None

@@ -267,7 +267,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 )
 
 # Emails whose address lists are longer or shorter than their recipients. Mostly an address was given
-# twice; `reconcile` compares the addresses themselves.
+# twice; `reconcile` compares the addresses themselves. Copies of broadcasts have no lists.
 LISTS = """
     SELECT e.team_id, e.id AS email_id, e.to_list, e.cc_list, e.bcc_list,
            ARRAY(SELECT r.address FROM recipients r WHERE r.team_id = e.team_id AND r.email_id = e.id)
@@ -277,7 +277,8 @@ LISTS = """
               FROM recipients
              GROUP BY team_id, email_id) AS found
         ON found.team_id = e.team_id AND found.email_id = e.id
-     WHERE found.stored <> json_array_length(e.to_list) + coalesce(json_array_length(e.cc_list), 0)
+     WHERE e.broadcast_id IS NULL
+       AND found.stored <> json_array_length(e.to_list) + coalesce(json_array_length(e.cc_list), 0)
                            + coalesce(json_array_length(e.bcc_list), 0)
 """
 

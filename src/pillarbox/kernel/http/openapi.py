@@ -47,7 +47,13 @@ ERRORS: Final = {
 EVERYWHERE: Final = frozenset({408, 413, 415, 500, 503})
 AUTHENTICATED: Final = frozenset({401, 403, 429, 451})
 
-SUCCESS: Final = {200: "Done", 201: "Created", 206: "The part that was asked for", 303: "Go there"}
+SUCCESS: Final = {
+    200: "Done",
+    201: "Created",
+    206: "The part that was asked for",
+    302: "Go there",
+    303: "Go there",
+}
 
 IDEMPOTENCY_KEY: Final = {
     "name": "Idempotency-Key",
@@ -200,7 +206,7 @@ def _successes(entry: Route, schemas: Schemas) -> dict[str, Any]:
         str(status): {
             "description": SUCCESS[status],
             "headers": response_headers.of(entry, status),
-            "content": {HTML: {}} if status == 303 else content,
+            "content": {HTML: {}} if status in (302, 303) else content,
         }
         for status in (entry.status, *entry.also)
     }

@@ -25,6 +25,7 @@ from pillarbox.kernel.http.body import (
     within,
 )
 from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.hosts import HostRules
 from pillarbox.kernel.http.idempotency import (
     AlreadyAnswered,
     Idempotency,
@@ -40,7 +41,7 @@ from pillarbox.kernel.http.rendering import answer_headers, plain_lines, problem
 from pillarbox.kernel.http.request import Network, Reply, Request
 from pillarbox.kernel.http.request_cycle import Receive, RequestCycle, Send
 from pillarbox.kernel.http.request_recording import answered_by, asked_of
-from pillarbox.kernel.http.routing import Intake, Route, RouteTable
+from pillarbox.kernel.http.routing import Intake, Route, RouteTable, UnknownRoute
 from pillarbox.kernel.http.uploads import UploadLimits, Uploads
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.metrics import SECONDS, Histogram
@@ -141,8 +142,8 @@ class Api:
     """The ASGI application of a route table.
 
     Reaches its parts through `services`: `asyncpg.Pool`, `Ids`, `Windows`, `TeamRate`, and, under their
-    protocols, `Credentials` and `IdempotencyStore`; where there are such, `RequestLogWriter`, `Meter` and
-    `Maintenance`.
+    protocols, `Credentials` and `IdempotencyStore`; where there are such, `RequestLogWriter`, `Meter`,
+    `Maintenance` and `HostRules`.
     """
 
     def __init__(self, table: RouteTable, services: Parts, settings: HttpSettings | None = None) -> None:
@@ -158,6 +159,7 @@ class Api:
         self._request_log: RequestLogWriter = services.find(RequestLogWriter) or NoRequestLog()  # type: ignore[type-abstract]
         self._meter: Meter | None = services.find(Meter)  # type: ignore[type-abstract]
         self._maintenance = services.find(Maintenance)
+        self._hosts = services.find(HostRules)
         self._running = Running()
         self._uploads = Uploads(self._settings.uploads)
         services.add(table)
@@ -201,6 +203,8 @@ class Api:
 
     async def _answer(self, request: Request, cycle: RequestCycle) -> Reply:
         raw_path = request.scope["raw_path"].decode("latin-1")
+        if self._hosts is not None and not await self._hosts.serves(request.raw_header(b"host"), raw_path):
+            raise UnknownRoute
         if request.method == "OPTIONS":
             return Reply(b"", 204, {"allow": self._table.allowed(raw_path)})
         route, values = self._table.match(request.method, raw_path)

@@ -45,6 +45,7 @@ RANGE = {"content-range": {"required": True, "schema": {"type": "string"}}}
 
 _OF_STATUS: dict[int, dict[str, Any]] = {
     206: RANGE,
+    302: LOCATION,
     303: LOCATION,
     401: CHALLENGE,
     416: RANGE,

@@ -45,6 +45,8 @@ POINTS: Final[Mapping[str, str]] = {
     "import.batch_written": "the rows of a batch and their counts are written, nothing is committed",
     "import.batch_committed": "a batch is committed, and the next one is not begun",
     "broadcast.snapshot": "the recipients of a broadcast are written, nothing is committed",
+    "broadcast.copies_written": "copies of a broadcast with their work are written, nothing is committed",
+    "broadcast.copies_committed": "copies are committed and leased to this process, its engine has none",
     "timeline.events": "events are about to be written, in somebody's transaction",
     "webhooks.rows": "events are about to be handed to the webhooks, in the same transaction",
     "webhooks.claimed": "a delivery of an event is leased to this process and its attempt begins",

@@ -1,4 +1,5 @@
-"""The text that mail programs show beside the subject: a block at the beginning of the body that is not seen in the
+"""The text that mail programs show beside the subject: a block at the beginning of the body that is not seen
+in the
 mail itself (broadcasts.md 7)."""
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def block(text: str) -> str:
 
 
 def place(source: str) -> int:
-    """Where the block belongs in an HTML document: behind its `<body>` that is no comment, else at its beginning."""
+    """Where the block belongs in an HTML document: behind its `<body>` that is no comment, else at its
+    beginning."""
     at = 0
     while (found := _NEXT.search(source, at)) is not None:
         if found[1]:

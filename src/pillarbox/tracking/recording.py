@@ -1,0 +1,127 @@
+"""Events of opens and clicks: committed together, before their requests are answered.
+
+A link works whatever becomes of its event. Where the database does not answer in time, the recipient is sent
+on and the event is counted as lost. An event can come before what the recipient's server said is committed:
+it waits in memory for a few seconds then, and its request does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from enum import Enum, auto
+
+import asyncpg
+
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import GONE, TROUBLE, transaction
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.postgres.time_limit import TimeLimit, unlimited
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.wire.problems import Problem
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rules import Entry
+from pillarbox.tracking import queries
+from pillarbox.tracking.prometheus import EVENTS
+from pillarbox.tracking.queries import Place
+
+log = get("tracking")
+
+SECONDS = 2.0
+"""So long a request waits for its event."""
+
+AGAIN_AFTER = (0.2, 1.0, 5.0)
+"""Seconds after which an event is tried again whose mail was not known to have arrived."""
+
+MOST_EARLY = 1000
+MOST_WAITING = 20_000
+MOST_EVENTS = 120
+"""Events that a recipient of an email may have in `MINUTE`; a link that is hammered fills no history."""
+
+MINUTE = 60.0
+
+
+class _Became(Enum):
+    RECORDED = auto()
+    EARLY = auto()
+    NOTHING = auto()
+
+
+class Recording:
+    """Writes the events."""
+
+    def __init__(self, pool: asyncpg.Pool, timeline: Timeline, windows: Windows) -> None:
+        self._pool = pool
+        self._timeline = timeline
+        self._windows = windows
+        self._commits: GroupCommit[Entry, _Became] = GroupCommit(
+            self._flush, kind="tracking", flushers=1, most_waiting=MOST_WAITING, shared=GONE
+        )
+        self._early: set[asyncio.Task[None]] = set()
+
+    async def record(self, entry: Entry) -> None:
+        """Return when the event is committed, or when it will not be; raises nothing."""
+        key = key_for(f"tracking {entry.team_id} {entry.email_id} {entry.position}")
+        if not self._windows.take(key, MOST_EVENTS, MINUTE).allowed:
+            EVENTS.add(1, ("too_many",))
+            return
+        with TimeLimit(SECONDS):
+            became = await self._committed(entry)
+        if became is _Became.EARLY and len(self._early) < MOST_EARLY:
+            task = asyncio.create_task(self._record_later(entry), context=unlimited())
+            self._early.add(task)
+            task.add_done_callback(self._early.discard)
+        elif became is not None:
+            _count(entry, became)
+
+    async def drain(self) -> None:
+        """Return when nothing is being committed; what waits for its mail is given up."""
+        for task in self._early:
+            task.cancel()
+        await self._commits.drain()
+
+    async def _record_later(self, entry: Entry) -> None:
+        became: _Became | None = _Became.EARLY
+        for seconds in AGAIN_AFTER:
+            await asyncio.sleep(seconds)
+            became = await self._committed(entry)
+            if became is not _Became.EARLY:
+                break
+        if became is not None:
+            _count(entry, became)
+
+    async def _committed(self, entry: Entry) -> _Became | None:
+        try:
+            return await self._commits.submit(entry)
+        except (Problem, *TROUBLE) as trouble:
+            log.warning("tracking.lost", trouble=type(trouble).__name__)
+            EVENTS.add(1, ("lost",))
+            return None
+
+    async def _flush(self, batch: Sequence[Entry]) -> Sequence[_Became]:
+        entries = sorted(batch, key=lambda entry: entry.at)
+        async with transaction(self._pool) as conn:
+            taken = {id(entry) for entry in await self._timeline.record(conn, entries)}
+            left = {_place(entry) for entry in entries if id(entry) not in taken}
+            underway = await queries.underway(conn, left) if left else set()
+        return [_became(entry, taken, underway) for entry in batch]
+
+
+def _place(entry: Entry) -> Place:
+    return entry.team_id, entry.email_id, entry.position or 0
+
+
+def _became(entry: Entry, taken: set[int], underway: set[Place]) -> _Became:
+    if id(entry) in taken:
+        return _Became.RECORDED
+    return _Became.EARLY if _place(entry) in underway else _Became.NOTHING
+
+
+def _count(entry: Entry, became: _Became) -> None:
+    if became is not _Became.RECORDED:
+        what = "without_delivery"
+    elif entry.detail is not None and entry.detail.machine is not None:
+        what = "by_machine"
+    else:
+        what = "recorded"
+    EVENTS.add(1, (what,))

@@ -1,0 +1,103 @@
+"""Links and pictures of tracked mail (emails.md 8, endpoints 11 and 12).
+
+The token is the only authority, and it says where a link leads, so nothing can be redirected to a place that
+stood in no mail. HEAD makes no event. Under the host of a team's links only links of this team are there.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Final, Protocol
+from uuid import UUID
+
+from pillarbox.kernel.http.request import Html, Octets, Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TROUBLE
+from pillarbox.kernel.security.link_keys import LinkKeys
+from pillarbox.kernel.security.tracking_tokens import Tracked, read_link, read_open
+from pillarbox.timeline.rules import Click, Detail, Entry, Kind
+from pillarbox.tracking.hosts import TrackingHosts
+from pillarbox.tracking.location import location
+from pillarbox.tracking.machines import LONGEST_AGENT, Machines
+from pillarbox.tracking.prometheus import REQUESTS
+from pillarbox.tracking.recording import Recording
+
+GIF: Final = b64decode("R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")
+"""One transparent pixel, in 43 octets."""
+
+SUFFIX: Final = ".gif"
+STANDING: Final = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-robots-tag": "noindex",
+}
+SHOWN_ANYWHERE: Final = {**STANDING, "cross-origin-resource-policy": "cross-origin"}
+"""Mail is read on pages of others, and some of these show only what says that it may be shown."""
+
+
+class TrackingScreens(Protocol):
+    """Draws the page; the dashboard gives it."""
+
+    def unknown_link(self) -> Reply[Html]: ...
+
+
+@route(
+    "GET",
+    "/t/o/{token}",
+    needs=Access.PUBLIC,
+    summary="Show the picture of a tracked email",
+)
+async def opened(request: Request) -> Reply[Octets]:
+    """The picture, whatever the token is; the event only for one that is right."""
+    who = await _seen(request)
+    if who is not None and await _is_here(request, who.team_id):
+        await _record(request, who, Kind.OPENED, None)
+    else:
+        REQUESTS.add(1, ("unknown",))
+    return Reply(GIF, headers=dict(SHOWN_ANYWHERE), media="image/gif")
+
+
+@route(
+    "GET",
+    "/t/c/{token}",
+    needs=Access.PUBLIC,
+    status=302,
+    pages=(404,),
+    summary="Follow a link of a tracked email",
+)
+async def clicked(request: Request) -> Reply[Html]:
+    """To where the link led in the mail as it was written."""
+    found = await read_link(request.param("token"), request.use(LinkKeys))
+    if found is None or not await _is_here(request, found.recipient.team_id):
+        REQUESTS.add(1, ("unknown",))
+        return request.use(TrackingScreens).unknown_link()  # type: ignore[type-abstract]
+    await _record(request, found.recipient, Kind.CLICKED, found.url)
+    return Reply.html("", 302, {**STANDING, "location": location(found.url)})
+
+
+async def _seen(request: Request) -> Tracked | None:
+    """Who sees the picture. Where the database is away and the key not known, nobody does."""
+    text = request.param("token")
+    if not text.endswith(SUFFIX):
+        return None
+    try:
+        return await read_open(text.removesuffix(SUFFIX), request.use(LinkKeys))
+    except TROUBLE:
+        return None
+
+
+async def _is_here(request: Request, team_id: UUID) -> bool:
+    owner = await request.use(TrackingHosts).team_of(request.raw_header(b"host"))
+    return owner is None or owner == team_id
+
+
+async def _record(request: Request, who: Tracked, kind: Kind, url: str | None) -> None:
+    if request.method == "HEAD":
+        REQUESTS.add(1, ("head",))
+        return
+    REQUESTS.add(1, ("open" if url is None else "click",))
+    agent, client = (request.header("user-agent") or "")[:LONGEST_AGENT], request.client
+    purpose = request.header("sec-purpose") or request.header("purpose") or request.header("x-moz")
+    click = None if url is None else Click(client, url, request.at, agent)
+    detail = Detail(click=click, machine=request.use(Machines).name_of(agent, client, purpose))
+    await request.use(Recording).record(Entry(*who, kind, request.at, detail))

@@ -1,0 +1,123 @@
+"""The last check of copies: nobody gets one that had not begun when the change was committed (broadcasts.md
+3.7, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kit.audience import a_contact, a_topic, some_contacts
+from kit.broadcast_rows import a_broadcast, copies_of
+from kit.ledger import open_work
+from kit.smtp_sink import Sink
+from kit.world import Team, world
+from pillarbox.kernel.process import faults
+
+CONNECTED = "delivery.connected=delay:0.5@1"
+"""Longer than the answer of a check is valid."""
+
+MANY = 2000
+SOON = 1.0
+"""Seconds that a command which is on its way may take on a busy machine."""
+
+
+@asynccontextmanager
+async def harbor(
+    database_url: str, folder: Path, *, started: bool = False
+) -> AsyncIterator[tuple[Team, Sink]]:
+    """A team on a clock that goes by itself; its mail goes to a server in the test."""
+    async with Sink() as sink:
+        route = f"relay:smtp://127.0.0.1:{sink.port}"
+        async with world(database_url, folder, started=started, route=route) as pillarbox:
+            team = await pillarbox.team()
+            await team.domain()
+            yield team, sink
+
+
+async def changed(team: Team, change: str, broadcast: UUID, contact: UUID, topic: UUID) -> None:
+    """Make the change by the API, which answers after its commit."""
+    calls = {
+        "cancel": ("POST", f"/broadcasts/{broadcast}/cancel", None),
+        "unsubscribe": ("PATCH", f"/contacts/{contact}", {"unsubscribed": True}),
+        "delete": ("DELETE", f"/contacts/{contact}", None),
+        "leave the topic": (
+            "PATCH",
+            f"/contacts/{contact}/topics",
+            [{"id": str(topic), "subscription": "opt_out"}],
+        ),
+        "suppress": ("POST", "/suppressions", {"email": "ada@quay.example"}),
+    }
+    answer = await team.call(*calls[change])
+    assert answer.status_code in (200, 201), answer.text
+
+
+@pytest.mark.parametrize("change", ["cancel", "unsubscribe", "delete", "leave the topic", "suppress"])
+async def test_a_copy_whose_session_is_open_is_stopped(
+    database_url: str, tmp_path: Path, change: str
+) -> None:
+    """Its message is composed and the server is connected; nothing of the mail has been said."""
+    async with harbor(database_url, tmp_path) as (team, sink):
+        ada, topic = await a_contact(team, "ada@quay.example"), await a_topic(team)
+        broadcast = await a_broadcast(team, [ada], topic_id=topic)
+        with faults.armed(CONNECTED):
+            turn = asyncio.create_task(team.world.turn())
+            await sink.connections(1)
+            await changed(team, change, broadcast, ada, topic)
+            await turn
+        [copy] = await copies_of(team, broadcast)
+        assert copy["last_event"] == ("suppressed" if change == "suppress" else "canceled")
+        assert sink.received == []
+        assert await open_work(team.world.pool) == 0
+        # The session is as good as new.
+        await team.send(to="bob@quay.example")
+        await team.world.turn()
+        [_message] = await sink.messages(1)
+        assert "MAIL" in sink.sessions[0].verbs
+
+
+async def test_copies_of_a_paused_broadcast_wait(database_url: str, tmp_path: Path) -> None:
+    async with harbor(database_url, tmp_path) as (team, sink):
+        ada = await a_contact(team, "ada@quay.example")
+        broadcast = await a_broadcast(team, [ada])
+        pool = team.world.pool
+        with faults.armed(CONNECTED):
+            turn = asyncio.create_task(team.world.turn())
+            await sink.connections(1)
+            await pool.execute("UPDATE broadcasts SET paused_at = now(), paused_for = 'bounces'")
+            await turn
+        [copy] = await copies_of(team, broadcast)
+        assert (copy["last_event"], sink.received) == ("queued", [])
+        row = await pool.fetchrow("SELECT owner, reason, tries, due_at > now() AS later FROM deliveries")
+        assert tuple(row) == (None, "The broadcast is paused.", 0, True)
+        await pool.execute("UPDATE broadcasts SET paused_at = NULL, paused_for = NULL")
+        await pool.execute("UPDATE deliveries SET due_at = now()")
+        await team.world.turn()
+        await sink.messages(1)
+        assert (await copies_of(team, broadcast))[0]["last_event"] == "delivered"
+
+
+async def test_a_cancel_in_the_middle(database_url: str, tmp_path: Path) -> None:
+    """broadcasts.md 9, point 6: sent and unsent are all, none is sent twice, and no copy begins after the answer."""
+    async with harbor(database_url, tmp_path, started=True) as (team, sink):
+        people = await some_contacts(team, MANY)
+        broadcast = await a_broadcast(team, people)
+        team.world.engine.wake()
+        await sink.messages(200)
+        answer = await team.post(f"/broadcasts/{broadcast}/cancel")
+        answered = asyncio.get_running_loop().time()
+        assert answer.status_code == 200
+        async with asyncio.timeout(30):
+            while await open_work(team.world.pool):
+                await asyncio.sleep(0.05)
+        found = Counter(copy["last_event"] for copy in await copies_of(team, broadcast))
+        assert found["delivered"] == len(sink.received) < MANY
+        assert len({message.recipients[0] for message in sink.received}) == len(sink.received)
+        assert found["delivered"] + found["canceled"] + found[None] == MANY
+        assert max(message.began for message in sink.received) < answered + SOON
+        assert (await team.get(f"/broadcasts/{broadcast}")).json()["status"] == "canceled"
