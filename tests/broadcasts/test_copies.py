@@ -154,7 +154,7 @@ async def test_values_come_in_order(database_url: str, tmp_path: Path) -> None:
 
 
 async def test_who_left_since_the_start_is_skipped(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 6, rows 4 and 5: no contact any more, unsubscribed, out of the topic: no copy; suppressed: a
+    """broadcasts.md 6, rows 4, 5: no contact any more, unsubscribed, out of the topic: no copy; suppressed: a
     copy that ends
     so."""
     async with harbor(database_url, tmp_path) as (team, sink):
