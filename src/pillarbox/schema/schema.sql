@@ -421,9 +421,6 @@ CREATE TABLE emails (
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, fillfactor = 50);
 
--- The list of emails leaves out copies of broadcasts, which may be millions.
-CREATE INDEX emails_listed ON emails (team_id, id) WHERE broadcast_id IS NULL;
-
 -- Bodies once: shared by all emails of one broadcast, and for these `sender` to `preview_text` too, with placeholders. Eight kilobytes stay in line: compressed where the server was
 -- built with LZ4, uncompressed otherwise (docs/decisions/0050).
 CREATE TABLE contents (
