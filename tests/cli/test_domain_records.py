@@ -48,7 +48,7 @@ async def test_the_zone_lines_are_what_a_name_server_reads(database_url: str, tm
         )
         done = await run(pillarbox, tmp_path, database_url, "domains", "dns", "mail.harbor.co.uk.", "--zone")
         assert done.exit_code == 0, done.stderr
-        assert "; opens and clicks are not tracked in this release" in done.stdout
+        assert "; for links and pictures of tracked mail" in done.stdout
         zone = dns.zone.from_text(HEAD + done.stdout, origin=".", relativize=False)
         host = "mx.pillar.example."
         found = {

@@ -159,7 +159,8 @@ LIST = """
             UNION ALL
             (SELECT id, message_id, to_list, sender, created_at, subject, bcc_list, cc_list,
                     reply_to_list, last_event, scheduled_at
-               FROM complete_emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
+               FROM complete_emails WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+           ) AS page
 """
 
 GET = """
@@ -230,7 +231,8 @@ class ListedEmail(NamedTuple):
 
 
 class StoredEmail(NamedTuple):
-    """One email with its content; `personal` and `preview_text` are those of a copy of a broadcast, whose bodies
+    """One email with its content; `personal` and `preview_text` are those of a copy of a broadcast, whose
+    bodies
     still have their placeholders."""
 
     id: UUID

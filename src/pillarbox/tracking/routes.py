@@ -31,6 +31,8 @@ STANDING: Final = {
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",
 }
+SHOWN_ANYWHERE: Final = {**STANDING, "cross-origin-resource-policy": "cross-origin"}
+"""Mail is read on pages of others, and some of these show only what says that it may be shown."""
 
 
 class TrackingScreens(Protocol):
@@ -52,7 +54,7 @@ async def opened(request: Request) -> Reply[Octets]:
         await _record(request, who, Kind.OPENED, None)
     else:
         REQUESTS.add(1, ("unknown",))
-    return Reply(GIF, headers=dict(STANDING), media="image/gif")
+    return Reply(GIF, headers=dict(SHOWN_ANYWHERE), media="image/gif")
 
 
 @route(
