@@ -106,8 +106,7 @@ Span = tuple[int, int]
 
 
 class LinkPlaces(NamedTuple):
-    """Where in the bodies of a mail the placeholders are that a recipient's own link takes the place of;
-    known
+    """Where in the bodies of a mail the placeholders are that a recipient's link takes the place of; known
     where bodies were rendered, as a value in them may look like a placeholder, or spoil one."""
 
     html: Sequence[Span] = ()
