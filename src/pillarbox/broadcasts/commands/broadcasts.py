@@ -40,7 +40,7 @@ from pillarbox.usage.quotas import Quotas
 BY_OPERATOR: Final = "Paused by the operator."
 
 group = typer.Typer(
-    no_args_is_help=True, help="Look at the broadcasts of teams; send, cancel, pause and resume them."
+    no_args_is_help=True, help="Look at broadcasts, preview, send, cancel, pause and resume them."
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the broadcast.", show_default=False)]
