@@ -33,7 +33,7 @@ SLICE = Slice(
         TrackingHosts: _hosts,
         HostRules: lambda kit: HostRules(kit.need(TrackingHosts).serves),
         Machines: lambda kit: Machines(kit.settings[TRACKING_MACHINES]),
-        Recording: lambda kit: Recording(kit.pool, kit.need(Timeline), kit.need(Windows)),
+        Recording: lambda kit: Recording(kit.pool, kit.clock, kit.need(Timeline), kit.need(Windows)),
     },
     pages=collect(routes),
     background=_background,

@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 import asyncpg
 
+from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import GONE, TROUBLE, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
@@ -39,6 +40,8 @@ MOST_EVENTS = 120
 """Events that a recipient of an email may have in `MINUTE`; a link that is hammered fills no history."""
 
 MINUTE = 60.0
+QUIET = 10.0
+"""Seconds between two lines of the log about events that are lost; all of them are counted."""
 
 
 class _Became(Enum):
@@ -50,8 +53,10 @@ class _Became(Enum):
 class Recording:
     """Writes the events."""
 
-    def __init__(self, pool: asyncpg.Pool, timeline: Timeline, windows: Windows) -> None:
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, timeline: Timeline, windows: Windows) -> None:
         self._pool = pool
+        self._clock = clock
+        self._quiet_until = 0.0
         self._timeline = timeline
         self._windows = windows
         self._commits: GroupCommit[Entry, _Became] = GroupCommit(
@@ -94,8 +99,10 @@ class Recording:
         try:
             return await self._commits.submit(entry)
         except (Problem, *TROUBLE) as trouble:
-            log.warning("tracking.lost", trouble=type(trouble).__name__)
             EVENTS.add(1, ("lost",))
+            if (now := self._clock.boottime()) >= self._quiet_until:
+                self._quiet_until = now + QUIET
+                log.warning("tracking.lost", trouble=type(trouble).__name__)
             return None
 
     async def _flush(self, batch: Sequence[Entry]) -> Sequence[_Became]:
