@@ -321,6 +321,55 @@ def test_any_json_in_any_field_is_200_or_4xx_and_what_is_taken_can_be_sent(fuzze
     fuzzed.runner.run(_all_leave(fuzzed.pillarbox))
 
 
+PARTS = st.lists(
+    st.one_of(
+        TEXT, st.sampled_from(["{{{A}}}", "{{{N|x}}}", "{{{EMAIL}}}", "{{{UNSUBSCRIBE_URL}}}", "{{{", "}}}"])
+    ),
+    max_size=6,
+).map("".join)
+VALUES = st.dictionaries(
+    st.one_of(st.sampled_from(["A", "N"]), TEXT),
+    st.one_of(TEXT, st.integers(), st.floats(allow_nan=False, allow_infinity=False), JSON),
+    max_size=3,
+)
+TEMPLATES = st.fixed_dictionaries(
+    {"name": st.one_of(st.just("T"), TEXT), "html": PARTS},
+    optional={
+        "alias": TEXT,
+        "from": MAILBOX,
+        "subject": PARTS,
+        "reply_to": MAILBOX,
+        "text": PARTS,
+        "variables": st.one_of(
+            st.just([{"key": "A", "type": "string"}, {"key": "N", "type": "number", "fallback_value": 0.5}]),
+            JSON,
+        ),
+    },
+)
+
+
+def test_any_template_is_taken_or_refused_and_what_is_taken_can_be_sent(fuzzed: Fuzzed) -> None:
+    """Made, published, and sent with any values."""
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(TEMPLATES, JSON), VALUES)
+    def run(template: Any, values: dict[str, Any]) -> None:
+        made = fuzzed.post("/templates", template)
+        if made.status_code != 201:
+            refused(made, template)
+            return
+        template_id = made.json()["id"]
+        published = fuzzed.post(f"/templates/{template_id}/publish", {})
+        assert published.status_code in (200, 422)
+        email = {**mail(html=None), "template": {"id": template_id, "variables": values}}
+        sent = fuzzed.post("/emails", {key: value for key, value in email.items() if value is not None})
+        if sent.status_code != 200:
+            refused(sent, values)
+
+    run()
+    fuzzed.runner.run(_all_leave(fuzzed.pillarbox))
+
+
 def test_any_json_as_a_batch(fuzzed: Fuzzed) -> None:
     """Permissive: each item is in `data` or in `errors`, never both, never neither."""
 

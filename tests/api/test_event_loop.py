@@ -40,7 +40,7 @@ SLACK = 2.0
 """On a busy machine the same work takes more processor time."""
 
 BODIES = [route for route in ROUTES if route.takes_body]
-BASES = {"/emails": mail(), "/emails/batch": mail()}
+BASES = {"/emails": mail(), "/emails/batch": mail(), "/templates": {"name": "T", "html": ""}}
 """What has to be there so that a field behind it is looked at."""
 
 
@@ -157,6 +157,27 @@ async def test_no_field_of_an_email_holds_up_the_loop(
             watch.now = f"{kind} {shape}"
             status = await client.ask_with("POST", "/emails", mail(), name, (kind, shape, size), many=False)
             assert status == 200, watch.now
+
+
+async def test_no_template_holds_up_the_loop(
+    database_url: str, tmp_path: Path, pool: ProcessPoolExecutor, most: int | None
+) -> None:
+    """Checked, published, and made into mail; more placeholders than a part may have are refused."""
+    async with submission(database_url, tmp_path) as (team, _), watched(team.world) as watch:
+        client = sender(pool, team)
+        variables = [{"key": "A", "type": "string", "fallback_value": "b"}]
+        base = {"name": "T", "from": mail()["from"], "subject": "T", "variables": variables}
+        for number, shape in enumerate(HTML):
+            watch.now = f"template {shape}"
+            named = base | {"alias": f"t{number}"}
+            # As JSON some of it is twice as long.
+            value = "html", shape, (most or MOST_HTML // 2) - KIB
+            status = await client.ask_with("POST", "/templates", named, "html", value, many=False)
+            assert status == (422 if shape == "placeholders" else 201), watch.now
+            if status == 201:
+                await team.post(f"/templates/t{number}/publish")
+                use = {"to": "ada@quay.example", "template": {"id": f"t{number}"}}
+                assert (await team.post("/emails", use)).status_code == 200, watch.now
 
 
 @pytest.mark.slow

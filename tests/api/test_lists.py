@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kit.broadcasts import made as made_broadcast
 from kit.brought import ROUTES
 from kit.inbound_client import inbound_client, receiving_domain
 from kit.world import Team, World, world
@@ -28,6 +29,12 @@ SHORT = {
     "/emails/receiving/{email_id}/attachments": "a message is read as at most 1000 parts",
 }
 """Lists that are whole without `limit` and short by their nature."""
+
+
+ELSEWHERE = {
+    "/broadcasts/{broadcast_id}/clicked-links": "its rows are sums of the history",
+}
+"""Lists that are whole without `limit` and are measured where their rows are made."""
 
 
 class Many(NamedTuple):
@@ -64,6 +71,10 @@ async def a_contact(here: World, team: Team) -> None:
     assert made.status_code == 201, made.text
 
 
+async def a_broadcast(here: World, team: Team) -> None:
+    await made_broadcast(team)
+
+
 async def a_property(here: World, team: Team) -> None:
     made = await team.post("/contact-properties", {"key": "plan", "type": "string"})
     assert made.status_code == 201, made.text
@@ -91,6 +102,7 @@ MANY = {
         a_property, "contact_properties", "jsonb_build_object('key', 'k' || n, 'number', n + 1)"
     ),
     "/segments": Many(a_contact, "segments"),
+    "/broadcasts": Many(a_broadcast, "broadcasts"),
     "/segments/{segment_id}/contacts": MEMBERS,
     "/audiences": Many(a_contact, "segments"),
     "/audiences/{audience_id}/contacts": MEMBERS,
@@ -107,7 +119,7 @@ def whole_lists() -> list[Route]:
 
 
 def test_every_list_that_is_whole_without_limit_is_measured_here() -> None:
-    assert {route.path for route in whole_lists()} == MANY.keys() | SHORT.keys()
+    assert {route.path for route in whole_lists()} == {*MANY, *SHORT, *ELSEWHERE}
 
 
 @pytest.mark.parametrize("path", MANY)

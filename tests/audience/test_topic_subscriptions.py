@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from kit.audience import a_contact, a_topic, chooses, some_contacts
+from kit.broadcasts import made, sent, shown
 from kit.brought import INVARIANTS
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
@@ -23,6 +24,11 @@ from pillarbox.topics.collector import BATCH
 from pillarbox.topics.subscriptions import Wanted
 
 DAY = timedelta(days=1).total_seconds()
+
+OPEN = """
+    INSERT INTO deliveries (team_id, email_id, grp, destination, due_at, released, created_at)
+    VALUES ($1, $2, 0, 'quay.example', $3::timestamptz + interval '9 days', true, $3)
+"""
 
 
 @asynccontextmanager
@@ -165,6 +171,37 @@ async def test_mail_that_came_after_the_deletion_keeps_nothing(database_url: str
         await team.send(scheduled_at=(clock.now() + timedelta(days=20)).isoformat())
         assert await collected(team) == "1 deleted topics, 0 choices of them"
         assert await counts(team) == (0, 0)
+
+
+async def test_a_broadcast_keeps_its_topic_until_its_last_copy_is_through(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its copies are made long after the deletion, and ask once more what people chose."""
+    async with a_team(database_url, tmp_path) as team:
+        clock, topic = clock_of(team.world), await a_topic(team, "opt_out")
+        broadcast_id = await made(team, topic_id=str(topic))
+        [*_, member] = await team.world.pool.fetch("SELECT contact_id FROM segment_members")
+        await chooses(team, member["contact_id"], topic, "opt_in")
+        await sent(team, broadcast_id, scheduled_at=(clock.now() + timedelta(days=20)).isoformat())
+        await delete(team, topic)
+        clock.advance(10 * DAY)
+        assert await collected(team) == "0 deleted topics, 0 choices of them"
+        clock.advance(11 * DAY)
+        await run_jobs(team.world)
+        assert (await shown(team, broadcast_id))["status"] == "queued"
+        assert await collected(team) == "0 deleted topics, 0 choices of them"
+        while await team.world.turn():
+            pass
+        [copy] = await team.world.pool.fetch("SELECT id, last_event FROM emails")
+        assert copy["last_event"] == "delivered"
+        clock.advance(2)
+        await run_jobs(team.world)
+        assert (await shown(team, broadcast_id))["status"] == "sent"
+        await team.world.pool.execute(OPEN, team.id, copy["id"], clock.now())
+        clock.advance(2 * DAY)
+        assert await collected(team) == "0 deleted topics, 0 choices of them"
+        await team.world.pool.execute("DELETE FROM deliveries")
+        assert await collected(team) == "1 deleted topics, 1 choices of them"
 
 
 async def test_mail_of_one_team_keeps_no_topic_of_another(database_url: str, tmp_path: Path) -> None:

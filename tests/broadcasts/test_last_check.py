@@ -1,5 +1,4 @@
-"""The last check of copies: nobody gets one that had not begun when the change was committed (broadcasts.md
-3.7, 6)."""
+"""The last check of copies: who leaves gets none that had not begun (broadcasts.md 6)."""
 
 from __future__ import annotations
 
@@ -103,7 +102,7 @@ async def test_copies_of_a_paused_broadcast_wait(database_url: str, tmp_path: Pa
 
 
 async def test_a_cancel_in_the_middle(database_url: str, tmp_path: Path) -> None:
-    """broadcasts.md 9, point 6: sent and unsent are all, none is sent twice, and no copy begins after the answer."""
+    """broadcasts.md 9, point 6: sent and unsent are all, none goes twice, no copy begins after the answer."""
     async with harbor(database_url, tmp_path, started=True) as (team, sink):
         people = await some_contacts(team, MANY)
         broadcast = await a_broadcast(team, people)

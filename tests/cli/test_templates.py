@@ -94,6 +94,7 @@ def test_mail_that_cannot_be_rendered(templates: Installation) -> None:
         (["order"], "The template needs a value for the variable `WORD`"),
         (["order", "--set", "WORD"], "--set 'WORD' is not of the form KEY=VALUE."),
         (["order", "--set", "WORD=x", "--set", "COUNT=many"], "Invalid `template.variables.COUNT` field."),
+        (["order", "--set", "WORD=\udcff"], "The value of --set 'WORD' is no UTF-8."),
         (["other"], "There is no template 'other'."),
     ):
         shown = templates.run("templates", "render", *words, "--team", "Letters")

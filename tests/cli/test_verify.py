@@ -319,6 +319,7 @@ OWN_STORIES = {
     "topics",
     "suppressions",
     "templates",
+    "broadcasts",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

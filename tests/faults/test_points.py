@@ -71,8 +71,8 @@ def fault(point: str, deed: str) -> str:
 IMPORTING = {"import.stored", "import.batch_written", "import.batch_committed"}
 """Tried in test_import_kills.py."""
 
-BROADCASTING = {"broadcast.snapshot"}
-"""Tried in tests/broadcasts/test_deaths.py."""
+BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.copies_committed"}
+"""Tried in tests/broadcasts/test_deaths.py and test_copy_deaths.py."""
 
 
 def test_every_point_is_tried() -> None:

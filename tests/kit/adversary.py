@@ -82,6 +82,8 @@ HTML: dict[str, tuple[str, str]] = {
     "pictures": ("", "<img src='cid:a'>"),
     "invisible": ("", "\u200b"),
     "comments": ("", "<!--"),
+    "placeholders": ("", "{{{A}}}"),
+    "fallbacks that end in no line": ("", "{{{A|b\n"),
 }
 
 

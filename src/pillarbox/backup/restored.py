@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import asyncpg
 
+from pillarbox.broadcasts import restored as broadcasts
 from pillarbox.delivery.items import QUARANTINED, UNTIL_FETCHED
 from pillarbox.delivery.queue.dropping import ends
 from pillarbox.emails.rows import JOB_FETCH
@@ -25,7 +26,7 @@ from pillarbox.webhooks.health import JOB_DISABLED, JOB_FAILING
 
 BATCH = 2000
 DROPPED_AT_ONCE = 500
-JOBS = (JOB_FETCH, JOB_DISABLED, JOB_FAILING)
+JOBS = (JOB_FETCH, JOB_DISABLED, JOB_FAILING, *broadcasts.JOBS)
 """Kinds of jobs that lead to mail; all others may run again."""
 
 REASON = "It was open when the backup was made that was restored, so it may have been sent since."
@@ -79,7 +80,8 @@ SUMMARY = """
               FROM webhook_deliveries
              WHERE restored_due_at IS NOT NULL AND due_at = $3
              UNION ALL
-            SELECT 'notices', created_at, restored_due_at
+            SELECT CASE WHEN kind = ANY ($5::text[]) THEN 'broadcasts' ELSE 'notices' END, created_at,
+                   restored_due_at
               FROM jobs
              WHERE restored_due_at IS NOT NULL AND due_at = $3 AND kind <> $4) AS open
      GROUP BY kind
@@ -127,7 +129,7 @@ RELEASE_FETCHING = """
 
 RELEASE_NOTICES = """
     UPDATE jobs SET due_at = restored_due_at, restored_due_at = NULL
-     WHERE restored_due_at IS NOT NULL AND owner IS NULL AND kind <> $1
+     WHERE restored_due_at IS NOT NULL AND owner IS NULL AND kind <> ALL ($1::text[])
 """
 
 TAKE = """
@@ -213,6 +215,7 @@ async def put_aside(conn: Connection, backup: str, snapshot_at: datetime, now: d
     await conn.execute(HOLD_DELIVERIES, UNTIL_FETCHED, QUARANTINED, REASON)
     await conn.execute(HOLD_WEBHOOK_DELIVERIES, QUARANTINED)
     await conn.execute(HOLD_JOBS, QUARANTINED, JOBS)
+    await broadcasts.pause(conn, REASON, now)
     await conn.execute(FREE_JOBS)
     await conn.execute(FORGET_PROCESSES)
     await conn.execute(MARK, backup, snapshot_at, now)
@@ -226,9 +229,8 @@ async def origin(source: Source) -> Origin | None:
 
 async def summary(source: Source, now: datetime) -> list[RestoredWork]:
     """What is put aside, by kind."""
-    return [
-        RestoredWork(**row) for row in await source.fetch(SUMMARY, now, UNTIL_FETCHED, QUARANTINED, JOB_FETCH)
-    ]
+    args = (now, UNTIL_FETCHED, QUARANTINED, JOB_FETCH, broadcasts.JOBS)
+    return [RestoredWork(**row) for row in await source.fetch(SUMMARY, *args)]
 
 
 async def release(
@@ -241,8 +243,10 @@ async def release(
             await pool.execute(RELEASE_DELIVERIES, UNTIL_FETCHED, QUARANTINED, now(), due_after, BATCH)
         ):
             moved += n
+        async with transaction(pool) as conn:
+            moved += await broadcasts.release(conn, REASON, due_after, now())
         if due_after is None:
-            moved += changed(await pool.execute(RELEASE_NOTICES, JOB_FETCH))
+            moved += changed(await pool.execute(RELEASE_NOTICES, [JOB_FETCH, *broadcasts.JOBS]))
             await pool.execute(RELEASE_FETCHING, JOB_FETCH)
     if choice.webhooks:
         while n := changed(await pool.execute(RELEASE_WEBHOOK_DELIVERIES, QUARANTINED, due_after, BATCH)):
@@ -258,6 +262,7 @@ async def drop(pool: asyncpg.Pool, choice: Choice, timeline: Timeline, now: Call
         async with transaction(pool) as conn:
             gone = await conn.fetch(TAKE, UNTIL_FETCHED, QUARANTINED, DROPPED_AT_ONCE)
             if not gone:
+                dropped += await broadcasts.drop(conn)
                 await conn.execute(DROP_JOBS)
                 break
             await timeline.record(conn, await ends(conn, gone, now()))

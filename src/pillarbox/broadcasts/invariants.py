@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.broadcasts.queries import JOB_START
-from pillarbox.broadcasts.watch_queries import JOB_WATCH
+from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.kernel.postgres.invariant import Invariant
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -11,12 +10,13 @@ INVARIANTS: tuple[Invariant, ...] = (
         "broadcast_recipients_lost",
         "The broadcast {id} began with {recipients} recipients, and there are rows of {stored}.",
         """
-        SELECT b.team_id, b.id, b.recipients, r.stored
+        SELECT b.team_id, b.id, b.recipients, coalesce(r.stored, 0) AS stored
           FROM broadcasts b
-         CROSS JOIN LATERAL (SELECT count(*) AS stored
-                               FROM broadcast_recipients r
-                              WHERE r.team_id = b.team_id AND r.broadcast_id = b.id) AS r
-         WHERE b.resolved_at IS NOT NULL AND b.recipients <> r.stored
+          LEFT JOIN (SELECT team_id, broadcast_id, count(*) AS stored
+                       FROM broadcast_recipients
+                      GROUP BY team_id, broadcast_id) AS r
+            ON r.team_id = b.team_id AND r.broadcast_id = b.id
+         WHERE b.resolved_at IS NOT NULL AND b.recipients <> coalesce(r.stored, 0)
            AND NOT (b.status <> 'queued'
                     AND EXISTS (SELECT FROM purges p
                                  WHERE p.team_id = b.team_id AND p.before > b.resolved_at))

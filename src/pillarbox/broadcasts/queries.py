@@ -15,6 +15,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
 
 JOB_START: Final = "broadcast.start"
+JOB_WATCH: Final = "broadcast.watch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ async def add_job(
         VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (team_id, kind, subject_id) DO UPDATE
            SET due_at = excluded.due_at, owner = NULL, leased_until = NULL, reason = NULL,
-               attempt = j.attempt + 1, tries = j.attempt + 1
+               restored_due_at = NULL, attempt = j.attempt + 1, tries = j.attempt + 1
         """,
         job_id,
         kind,
@@ -225,9 +226,12 @@ async def add_job(
     )
 
 
-async def drop_job(db: TeamDb, broadcast_id: UUID) -> None:
+async def drop_jobs(db: TeamDb, broadcast_id: UUID) -> None:
+    """Nothing is to be done about it any more."""
     await db.run(
-        "DELETE FROM jobs WHERE team_id = $1 AND kind = $2 AND subject_id = $3", JOB_START, broadcast_id
+        "DELETE FROM jobs WHERE team_id = $1 AND subject_id = $2 AND kind = ANY ($3::text[])",
+        broadcast_id,
+        (JOB_START, JOB_WATCH),
     )
 
 

@@ -31,8 +31,7 @@ NEXT_PURGED: Final = """
      LIMIT 1
 """
 
-# Across teams: the next broadcast that was over so long ago, and none of whose copies is on its way, with
-# bodies.
+# Across teams: the next broadcast with bodies that was over so long ago, none of whose copies is on its way.
 NEXT_OLD: Final = """
     SELECT b.team_id, b.id, b.content_id
       FROM broadcasts b
@@ -79,8 +78,7 @@ class _Ended(NamedTuple):
 
 
 class BroadcastRetention:
-    """Removes what is left of old broadcasts. `bodies` says after how many days html and text go; 0 is
-    never."""
+    """Removes what is left of old broadcasts. `bodies`: after how many days html and text go; 0 is never."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock, *, bodies: int) -> None:
         self._pool = pool

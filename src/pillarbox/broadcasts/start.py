@@ -19,9 +19,8 @@ import asyncpg
 from pillarbox.broadcasts import queries, start_queries
 from pillarbox.broadcasts.content import Content, hindrance
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
-from pillarbox.broadcasts.queries import JOB_START
+from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.start_queries import BegunElsewhere, Resolved, Starting
-from pillarbox.broadcasts.watch_queries import JOB_WATCH
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import shared_content
 from pillarbox.emails.permitted_senders import PermittedSenders

@@ -83,7 +83,7 @@ class Broadcasts:
     async def delete(self, db: TeamDb, broadcast_id: UUID) -> None:
         broadcast = await held(db, broadcast_id)
         _allow("delete", broadcast)
-        await queries.drop_job(db, broadcast_id)
+        await queries.drop_jobs(db, broadcast_id)
         await queries.remove(db, broadcast_id)
 
     async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ class Broadcasts:
         if after is None:
             await found(db, broadcast_id)
             raise WrongState("cancel")
-        await queries.drop_job(db, broadcast_id)
+        await queries.drop_jobs(db, broadcast_id)
         if after == "canceled":
             after_commit(db.connection, _count_canceled)
 

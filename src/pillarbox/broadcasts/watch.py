@@ -16,7 +16,8 @@ import asyncpg
 from pillarbox.broadcasts import copy_counts, watch_queries
 from pillarbox.broadcasts.limits import Limits, reason_to_pause
 from pillarbox.broadcasts.prometheus import ENDED, PAUSED
-from pillarbox.broadcasts.watch_queries import JOB_WATCH, Running
+from pillarbox.broadcasts.queries import JOB_WATCH
+from pillarbox.broadcasts.watch_queries import Running
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb

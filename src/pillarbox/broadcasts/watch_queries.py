@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
-
-JOB_WATCH: Final = "broadcast.watch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,8 +221,8 @@ class Engine:
             pair = pairs.popleft()
             if self._scheduler.holds_back(pair.domain, self._clock.boottime()):
                 continue
-            lane = COPIES if pair.is_of_copies else MAIL
-            free = part - self._scheduler.waiting_in((pair.team_id, pair.domain), lane)
+            priority = COPIES if pair.is_of_copies else MAIL
+            free = part - self._scheduler.waiting_in((pair.team_id, pair.domain), priority)
             share = min(batch, free, fair)
             if share > 0:
                 shares.append(Share(pair, share))

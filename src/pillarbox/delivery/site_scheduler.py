@@ -8,7 +8,7 @@ An item that has run for `LATE_AFTER` seconds is late, and its slot is given to 
 a relay that lets thirty connections hang. As many of a site may be late as it may have slots at the most;
 beyond that, and while others wait, servers that are silent are given up on (`hurry`).
 
-Copies of broadcasts wait behind all other mail: in a lane of their own at each site, which is served when
+Copies of broadcasts wait behind all other mail: in a priority of their own at each site, which is served when
 nothing else can be started anywhere, and which leaves some of the slots free for what comes next.
 """
 
@@ -52,7 +52,7 @@ class SiteComplaint(NamedTuple):
 
 
 MAIL, COPIES = 0, 1
-"""The lanes."""
+"""The priorities, the first before the second."""
 
 BRIEFLY = 5.0
 """Seconds that a site may be closed while items wait for it in memory."""
@@ -62,7 +62,7 @@ COPIES_PART = 0.9
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Priority:
     """What waits at a site: transactional mail, or copies. `running` are those that are not late."""
 
     number: int
@@ -75,17 +75,19 @@ class _Lane:
 @dataclass(slots=True)
 class _Queue:
     rate_control: RateControl
-    lanes: tuple[_Lane, _Lane] = field(default_factory=lambda: (_Lane(MAIL), _Lane(COPIES)))
+    priorities: tuple[_Priority, _Priority] = field(
+        default_factory=lambda: (_Priority(MAIL), _Priority(COPIES))
+    )
     late: dict[int, Item] = field(default_factory=dict)
 
     @property
     def has_waiting(self) -> bool:
-        return bool(self.lanes[MAIL].turns or self.lanes[COPIES].turns)
+        return bool(self.priorities[MAIL].turns or self.priorities[COPIES].turns)
 
-    def has_capacity(self, lane: _Lane) -> bool:
-        """Whether the site has a slot for what waits in the lane."""
+    def has_capacity(self, priority: _Priority) -> bool:
+        """Whether the site has a slot for what waits in the priority."""
         control = self.rate_control
-        if lane.number == COPIES and lane.running >= max(1, int(control.slots * COPIES_PART)):
+        if priority.number == COPIES and priority.running >= max(1, int(control.slots * COPIES_PART)):
             return False
         return control.has_capacity
 
@@ -131,13 +133,13 @@ class SiteScheduler:
         queue = self._sites.get(site.name)
         if queue is None:
             queue = self._sites[site.name] = _Queue(self._rate_control_of(site))
-        lane = queue.lanes[_lane_of(item)]
+        priority = queue.priorities[_priority_of(item)]
         pair = (item.team_id, item.destination)
-        if pair not in lane.waiting:
-            lane.waiting[pair] = deque()
-            lane.turns.append(pair)
-        lane.waiting[pair].append(item)
-        self._waiting[lane.number] += 1
+        if pair not in priority.waiting:
+            priority.waiting[pair] = deque()
+            priority.turns.append(pair)
+        priority.waiting[pair].append(item)
+        self._waiting[priority.number] += 1
         self._list(site.name, queue)
 
     def take(self, now: float) -> Item | None:
@@ -154,16 +156,16 @@ class SiteScheduler:
             queue = self._sites.get(name)
             if queue is None:
                 continue
-            lane = queue.lanes[number]
-            lane.listed = False
-            if not lane.turns or not queue.has_capacity(lane):
+            priority = queue.priorities[number]
+            priority.listed = False
+            if not priority.turns or not queue.has_capacity(priority):
                 continue
             opens = queue.rate_control.opens_at()
             if opens > now:
-                lane.listed = True
+                priority.listed = True
                 heapq.heappush(self._closed, (opens, name, number))
                 continue
-            return self._start(name, queue, lane, now)
+            return self._start(name, queue, priority, now)
         return None
 
     def _has_room(self, number: int) -> bool:
@@ -257,11 +259,11 @@ class SiteScheduler:
         if queue is None:
             return []
         left: list[Item] = []
-        for lane in queue.lanes:
-            found = [item for items in lane.waiting.values() for item in items]
-            lane.waiting.clear()
-            lane.turns.clear()
-            self._waiting[lane.number] -= len(found)
+        for priority in queue.priorities:
+            found = [item for items in priority.waiting.values() for item in items]
+            priority.waiting.clear()
+            priority.turns.clear()
+            self._waiting[priority.number] -= len(found)
             left += found
         return left
 
@@ -270,39 +272,41 @@ class SiteScheduler:
         held = [name for name, queue in self._sites.items() if queue.rate_control.is_held(now)]
         return [item for name in held for item in self.evict(name)]
 
-    def waiting_in(self, pair: Pair, lane: int = MAIL) -> int:
-        """How many items of one team for one destination wait in the lane."""
+    def waiting_in(self, pair: Pair, priority: int = MAIL) -> int:
+        """How many items of one team for one destination wait in the priority."""
         queue = self._sites.get(self._site_of(pair[1]).name)
-        return len(queue.lanes[lane].waiting.get(pair, ())) if queue is not None else 0
+        return len(queue.priorities[priority].waiting.get(pair, ())) if queue is not None else 0
 
-    def busy(self, lane: int = MAIL) -> set[Pair]:
-        """Teams and destinations that have items waiting in the lane."""
-        return {pair for queue in self._sites.values() for pair in queue.lanes[lane].waiting}
+    def busy(self, priority: int = MAIL) -> set[Pair]:
+        """Teams and destinations that have items waiting in the priority."""
+        return {pair for queue in self._sites.values() for pair in queue.priorities[priority].waiting}
 
-    def remove_surplus(self, most: int, lane: int = MAIL) -> list[Item]:
+    def remove_surplus(self, most: int, priority: int = MAIL) -> list[Item]:
         """Remove and return, of each team and destination, the last of its items beyond `most`."""
-        queues = [items for site in self._sites.values() for items in site.lanes[lane].waiting.values()]
+        queues = [
+            items for site in self._sites.values() for items in site.priorities[priority].waiting.values()
+        ]
         left = [items.pop() for items in queues for _ in range(len(items) - most)]
-        self._waiting[lane] -= len(left)
+        self._waiting[priority] -= len(left)
         return left
 
     def drain(self) -> list[Item]:
         """Remove and return everything that waits."""
         return [item for site in list(self._sites) for item in self.evict(site)]
 
-    def _start(self, name: str, queue: _Queue, lane: _Lane, now: float) -> Item:
-        pair = lane.turns.popleft()
-        item = lane.waiting[pair].popleft()
-        if lane.waiting[pair]:
-            lane.turns.append(pair)
+    def _start(self, name: str, queue: _Queue, priority: _Priority, now: float) -> Item:
+        pair = priority.turns.popleft()
+        item = priority.waiting[pair].popleft()
+        if priority.waiting[pair]:
+            priority.turns.append(pair)
         else:
-            del lane.waiting[pair]
+            del priority.waiting[pair]
         queue.rate_control.begin(now)
         self._begun[id(item)] = now, item
         self.running += 1
-        lane.running += 1
-        self._running[lane.number] += 1
-        self._waiting[lane.number] -= 1
+        priority.running += 1
+        self._running[priority.number] += 1
+        self._waiting[priority.number] -= 1
         self._list(name, queue)
         item.running = True
         return item
@@ -312,7 +316,7 @@ class SiteScheduler:
             _, name, number = heapq.heappop(self._closed)
             queue = self._sites.get(name)
             if queue is not None:
-                queue.lanes[number].listed = False
+                queue.priorities[number].listed = False
                 self._list(name, queue)
 
     def _find_late(self, now: float) -> None:
@@ -334,15 +338,15 @@ class SiteScheduler:
         return self.running - min(self.late, MOST_LATE) < self._most_running
 
     def _list(self, name: str, queue: _Queue) -> None:
-        for lane in queue.lanes:
-            if not lane.listed and lane.turns and queue.has_capacity(lane):
-                lane.listed = True
-                self._ready[lane.number].append(name)
+        for priority in queue.priorities:
+            if not priority.listed and priority.turns and queue.has_capacity(priority):
+                priority.listed = True
+                self._ready[priority.number].append(name)
 
     def _leave(self, queue: _Queue, item: Item) -> None:
-        """An item is over, or late: it counts no more in its lane."""
-        number = _lane_of(item)
-        queue.lanes[number].running -= 1
+        """An item is over, or late: it counts no more in its priority."""
+        number = _priority_of(item)
+        queue.priorities[number].running -= 1
         self._running[number] -= 1
 
     def _rate_control_of(self, site: Site) -> RateControl:
@@ -359,5 +363,5 @@ class SiteScheduler:
         return rate_control
 
 
-def _lane_of(item: Item) -> int:
+def _priority_of(item: Item) -> int:
     return COPIES if item.is_copy else MAIL

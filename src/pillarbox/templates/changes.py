@@ -17,6 +17,7 @@ from msgspec import UNSET
 
 from pillarbox.kernel.ids import Ids, Stamp
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.teams.allowances import TooMany, hold_count
@@ -73,7 +74,7 @@ class TemplateChanges:
             text=wanted.text,
             variables=self._variables(wanted.variables, (), stamp.at),
         )
-        content.check(new)
+        await _check(new)
         return await self._insert(db, stamp, wanted.name, wanted.alias, new)
 
     async def _insert(self, db: TeamDb, stamp: Stamp, name: str, alias: str | None, new: Content) -> UUID:
@@ -102,7 +103,7 @@ class TemplateChanges:
             return before.id
         draft = versions.draft_version
         if new != before.content:
-            content.check(new)
+            await _check(new)
             if draft is None:
                 draft = self.ids.new()
                 await queries.insert_version(db, before.id, draft, new, at)
@@ -122,7 +123,7 @@ class TemplateChanges:
             return newest.id
         if newest.content.is_blank:
             raise HtmlRequired
-        content.check(newest.content)
+        await _check(newest.content)
         await queries.publish(db, newest.id, max(self.ids.now(), newest.created_at))
         if versions.published_version is not None:
             await queries.remove_version(db, newest.id, versions.published_version)
@@ -175,6 +176,10 @@ async def _locked(db: TeamDb, name: Named) -> tuple[Versions, Template]:
     if versions is None:
         raise NotFound("Template")
     return versions, await template_of(db, Named(versions.id, None))
+
+
+async def _check(new: Content) -> None:
+    await in_thread_if_large(new.size, content.check, new)
 
 
 def _alias(alias: str | None) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from pillarbox.kernel.wire.problems import InvalidField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN
-from pillarbox.mail.message.placeholders import CONTACT_PATH, MOST, RESERVED, parse, placeholders
+from pillarbox.mail.message.placeholders import CONTACT_PATH, MOST, RESERVED, placeholders
 from pillarbox.templates.variables import Variable
 
 MOST_SUBJECT: Final = 998
@@ -28,6 +29,11 @@ class Content:
     html: str
     text: str | None
     variables: tuple[Variable, ...]
+
+    @property
+    def size(self) -> int:
+        """Characters of the bodies."""
+        return len(self.html) + len(self.text or "")
 
     @property
     def is_blank(self) -> bool:
@@ -82,7 +88,7 @@ def check(content: Content) -> None:
         raise TooLarge
     known = {variable.key for variable in content.variables}
     for field, part in (("html", content.html), ("text", content.text), ("subject", content.subject)):
-        found = parse(part or "").placeholders
+        found = list(islice(placeholders(part or ""), MOST + 1))
         if len(found) > MOST:
             raise InvalidField(field, f"Use at most {MOST} placeholders.")
         for each in found:

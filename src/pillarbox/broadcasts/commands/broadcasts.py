@@ -11,7 +11,7 @@ import typer
 from pillarbox.broadcasts import copy_counts, overview_queries, queries, watch_queries
 from pillarbox.broadcasts.commands.progress import follow
 from pillarbox.broadcasts.overview_queries import BroadcastOverview
-from pillarbox.broadcasts.queries import JOB_START
+from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
@@ -40,7 +40,7 @@ from pillarbox.usage.quotas import Quotas
 BY_OPERATOR: Final = "Paused by the operator."
 
 group = typer.Typer(
-    no_args_is_help=True, help="Look at the broadcasts of teams; send, cancel, pause and resume them."
+    no_args_is_help=True, help="Look at broadcasts, preview, send, cancel, pause and resume them."
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the broadcast.", show_default=False)]
@@ -160,7 +160,7 @@ def resume(
                 raise Refused("The broadcast is not paused.")
             found = await overview_queries.one(inside, broadcast_id)
             is_begun = found is not None and found.resolved_at is not None
-            kind = watch_queries.JOB_WATCH if is_begun else JOB_START
+            kind = JOB_WATCH if is_begun else JOB_START
             await queries.add_job(inside, Ids(SystemClock()).new(), kind, broadcast_id, now, now)
         return await told(db, broadcast_id, following=following)
 

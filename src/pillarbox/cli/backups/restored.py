@@ -25,6 +25,7 @@ WORDS = {
     "scheduled": "scheduled mail",
     "fetching": "mail waiting for an attachment",
     "notices": "notices to teams about webhooks",
+    "broadcasts": "broadcasts that were scheduled or being sent",
     "webhooks": "events for webhooks",
 }
 
@@ -82,7 +83,7 @@ def drop(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Give it up: recipients end `failed` with the reason `dropped_by_operator`, events end `failed` and can
-    be replayed. There is no way back."""
+    be replayed, broadcasts are canceled or drafts again. There is no way back."""
 
     async def work(connected: Connected) -> int:
         from pillarbox.timeline.plugin import timeline_of

@@ -146,9 +146,20 @@ def _values(template: PublishedTemplate, given: Sequence[str]) -> Mapping[str, S
         key, is_there, value = one.partition("=")
         if not is_there:
             raise Refused(f"--set {one!r} is not of the form KEY=VALUE.")
+        if not _is_text(value):
+            raise Refused(f"The value of --set {key!r} is no UTF-8.")
         is_number = kinds.get(key) == "number" and _NUMBER.fullmatch(value) is not None
         found[key] = float(value) if is_number else value
     return found
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written; what is no UTF-8 on the command line comes as lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _with_link(email: Outgoing, url: str) -> Outgoing:

@@ -69,7 +69,7 @@ class Templating:
         for email in emails:
             if isinstance(email, Outgoing) and email.template is not None:
                 _, content = email.template.check()
-                if mail.is_about_contact(content, email.subject):
+                if await in_thread_if_large(content.size, mail.is_about_contact, content, email.subject):
                     wanted |= {one.key for one in _alone(email)}
         return await self.contacts.values(db, wanted) if wanted else {}
 
@@ -77,7 +77,7 @@ class Templating:
         self, email: Outgoing, contacts: Mapping[str, ContactValues], left: int
     ) -> Outgoing | Problem:
         try:
-            size = 0 if email.template is None or email.template.content is None else _octets(email)
+            size = 0 if email.template is None else email.template.check()[1].size
             if size > left:
                 raise TemplatesTooLarge
             made = await in_thread_if_large(size, _rendered, email, contacts)
@@ -98,7 +98,8 @@ def _rendered(email: Outgoing, contacts: Mapping[str, ContactValues]) -> Outgoin
     made = mail.render(content, email.subject, email.template.given, contact, VARIABLES)
     if not made.html and made.text is None:
         raise MissingBody
-    check_size(made.html, made.text)
+    # As in other mail, text that is made of the html does not count.
+    check_size(made.html, None if content.text is None else made.text)
     return structs.replace(
         email,
         subject=made.subject or "",
@@ -114,12 +115,6 @@ def _alone(email: Outgoing) -> Sequence[Any]:
     """The recipient of mail that has only one: what is said of a contact is said to nobody else."""
     recipients = email.recipients()
     return recipients if len(recipients) == 1 else ()
-
-
-def _octets(email: Outgoing) -> int:
-    """Roughly what making its bodies reads."""
-    content = None if email.template is None else email.template.content
-    return 0 if content is None else len(content.html) + len(content.text or "")
 
 
 def _size(made: Outgoing | Problem) -> int:

@@ -106,9 +106,8 @@ Span = tuple[int, int]
 
 
 class LinkPlaces(NamedTuple):
-    """Where in the bodies of a mail the placeholders are that a recipient's own link takes the place of.
-    Known
-    where bodies were rendered: a value in them may look like a placeholder, or spoil one."""
+    """Where in the bodies of a mail the placeholders are that a recipient's link takes the place of; known
+    where bodies were rendered, as a value in them may look like a placeholder, or spoil one."""
 
     html: Sequence[Span] = ()
     text: Sequence[Span] = ()

@@ -1,0 +1,85 @@
+"""A process that dies while it makes copies: each recipient gets one (docs/decisions/0012)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from broadcasts.test_deaths import AUDIENCE, MEMBERS
+from kit.http_client import http_client
+from kit.ledger import arrivals
+from kit.process import KEY, connected, first_team, reconciled, settled, worker_processes
+from kit.remote_servers import remote_servers
+
+MADE = "SELECT count(*) FROM broadcast_recipients WHERE email_id IS NOT NULL"
+OTHERS = """
+    INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
+    VALUES (gen_random_uuid(), 'another', 1, 1, 'api,delivery', now(), now())
+"""
+
+
+@pytest.mark.parametrize("point", ["copies_written", "copies_committed"])
+async def test_a_death_while_copies_are_made(database_url: str, tmp_path: Path, point: str) -> None:
+    """Before the commit nothing is left, behind it the lease of the dead process ends at once."""
+    await first_team(database_url)
+    with (
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+    ):
+        workers.start(f"broadcast.{point}=kill@2")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            segment_id = (await client.post("/segments", json={"name": "Crew"})).json()["id"]
+            async with connected(database_url) as conn:
+                await conn.execute(AUDIENCE, UUID(segment_id), MEMBERS)
+            wanted = {"from": "a@harbor.example", "subject": "Tides", "text": "High", "send": True}
+            await client.post("/broadcasts", json={**wanted, "segment_id": segment_id})
+        assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+        async with connected(database_url) as conn:
+            assert await conn.fetchval(MADE) in (MEMBERS // 2, MEMBERS)
+        workers.start()
+        async with asyncio.timeout(60), connected(database_url) as conn:
+            while await conn.fetchval("SELECT status FROM broadcasts") != "sent":
+                await asyncio.sleep(0.05)
+            assert await conn.fetchval(MADE) == MEMBERS
+        await settled(database_url, 60)
+        taken = Counter(one.recipient for one in arrivals(far.journal))
+        assert len(taken) == MEMBERS
+    await reconciled(database_url)
+
+
+async def test_no_copies_are_made_while_an_engine_of_an_earlier_release_is_alive(
+    database_url: str, tmp_path: Path
+) -> None:
+    """It could not read them, so it would put them aside."""
+    await first_team(database_url)
+    with worker_processes(database_url, tmp_path, route="capture") as workers:
+        async with connected(database_url) as conn:
+            await conn.execute(OTHERS)
+            workers.start()
+            async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+                segment_id = (await client.post("/segments", json={"name": "Crew"})).json()["id"]
+                await conn.execute(AUDIENCE, UUID(segment_id), MEMBERS)
+                wanted = {"from": "a@harbor.example", "subject": "Tides", "text": "High", "send": True}
+                await client.post("/broadcasts", json={**wanted, "segment_id": segment_id})
+                async with asyncio.timeout(30):
+                    while await conn.fetchval("SELECT count(*) FROM broadcast_recipients") < MEMBERS:
+                        await asyncio.sleep(0.05)
+                # Behind this email the engine has looked for work, and for copies to make.
+                email = await client.post(
+                    "/emails",
+                    json={"from": "a@harbor.example", "to": "b@quay.example", "subject": "x", "text": "x"},
+                )
+                assert email.status_code == 200
+                await settled(database_url, 30)
+                assert await conn.fetchval(MADE) == 0
+                await conn.execute(
+                    "UPDATE processes SET seen_at = now() - interval '2 minutes' WHERE host = 'another'"
+                )
+                async with asyncio.timeout(60):
+                    while await conn.fetchval(MADE) < MEMBERS:
+                        await asyncio.sleep(0.05)
