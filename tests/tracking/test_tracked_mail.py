@@ -286,6 +286,6 @@ async def test_a_link_that_is_hammered_fills_no_history(database_url: str, tmp_p
         email, message = await arrived(team, sink)
         [link] = hrefs(html_of(message))
         reader = Reader(team)
-        for _ in range(130):
+        for _ in range(70):
             assert (await reader.asks(link)).status_code == 302
-        assert len(await timeline_of(team, email)) == 120
+        assert len(await timeline_of(team, email)) == 60

@@ -23,6 +23,8 @@ AT_ONCE, FEW = 100, 25
 QUIET_AFTER: Final = 2.0
 """Seconds after which there is no other mail any more."""
 
+STUCK_AFTER: Final = 2.0
+
 LOOK_EVERY: Final = 0.02
 LATE: Final = 0.008
 """Seconds that the event loop may be late by: what else this process does comes first."""
@@ -55,6 +57,10 @@ class CopyWindow:
         self._making = asyncio.Lock()
         self._is_stopped = False
         self._has_more = False
+        self._ended = 0
+        self._full: tuple[float, int] | None = None
+        """Since when the window is full, and how many copies had left it then."""
+
         self._mail_at = float("-inf")
         self.room = asyncio.Event()
         self.held = 0
@@ -77,6 +83,7 @@ class CopyWindow:
 
     def note_end(self) -> None:
         """A copy has left the window."""
+        self._ended += 1
         if self._has_more and self.free >= AT_ONCE:
             self.room.set()
 
@@ -91,10 +98,11 @@ class CopyWindow:
         async with self._making:
             if self._copies is None or self._is_stopped or self._is_held():
                 return 0
-            if self.free < AT_ONCE:
+            if self.free < AT_ONCE and self._is_stuck():
                 await self._give_back_surplus()
             if self.free < AT_ONCE:
                 return 0
+            self._full = None
             most = AT_ONCE if self._is_quiet() else FEW
             made = await self._copies.make(most, lambda team: self._pauses.cover(team, EVERYWHERE))
             self._has_more = bool(made)
@@ -107,9 +115,7 @@ class CopyWindow:
             return len(made)
 
     async def keep_punctual(self) -> None:
-        """While there is other mail, let fewer copies run at once where the event loop is late, and more
-        again
-        where it is not."""
+        """While there is other mail, let fewer copies run at once where the event loop is late."""
         loop, scheduler = asyncio.get_running_loop(), self._scheduler
         while True:
             before = loop.time()
@@ -136,8 +142,16 @@ class CopyWindow:
             return True
         return self._scheduler.is_refused(self._clock.boottime())
 
+    def _is_stuck(self) -> bool:
+        """Whether the window has been full for a while, and hardly anything has left it."""
+        now = self._clock.boottime()
+        if self._full is None or self._ended - self._full[1] >= AT_ONCE:
+            self._full = now, self._ended
+        return now - self._full[0] >= STUCK_AFTER
+
     async def _give_back_surplus(self) -> None:
-        """Where the window is full, no destination keeps out the others."""
+        """No destination that takes no copies keeps out the others."""
+        self._full = None
         surplus = self._scheduler.remove_surplus(self.part(0), COPIES)
         for item in surplus:
             self._drop(item)

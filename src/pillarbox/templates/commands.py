@@ -90,7 +90,7 @@ async def shown(connected: Connected, team: str | None, template: str, *, json: 
             say("There is a draft that is newer, shown here; mail is made of what was published.")
     say(f"From: {content.sender or 'as the request says'}")
     say(f"Subject: {content.subject or 'as the request says'}")
-    say(f"Reply to: {', '.join(content.reply_to or ()) or 'nobody in particular'}")
+    say(f"Reply to: {', '.join(content.reply_to or ()) or 'the sender'}")
     text = {None: "made from the HTML", "": "none"}.get(content.text, "its own")
     say(f"HTML of {counted(len(content.html), 'character')}; text: {text}")
     if content.variables:
