@@ -347,6 +347,7 @@ KEYS = [
     ([{"key": "A", "type": "number", "fallback_value": "1"}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": True}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": 2**53}], "variables[0].fallback_value"),
+    ([{"key": "A", "type": "number", "fallback_value": 10**400}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": []}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}], "variables[1].key"),
     ([{"key": f"K{n}", "type": "string"} for n in range(51)], "variables"),
