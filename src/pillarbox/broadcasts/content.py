@@ -24,10 +24,9 @@ MOST_REPLY_TO: Final = 50
 Body = Mapping[str, Any]
 
 
-class InvalidSender(Problem):
-    """The one field whose message and name clients know by heart."""
-
-    status, name = 422, "invalid_parameter"
+class InvalidSender(Invalid):
+    """The one field whose message clients know by heart; its name is that of every malformed sender
+    (contract decision 4)."""
 
     def __init__(self) -> None:
         super().__init__("Invalid `from` field.")
