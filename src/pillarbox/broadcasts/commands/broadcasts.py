@@ -128,7 +128,7 @@ def pause(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make no more copies of one that is being sent, until it is resumed. Those that are made go out."""
+    """Begin no more copies of one that is being sent, until it is resumed. Those that have begun go on."""
 
     async def work(connected: Connected) -> int:
         db, _ = await of_team(connected, team, broadcast)
