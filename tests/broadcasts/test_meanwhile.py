@@ -14,7 +14,7 @@ from kit.broadcast_rows import a_broadcast, copies_of
 from kit.broadcasts import crew, made, recipients, sent, status_of
 from kit.brought import INVARIANTS
 from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
-from kit.world import Team, World
+from kit.world import World
 from pillarbox.broadcasts import watch_queries
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.retention import EmailRetention

@@ -61,7 +61,7 @@ class Copying:
         """Behind which contact the next waiting row of each broadcast is looked for."""
 
         self._rests_until: dict[UUID, float] = {}
-        """Until when nothing is looked for, in boot time: none was found that waits, or none could be made."""
+        """Until when nothing is looked for, in boot time: none waits, or none could be made."""
 
         self._last = FIRST
         """The broadcast whose turn it was last."""
