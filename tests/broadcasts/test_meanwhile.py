@@ -16,9 +16,13 @@ from kit.brought import INVARIANTS
 from kit.manual_world import clock_of, manual_world, relayed_world, run_jobs
 from kit.world import World
 from pillarbox.broadcasts import watch_queries
+from pillarbox.delivery.queue import overview
+from pillarbox.delivery.queue.dropping import drop
+from pillarbox.delivery.queue.overview import Part
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.timeline.record import Timeline
 
 URL = "https://mail.harbor.example"
 LATER = "451 4.7.1 later"
@@ -152,3 +156,33 @@ async def test_a_copy_that_was_refused_for_now_ends_soundly(
         [copy] = await copies_of(team, broadcast)
         assert (copy["last_event"], sink.received) == ("canceled", [])
         assert await team.kinds(str(copy["email_id"])) == ["queued", "sent", "delivery_delayed", "canceled"]
+
+
+@pytest.mark.parametrize("command", ["show", "retry", "drop"])
+async def test_the_queue_of_a_destination_has_its_copies(
+    database_url: str, tmp_path: Path, command: str
+) -> None:
+    """`pillarbox queue … --domain quay.example`: copies go there as other mail does."""
+    async with relayed_world(database_url, tmp_path, public_url=URL) as (pillarbox, sink):
+        team = await pillarbox.team()
+        await team.domain()
+        broadcast = await a_broadcast(team, [await a_contact(team, "ada@quay.example")])
+        sink.script("RCPT", LATER)
+        await pillarbox.turn()
+        now, pool = pillarbox.clock.now(), pillarbox.pool
+        part, other = Part(destination="quay.example"), Part(destination="orchard.example")
+        if command == "show":
+            assert (await overview.totals(pool, part, now)).items == 1
+            assert (await overview.totals(pool, other, now)).items == 0
+            [group] = await overview.queue_groups(pool, part, now, 5)
+            assert group.items == 1
+        elif command == "retry":
+            assert await overview.retry_now(pool, other, now) == 0
+            assert await overview.retry_now(pool, part, now) == 1
+            await pillarbox.turn()
+            await sink.messages(1)
+        else:
+            timeline = pillarbox.app.need(Timeline)
+            assert await drop(pool, timeline, other, pillarbox.clock.now) == 0
+            assert await drop(pool, timeline, part, pillarbox.clock.now) == 1
+            assert [one["last_event"] for one in await copies_of(team, broadcast)] == ["failed"]
