@@ -143,8 +143,10 @@ async def test_a_copy_that_was_refused_for_now_ends_soundly(
     async with relayed_world(database_url, tmp_path, public_url=URL) as (pillarbox, sink):
         team = await pillarbox.team()
         await team.domain()
-        ada = await a_contact(team, "ada@quay.example")
-        broadcast = await a_broadcast(team, [ada])
+        broadcast = await made(team, await crew(team, 1))
+        await sent(team, broadcast)
+        await run_jobs(pillarbox)
+        [ada] = await recipients(team, broadcast)
         sink.script("RCPT", LATER)
         await pillarbox.turn()
         if change == "cancel":
@@ -153,9 +155,11 @@ async def test_a_copy_that_was_refused_for_now_ends_soundly(
             await team.call("PATCH", f"/contacts/{ada}", {"unsubscribed": True})
         clock_of(pillarbox).advance(300)
         await pillarbox.turn()
-        [copy] = await copies_of(team, broadcast)
+        [copy] = await copies_of(team, UUID(broadcast))
         assert (copy["last_event"], sink.received) == ("canceled", [])
         assert await team.kinds(str(copy["email_id"])) == ["queued", "sent", "delivery_delayed", "canceled"]
+        await look(pillarbox)
+        await sound(pillarbox)
 
 
 @pytest.mark.parametrize("command", ["show", "retry", "drop"])
