@@ -261,11 +261,11 @@ def test_the_work_is_linear() -> None:
 
 def test_a_mail_of_nothing_but_links_does_not_become_many_times_as_long() -> None:
     """Ten megabytes of the shortest link would be a hundred in the mail to each recipient."""
-    html = '<a href=http://a>' * (MOST_LINKS + 5) + "</body>"
+    html = "<a href=http://a>" * (MOST_LINKS + 5) + "</body>"
     marking = Marking(pixel=True)
     changed = tracked(html, marking)
     assert len(marking.seen) == MOST_LINKS
-    assert changed.endswith(f'{"<a href=http://a>" * 5}{PIXEL}</body>')
+    assert changed.endswith(f"{'<a href=http://a>' * 5}{PIXEL}</body>")
     # Links that stay as they are count as well, and what is not read has none.
     assert rewritten('<a href="#">' * MOST_LINKS + '<a href="http://a">').endswith('"http://a">')
     assert rewritten("<!---->" * MOST_TAGS + '<a href="http://a">').endswith('"http://a">')

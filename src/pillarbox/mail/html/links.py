@@ -5,8 +5,8 @@ an `<a>` or `<area>` stands. Nothing else is touched: what is cut and joined aga
 tree is built, the work is linear, and no text makes it raise.
 
 A link is left out where it or its author says so (`data-no-track`, or `data-track="off"`), and in comments,
-scripts, styles, and pictures made of tags (`<svg>`, `<math>`). So are the links behind the first `MOST_LINKS`:
-a short link becomes a long one, and each recipient's mail is made for itself.
+scripts, styles, and pictures made of tags (`<svg>`, `<math>`). So are the links behind the first
+`MOST_LINKS`: a short link becomes a long one, and each recipient's mail is made for itself.
 """
 
 from __future__ import annotations
