@@ -80,6 +80,7 @@ INVARIANTS: tuple[Invariant, ...] = (
           JOIN broadcast_recipients r ON r.team_id = b.team_id AND r.broadcast_id = b.id
          WHERE b.status = 'queued' AND r.email_id IS NOT NULL
            AND NOT EXISTS (SELECT FROM emails e WHERE e.team_id = r.team_id AND e.id = r.email_id)
+           AND NOT EXISTS (SELECT FROM purges p WHERE p.team_id = b.team_id AND p.before > b.resolved_at)
          LIMIT $1
         """,
     ),
