@@ -19,6 +19,7 @@ from pillarbox.domains.senders import SenderDomain
 from pillarbox.kernel.security.link_keys import LinkKey, LinkKeys
 from pillarbox.kernel.security.tracking_tokens import Tracked, link_token, open_token
 
+_ORIGIN = re.compile(r"https?://[^/?#\\]*+", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"<[ \t]*(https?:[^<>]*+)>", re.IGNORECASE)
 
 
@@ -58,7 +59,10 @@ class RecipientTracker:
     def link(self, url: str, index: int) -> str | None:
         """Where the link of this number leads now."""
         tracking = self.tracking
-        if not tracking.clicks or url.startswith(tracking.own) or url in tracking.untouched:
+        if not tracking.clicks:
+            return None
+        compared = _compared(url)
+        if compared.startswith(tracking.own) or compared in tracking.untouched:
             return None
         token = link_token(self.who, index, url, tracking.key)
         return None if token is None else f"{tracking.base}/t/c/{token}"
@@ -95,7 +99,7 @@ class TrackedCopies:
             await self._keys.maker(accepted_at),
             domain.open_tracking,
             domain.click_tracking,
-            (f"{self._public_url}/unsubscribe/", f"{self._public_url}/shared"),
+            (_compared(f"{self._public_url}/unsubscribe/"), _compared(f"{self._public_url}/shared")),
             _to_unsubscribe(headers),
         )
 
@@ -103,8 +107,13 @@ class TrackedCopies:
 def _to_unsubscribe(headers: Sequence[tuple[str, str]]) -> frozenset[str]:
     """Links to unsubscribe that the sender has given itself (RFC 2369)."""
     return frozenset(
-        found.strip()
+        _compared(found.strip())
         for name, value in headers
         if name.lower() == "list-unsubscribe"
         for found in _IN_BRACKETS.findall(value)
     )
+
+
+def _compared(url: str) -> str:
+    """The URL with its scheme and host in lower case: they are the same in any (RFC 3986, 6.2.2.1)."""
+    return _ORIGIN.sub(lambda found: found[0].lower(), url, count=1)

@@ -49,7 +49,7 @@ async def listed(connected: Connected, *, json: bool) -> int:
 async def read(connected: Connected, link: str, *, json: bool) -> int:
     """Print what the token of the link says."""
     keys = LinkKeys(connected.pool, SystemClock(), connected.key_ring())
-    text = link.rpartition("/")[2].removesuffix(".gif")
+    text = link.partition("?")[0].partition("#")[0].rpartition("/")[2].removesuffix(".gif")
     clicked = await read_link(text, keys)
     who = clicked.recipient if clicked is not None else await read_open(text, keys)
     if who is None:
