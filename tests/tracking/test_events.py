@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from kit.database_link import database_link
-from kit.manual_world import relayed_world
+from kit.manual_world import clock_of, relayed_world
 from kit.tracking import URL, Reader, hrefs, html_of, pixels, timeline_of, tracks
 from kit.webhooks import hook
 from kit.world import Team, world
@@ -72,9 +74,15 @@ async def test_an_event_that_comes_before_the_delivery_is_known_waits(
         link = await link_to(team, email)
         assert (await Reader(team).asks(link)).status_code == 302
         assert await timeline_of(team, email) == []
+        # A scanner in the recipient's server follows links before that server says that it has the mail.
+        after_click = clock_of(pillarbox).now() + timedelta(seconds=1)
+        clock_of(pillarbox).advance(2)
         await pillarbox.turn()
         await until(lambda: timeline_of(team, email), 1)
-        assert (await team.kinds(email))[-1] in ("clicked", "delivered")
+        assert await team.kinds(email) == ["queued", "sent", "delivered", "clicked"]
+        assert (await team.email(email))["last_event"] == "clicked"
+        [row] = await timeline_of(team, email)
+        assert datetime.fromisoformat(json.loads(row["detail"])["click"]["timestamp"]) < after_click
 
 
 async def test_of_mail_that_did_not_arrive_or_is_gone_there_is_no_event(
