@@ -94,6 +94,17 @@ def test_one_is_paused_with_a_reason_and_resumed(mailing: Installation) -> None:
     assert said(mailing, "show", queued, "--follow").startswith(f"The broadcast {queued} is paused")
 
 
+def test_one_whose_job_has_ended_its_process_too_often_is_resumed(mailing: Installation) -> None:
+    queued = id_of(mailing, "Queued")
+    said(mailing, "pause", queued)
+    said(mailing, "resume", queued)
+    mailing.sql("UPDATE jobs SET attempt = tries + 3 WHERE kind LIKE 'broadcast.%'")
+    assert f"The broadcast {queued} is queued, and no job" in mailing.run("verify").output
+    assert said(mailing, "resume", queued) == f"The broadcast {queued} is queued.\n"
+    assert f"{queued} is queued, and no job" not in mailing.run("verify").output
+    assert "not paused" in refused(mailing, "resume", queued)
+
+
 def test_one_that_is_not_there(mailing: Installation) -> None:
     for words in (("show",), ("send",), ("cancel",), ("pause",), ("resume",)):
         assert f"There is no broadcast {UNKNOWN}." in refused(mailing, *words, UNKNOWN)

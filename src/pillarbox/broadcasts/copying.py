@@ -22,18 +22,24 @@ from pillarbox.delivery.items import Item
 from pillarbox.emails.broadcast_copies.loading import SharedBy
 from pillarbox.emails.broadcast_copies.making import MakingCopies, NewCopy
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.combined_statement import Statement
-from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.postgres.database import RETRIED, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.message.address import AddressError, Mailbox, parse_mailbox
 from pillarbox.mail.message.contact_placeholders import ContactValues, Scalar
+
+log = get("broadcasts")
 
 FIRST: Final = UUID(int=0)
 WANTED: Final = Judgement(Standing.WANTED)
 NEVER: Final = float("-inf")
 LOOK_AGAIN: Final = 2.0
 """Seconds until a broadcast is read again from its beginning, which takes a while where it is large."""
+
+BROKEN: Final = 30.0
+"""Seconds until copies are tried again of a broadcast of which none could be made."""
 
 OTHER_RELEASE: Final = timedelta(minutes=1)
 """Engines that were seen so lately are alive."""
@@ -54,8 +60,8 @@ class Copying:
         self._cursors: dict[UUID, UUID] = {}
         """Behind which contact the next waiting row of each broadcast is looked for."""
 
-        self._exhausted: dict[UUID, float] = {}
-        """When none was found that waits, in boot time."""
+        self._rests_until: dict[UUID, float] = {}
+        """Until when nothing is looked for, in boot time: none waits, or none could be made."""
 
         self._last = FIRST
         """The broadcast whose turn it was last."""
@@ -68,20 +74,31 @@ class Copying:
             return ()
         ready = await queries.ready(self._pool, self._clock.now() - OTHER_RELEASE)
         self._cursors = {one.id: self._cursors.get(one.id, FIRST) for one in ready}
-        self._exhausted = {one.id: self._exhausted.get(one.id, NEVER) for one in ready}
+        self._rests_until = {one.id: self._rests_until.get(one.id, NEVER) for one in ready}
         # Whoever comes behind the last one first, then the others.
         ready.sort(key=lambda one: (one.id <= self._last, one.id))
         for broadcast in ready:
-            if not held(broadcast.team_id) and (items := await self._some(broadcast, most)) is not None:
+            if not held(broadcast.team_id) and (items := await self._tried(broadcast, most)) is not None:
                 self._last = broadcast.id
                 return items
         return ()
 
+    async def _tried(self, broadcast: Ready, most: int) -> list[Item] | None:
+        """Copies of this broadcast. One whose copies cannot be made does not keep the others waiting."""
+        if self._clock.boottime() < self._rests_until[broadcast.id]:
+            return None
+        try:
+            return await self._some(broadcast, most)
+        except RETRIED:
+            raise
+        except Exception:
+            log.exception("broadcasts.copies_not_made", id=broadcast.id)
+            self._rests_until[broadcast.id] = self._clock.boottime() + BROKEN
+            return None
+
     async def _some(self, broadcast: Ready, most: int) -> list[Item] | None:
         """Copies of this broadcast; None where none of its recipients waits that nobody else has."""
         now = self._clock.boottime()
-        if now - self._exhausted.get(broadcast.id, NEVER) < LOOK_AGAIN:
-            return None
         while True:
             was_first = self._cursors[broadcast.id] == FIRST
             items, found = await self._take(broadcast, most)
@@ -91,7 +108,7 @@ class Copying:
                 # At the end it begins anew: a process that died may have left some behind.
                 self._cursors[broadcast.id] = FIRST
                 if was_first:
-                    self._exhausted[broadcast.id] = now
+                    self._rests_until[broadcast.id] = now + LOOK_AGAIN
                     return None
 
     async def _take(self, broadcast: Ready, most: int) -> tuple[list[Item], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.kernel.postgres.invariant import Invariant
+from pillarbox.kernel.work.jobs import MOST_CRASHES
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
@@ -55,10 +56,11 @@ INVARIANTS: tuple[Invariant, ...] = (
          WHERE (b.status = 'scheduled' OR b.status = 'queued')
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = b.team_id AND j.subject_id = b.id
-                              AND j.kind = CASE WHEN b.resolved_at IS NULL THEN $2::text ELSE $3::text END)
+                              AND j.kind = CASE WHEN b.resolved_at IS NULL THEN $2::text ELSE $3::text END
+                              AND (j.owner IS NOT NULL OR j.attempt - j.tries < $4))
          LIMIT $1
         """,
-        (JOB_START, JOB_WATCH),
+        (JOB_START, JOB_WATCH, MOST_CRASHES),
     ),
     Invariant(
         "broadcast_without_content",
@@ -80,6 +82,7 @@ INVARIANTS: tuple[Invariant, ...] = (
           JOIN broadcast_recipients r ON r.team_id = b.team_id AND r.broadcast_id = b.id
          WHERE b.status = 'queued' AND r.email_id IS NOT NULL
            AND NOT EXISTS (SELECT FROM emails e WHERE e.team_id = r.team_id AND e.id = r.email_id)
+           AND NOT EXISTS (SELECT FROM purges p WHERE p.team_id = b.team_id AND p.before > b.resolved_at)
          LIMIT $1
         """,
     ),

@@ -13,6 +13,7 @@ import msgspec
 from pillarbox.broadcasts.content import Content
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.work.jobs import MOST_CRASHES
 
 JOB_START: Final = "broadcast.start"
 JOB_WATCH: Final = "broadcast.watch"
@@ -224,6 +225,24 @@ async def add_job(
         due,
         now,
     )
+
+
+async def is_given_up(db: TeamDb, broadcast_id: UUID) -> bool:
+    """Whether it is being sent, and its job has ended its process so often that it is not begun again."""
+    found = await db.value(
+        """
+        SELECT true
+          FROM broadcasts b
+          JOIN jobs j ON j.team_id = b.team_id AND j.subject_id = b.id AND j.kind = ANY ($3::text[])
+         WHERE b.team_id = $1 AND b.id = $2 AND b.status = 'queued' AND j.owner IS NULL
+           AND j.attempt - j.tries >= $4
+         LIMIT 1
+        """,
+        broadcast_id,
+        (JOB_START, JOB_WATCH),
+        MOST_CRASHES,
+    )
+    return found is True
 
 
 async def drop_jobs(db: TeamDb, broadcast_id: UUID) -> None:

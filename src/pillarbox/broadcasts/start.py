@@ -40,6 +40,7 @@ LIMIT: Final = JobLimit((JOB_START,), running=2, batch=2, pause=0.2)
 
 TROUBLE_GAP: Final = timedelta(seconds=5)
 
+KEY_NOT_ACTIVE: Final = "The API key that scheduled it was deleted or suspended before the broadcast began."
 SEGMENT_GONE: Final = "The segment was deleted before the broadcast began."
 QUOTA_TOO_SMALL: Final = "The quota of the team is smaller than the number of recipients ({recipients:,})."
 
@@ -83,6 +84,8 @@ class Start:
         if starting is None or broadcast is None:
             return
         try:
+            if broadcast.scheduled_at is not None and not await start_queries.is_key_active(db, broadcast_id):
+                raise _CannotRunError(KEY_NOT_ACTIVE)
             domain = await self._domain(db, broadcast.content)
             async with db.transaction() as inside:
                 count = await self._write(inside, broadcast_id, starting, broadcast.content, domain)
@@ -149,6 +152,13 @@ class Start:
         """Last, because nothing of the team can be accepted from here to the commit where it has a quota."""
         if not count or not await queries.is_metered(db):
             return
-        wanted = Spending(db.team_id, self.ids.now(), count + await start_queries.promised(db))
-        if not await self.quotas.fits(db.connection, wanted):
-            raise _CannotRunError(QUOTA_TOO_SMALL.format(recipients=count))
+        conn, team_id, now = db.connection, db.team_id, self.ids.now()
+        await self.quotas.hold(conn, team_id)
+        before = await start_queries.promised(db)
+        # A copy of another broadcast that is made between two statements is promised to the first and spent
+        # to the second. So what fits with more fits, and what does not with less does not.
+        while not await self.quotas.fits(conn, Spending(team_id, now, count + before)):
+            after = await start_queries.promised(db)
+            if after == before:
+                raise _CannotRunError(QUOTA_TOO_SMALL.format(recipients=count))
+            before = after

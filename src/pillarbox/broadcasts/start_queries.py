@@ -99,6 +99,21 @@ async def starting(db: TeamDb, broadcast_id: UUID) -> Starting | None:
     )
 
 
+async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
+    """Whether the key that sent it may still be used, where a key did."""
+    found = await db.value(
+        """
+        SELECT b.key_id IS NULL
+               OR EXISTS (SELECT FROM api_keys k
+                           WHERE k.team_id = $1 AND k.id = b.key_id AND k.status = 'active')
+          FROM broadcasts b
+         WHERE b.team_id = $1 AND b.id = $2
+        """,
+        broadcast_id,
+    )
+    return found is True
+
+
 async def snapshot(db: TeamDb, broadcast_id: UUID, starting: Starting) -> int:
     """A row for each contact that gets it; returns how many. The segment is there for all of them or for
     none."""

@@ -61,9 +61,11 @@ class Watch:
         reached = self._reached.get(broadcast_id, FIRST)
         waiting = await watch_queries.next_waiting(db, broadcast_id, reached)
         if waiting is None:
-            if await watch_queries.finish(db, broadcast_id, self._ids.now()):
-                ENDED.add(1, ("sent",))
-                log.info("broadcasts.sent", id=broadcast_id)
+            # A paused one is not over: copies that are made may wait for another attempt.
+            if not await watch_queries.finish(db, broadcast_id, self._ids.now()):
+                return False
+            ENDED.add(1, ("sent",))
+            log.info("broadcasts.sent", id=broadcast_id)
             return True
         self._reached[broadcast_id] = waiting
         if running.paused_at is None:

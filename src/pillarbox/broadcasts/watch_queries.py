@@ -49,13 +49,14 @@ async def next_waiting(db: TeamDb, broadcast_id: UUID, first: UUID) -> UUID | No
 
 
 async def finish(db: TeamDb, broadcast_id: UUID, now: datetime) -> bool:
-    """No recipient waits any more: it is sent."""
+    """No recipient waits any more: it is sent. False where it is paused, or not being sent any more."""
     return bool(
         await db.run(
             """
             UPDATE broadcasts
-               SET status = 'sent', sent_at = $3, paused_at = NULL, paused_for = NULL
+               SET status = 'sent', sent_at = $3
              WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NOT NULL
+               AND paused_at IS NULL
             """,
             broadcast_id,
             now,

@@ -104,11 +104,14 @@ class Quotas:
         usage = QuotaUsage(await queries.used(conn, [(team_id, day_of(now), month_of(now))]))
         return _refusal(usage, Spending(team_id, now, 1), now)
 
+    async def hold(self, conn: Connection, team_id: UUID) -> None:
+        """Until the transaction ends, nobody else is asked whether something fits in the team's quotas."""
+        await queries.lock(conn, [team_id])
+
     async def fits(self, conn: Connection, wanted: Spending) -> bool:
-        """Whether so many units are left. They are spent later, and until the transaction ends by nobody
-        else."""
-        usage = await locked_usage(conn, [wanted])
-        return _refusal(usage, wanted, wanted.at) is None
+        """Whether so many units are left now; nothing is spent. `hold` comes first."""
+        keys = [(wanted.team_id, day_of(wanted.at), month_of(wanted.at))]
+        return _refusal(QuotaUsage(await queries.used(conn, keys)), wanted, wanted.at) is None
 
     def _report(self, usage: QuotaUsage, spendings: Sequence[Spending]) -> None:
         for spending in spendings:

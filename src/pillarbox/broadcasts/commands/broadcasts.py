@@ -128,7 +128,7 @@ def pause(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make no more copies of one that is being sent, until it is resumed. Those that are made go out."""
+    """Begin no more copies of one that is being sent, until it is resumed. Those that have begun go on."""
 
     async def work(connected: Connected) -> int:
         db, _ = await of_team(connected, team, broadcast)
@@ -149,14 +149,16 @@ def resume(
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Let a paused broadcast go on. What bounced before does not stop it again."""
+    """Let a paused broadcast go on, or one whose work has ended its process several times. What bounced
+    before does not stop it again."""
 
     async def work(connected: Connected) -> int:
         db, _ = await of_team(connected, team, broadcast)
         broadcast_id = as_id(broadcast, "a broadcast")
         now = SystemClock().now()
         async with db.transaction() as inside:
-            if not await watch_queries.resume(inside, broadcast_id, now):
+            is_paused = await watch_queries.resume(inside, broadcast_id, now)
+            if not is_paused and not await queries.is_given_up(inside, broadcast_id):
                 raise Refused("The broadcast is not paused.")
             found = await overview_queries.one(inside, broadcast_id)
             is_begun = found is not None and found.resolved_at is not None

@@ -28,7 +28,7 @@ INVARIANTS: tuple[Invariant, ...] = (
                    END
               FROM copies c
               JOIN timeline t ON t.team_id = c.team_id AND t.email_id = c.id AND t.position = c.position
-             WHERE (t.detail->>'repeated' = 'true') IS NOT TRUE
+             WHERE t.kind <> 'canceled' AND (t.detail->>'repeated' = 'true') IS NOT TRUE
              UNION ALL
             SELECT c.team_id, c.broadcast_id, first.at, first.metric
               FROM copies c

@@ -27,7 +27,7 @@ TAKE = """
           FROM deliveries
          WHERE owner IS NULL
            AND ($1::uuid IS NULL OR team_id = $1)
-           AND ($2::text IS NULL OR destination = $2)
+           AND ($2::text IS NULL OR destination IN ($2, 'copies:' || $2))
            AND ($3::uuid IS NULL OR email_id = $3)
          ORDER BY team_id, email_id, grp
          LIMIT $4

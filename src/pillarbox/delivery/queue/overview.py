@@ -56,7 +56,7 @@ TOTALS = """
                         ELSE 'due' END AS condition
               FROM deliveries d
              WHERE ($1::uuid IS NULL OR d.team_id = $1)
-               AND ($2::text IS NULL OR d.destination = $2)
+               AND ($2::text IS NULL OR d.destination IN ($2, 'copies:' || $2))
                AND ($3::uuid IS NULL OR d.email_id = $3)) AS item
 """
 
@@ -88,7 +88,7 @@ GROUPS = """
                         ELSE 'due' END AS condition
               FROM deliveries d
              WHERE ($1::uuid IS NULL OR d.team_id = $1)
-               AND ($2::text IS NULL OR d.destination = $2)
+               AND ($2::text IS NULL OR d.destination IN ($2, 'copies:' || $2))
                AND ($3::uuid IS NULL OR d.email_id = $3)) AS item
      GROUP BY team_id, destination
      ORDER BY items DESC, team_id, destination
@@ -112,7 +112,7 @@ ITEMS = """
                         ELSE 'due' END AS condition
       FROM deliveries d
      WHERE ($1::uuid IS NULL OR d.team_id = $1)
-       AND ($2::text IS NULL OR d.destination = $2)
+       AND ($2::text IS NULL OR d.destination IN ($2, 'copies:' || $2))
        AND ($3::uuid IS NULL OR d.email_id = $3)
      ORDER BY d.team_id, d.destination, d.due_at, d.email_id, d.grp
 """
@@ -126,7 +126,7 @@ RETRY = """
           FROM deliveries
          WHERE owner IS NULL AND released AND due_at > $4 AND due_at < $5
            AND ($1::uuid IS NULL OR team_id = $1)
-           AND ($2::text IS NULL OR destination = $2)
+           AND ($2::text IS NULL OR destination IN ($2, 'copies:' || $2))
            AND ($3::uuid IS NULL OR email_id = $3)
          ORDER BY team_id, email_id, grp
          LIMIT $6
@@ -147,7 +147,7 @@ RETRY_FETCHING = """
        AND EXISTS (SELECT FROM deliveries d
                     WHERE d.team_id = j.team_id AND d.email_id = j.subject_id
                       AND ($1::uuid IS NULL OR d.team_id = $1)
-                      AND ($2::text IS NULL OR d.destination = $2)
+                      AND ($2::text IS NULL OR d.destination IN ($2, 'copies:' || $2))
                       AND ($3::uuid IS NULL OR d.email_id = $3))
 """
 
