@@ -84,7 +84,7 @@ GOOD: dict[str, Any] = {"name": "x", "empty": ""}
         ({**GOOD, "kind": ["a"]}, "invalid_kind", "Invalid `kind` field. Use `a`, `b` or `c`."),
         ({**GOOD, "colour": "green"}, "validation_error", "Invalid `colour` field. Use `red` or `blue`."),
         ({**GOOD, "ratio": "1"}, "validation_error", "Invalid `ratio` field. It must be a number."),
-        ({**GOOD, "to": 5}, "validation_error", "Invalid `to` field. It must be a string."),
+        ({**GOOD, "to": 5}, "validation_error", "Invalid `to` field. It must be a string or an array."),
     ],
 )
 def test_the_first_violation_is_answered(body: Any, status_name: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from pillarbox.kernel.security.link_keys import LinkKeys
 URL = "https://mail.harbor.example"
 VALIDATION = (422, "validation_error")
 ADA = {"to": "ada@quay.example"}
+PATIENCE = 10.0
+"""Seconds of the processor, for what takes less than one."""
 
 
 @asynccontextmanager
@@ -399,6 +402,22 @@ async def test_bodies_that_become_too_large(database_url: str, tmp_path: Path) -
 
 
 TOO_LARGE = "The templates of one request may have 25 MB together."
+
+
+async def test_a_batch_of_a_large_template_is_not_read_anew_for_each_item(
+    database_url: str, tmp_path: Path
+) -> None:
+    """What cannot be rendered is charged as what can: a few items are enough to know it."""
+    async with harbor(database_url, tmp_path) as (team, _):
+        html = "<p>y</p>" * (1024 * 1024) + "{{{A}}}"
+        name = await live(team, html=html, text="", variables=[string("A")])
+        items = [{**ADA, "template": {"id": name}}] * 100
+        start = time.process_time()
+        answer = await team.post("/emails/batch", items, x_batch_validation="permissive")
+        assert time.process_time() - start < PATIENCE
+        missing = "The template needs a value for the variable `A`: it has no fallback."
+        too_large = "Invalid `template` field. " + TOO_LARGE
+        assert [one["message"] for one in answer.json()["errors"]] == [missing] * 3 + [too_large] * 97
 
 
 async def test_the_log_shows_the_request_as_it_was(database_url: str, tmp_path: Path) -> None:

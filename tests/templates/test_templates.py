@@ -305,8 +305,10 @@ REFUSED: list[tuple[dict[str, Any], tuple[int, str], str]] = [
     ({"subject": "a\r\nb"}, VALIDATION, "Invalid `subject` field. "),
     ({"subject": "s" * 999}, VALIDATION, "Invalid `subject` field. "),
     ({"reply_to": "nobody"}, VALIDATION, "Invalid `reply_to` field. "),
-    ({"reply_to": []}, VALIDATION, "Invalid `reply_to` field. "),
-    ({"reply_to": ["a@harbor.example"] * 51}, VALIDATION, "Invalid `reply_to` field. "),
+    ({"reply_to": []}, VALIDATION, "Invalid `reply_to` field. Use at least 1 item."),
+    ({"reply_to": 7}, VALIDATION, "Invalid `reply_to` field. It must be a string or an array."),
+    ({"reply_to": ["a@harbor.example"] * 51}, VALIDATION, "Invalid `reply_to` field. Use at most 50 items."),
+    ({"reply_to": ["a@harbor.example", 5]}, VALIDATION, "Invalid `reply_to[1]` field. It must be a string."),
     ({"text": 1}, VALIDATION, "Invalid `text` field. "),
     ({"variables": {}}, VALIDATION, "Invalid `variables` field. "),
     (

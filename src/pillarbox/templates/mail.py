@@ -89,10 +89,14 @@ class _Lookup:
         return Value(printed(fallback), Origin.SENDER)
 
 
-def is_about_contact(content: Content, subject: str | None) -> bool:
+def is_about_contact(content: Content) -> bool:
     """Whether something of the contact that gets the mail stands in it."""
-    parts = (content.html, content.text, subject or content.subject)
-    return any(is_of_contact(found.name) for part in parts for found in placeholders(part or ""))
+    return any(names_contact(part) for part in (content.html, content.text, content.subject))
+
+
+def names_contact(part: str | None) -> bool:
+    """Whether it has a placeholder of contacts."""
+    return any(is_of_contact(found.name) for found in placeholders(part or ""))
 
 
 def render(

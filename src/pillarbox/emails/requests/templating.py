@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from msgspec import structs
 
@@ -47,8 +48,10 @@ class Templating:
         found: list[Outgoing | Problem] = []
         for email in emails:
             if isinstance(email, Outgoing) and email.template is not None:
-                made = await self._made(email, contacts, left)
-                left -= _size(made)
+                template_size = email.template.check()[1].size
+                made = await self._made(email, contacts, template_size, left)
+                # What came to nothing was read all the same.
+                left -= max(template_size if template_size <= left else 0, _size(made))
                 found.append(made)
             else:
                 found.append(email)
@@ -66,18 +69,23 @@ class Templating:
     ) -> Mapping[str, ContactValues]:
         """The contacts that these emails say something of."""
         wanted = set()
+        known: dict[UUID, bool] = {}
         for email in emails:
             if isinstance(email, Outgoing) and email.template is not None:
-                _, content = email.template.check()
-                if await in_thread_if_large(content.size, mail.is_about_contact, content, email.subject):
+                # Items of a batch often share a template, which may be large.
+                template_id, content = email.template.check()
+                if template_id not in known:
+                    known[template_id] = await in_thread_if_large(
+                        content.size, mail.is_about_contact, content
+                    )
+                if known[template_id] or mail.names_contact(email.subject):
                     wanted |= {one.key for one in _alone(email)}
         return await self.contacts.values(db, wanted) if wanted else {}
 
     async def _made(
-        self, email: Outgoing, contacts: Mapping[str, ContactValues], left: int
+        self, email: Outgoing, contacts: Mapping[str, ContactValues], size: int, left: int
     ) -> Outgoing | Problem:
         try:
-            size = 0 if email.template is None else email.template.check()[1].size
             if size > left:
                 raise TemplatesTooLarge
             made = await in_thread_if_large(size, _rendered, email, contacts)

@@ -250,7 +250,7 @@ def _list(info: Any) -> Reader:
         if info.max_length is not None and len(value) > info.max_length:
             raise InvalidField(path, f"Use at most {info.max_length} items.")
         if info.min_length is not None and len(value) < info.min_length:
-            raise InvalidField(path, f"Use at least {info.min_length} items.")
+            raise InvalidField(path, f"Use at least {info.min_length} item{'s' * (info.min_length > 1)}.")
         return [reader(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
     return read
@@ -270,19 +270,35 @@ def _dict(info: Any) -> Reader:
 
 
 def _union(info: Any) -> Reader:
-    readers = [_reader(kind) for kind in info.types]
+    readers = [(_reader(kind), *_json_types(kind)) for kind in info.types]
+    wanted = " or ".join(dict.fromkeys(name for _, _, name in readers))
 
     def read(value: Any, path: str) -> Any:
-        first: Problem | None = None
-        for reader in readers:
+        told: Problem | None = None
+        for reader, types, _ in readers:
             try:
                 return reader(value, path)
             except Problem as violation:
-                first = first or violation
-        raise first or InvalidField(path, "It is not valid.")
+                if type(value) in types:
+                    told = violation
+        raise told or InvalidField(path, f"It must be {wanted}.")
 
     return read
 
+
+def _json_types(info: Any) -> tuple[tuple[type[Any], ...], str]:
+    """The types of the JSON values that a reader is for, and what they are called."""
+    plain = info.type if isinstance(info, inspect.Metadata) else info
+    return next((types, name) for kind, types, name in _JSON_TYPES if isinstance(plain, kind))
+
+
+_JSON_TYPES: tuple[tuple[Any, tuple[type[Any], ...], str], ...] = (
+    (inspect.ListType, (list,), "an array"),
+    (inspect.DictType | inspect.StructType, (dict,), "an object"),
+    (inspect.IntType | inspect.FloatType, (int, float), "a number"),
+    (inspect.BoolType, (bool,), "`true` or `false`"),
+    (object, (str,), "a string"),
+)
 
 _READERS: tuple[tuple[type[Any], Callable[[Any], Reader]], ...] = (
     (
