@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -70,8 +71,12 @@ def measure(report: Report) -> None:
 
 
 def events(server: Server) -> int:
-    """How many opens and clicks there are."""
-    return int(sum(server.sql(COUNTED)[0].values()))
+    """How many opens and clicks there are when no more are written: wrk leaves requests on their way."""
+    before, now = -1, int(sum(server.sql(COUNTED)[0].values()))
+    while now != before:
+        time.sleep(0.5)
+        before, now = now, int(sum(server.sql(COUNTED)[0].values()))
+    return now
 
 
 async def links_of(server: Server, team: UUID, path: Path) -> Path:

@@ -44,6 +44,7 @@ TORTURE: dict[str, bytes] = {
     "Infinity": b"-Infinity",
     "a number beyond double": b"1e400",
     "a huge number": b"1e308",
+    "400 digits": b"7" * 400,
     "5,000 digits": b"7" * 5000,
     "an unfinished string": b'"',
     "10,000 nested arrays": b"[" * 10_000 + b"]" * 10_000,
@@ -233,6 +234,7 @@ SCALAR = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(10**20), 10**20),
+    st.just(10**400),
     st.floats(allow_nan=False, allow_infinity=False),
     TEXT,
 )

@@ -65,6 +65,7 @@ async def test_a_fallback_is_changed_and_nothing_else(database_url: str, tmp_pat
             ({"fallback_value": True}, (422, "validation_error", "Invalid `fallback_value` field.")),
             ({"fallback_value": [1]}, (422, "validation_error", "Invalid `fallback_value` field.")),
             ({"fallback_value": 2**53}, (422, "validation_error", "Invalid `fallback_value` field.")),
+            ({"fallback_value": -(10**400)}, (422, "validation_error", "Invalid `fallback_value` field.")),
             ({"fallback_value": 1, "key": "Seats"}, (422, "validation_error", "Invalid `key` field.")),
             ({"fallback_value": 1, "type": "string"}, (422, "validation_error", "Invalid `type` field.")),
         ]

@@ -228,6 +228,10 @@ NOT_MADE: dict[str, tuple[Any, tuple[int, str, str]]] = {
         {"properties": {"seats": 1e308}},
         (422, "validation_error", "Invalid `properties.seats`"),
     ),
+    "a number beyond every float": (
+        {"properties": {"seats": 10**400}},
+        (422, "validation_error", "Invalid `properties.seats`"),
+    ),
     "1 for true": ({"properties": {"beta": 1}}, (422, "validation_error", "Invalid `properties.beta`")),
     "segments as object": ({"segments": {}}, (422, "validation_error", "Invalid `segments` field.")),
     "a segment as number": ({"segments": [1]}, (422, "validation_error", "Invalid `segments` field.")),

@@ -16,6 +16,7 @@ from kit.broadcast_rows import a_broadcast, copies_of
 from kit.manual_world import clock_of, parsed, relayed_world
 from kit.smtp_sink import Message, Sink
 from kit.world import Team
+from pillarbox.emails.queries import event_emails
 from pillarbox.kernel.security import link_tokens
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.security.link_tokens import Link
@@ -117,6 +118,9 @@ async def test_a_copy_is_read_complete_and_as_it_was_sent(database_url: str, tmp
         [listed] = (await team.get("/emails")).json()["data"]
         assert listed == {name: shown[name] for name in listed}
         assert await team.kinds(str(copy["email_id"])) == ["queued", "sent", "delivered"]
+        told = (await event_emails(team.db, [copy["email_id"]]))[copy["email_id"]]
+        assert (told.subject, told.sender, told.mailboxes) == ("Ada <3", shown["from"], shown["to"])
+        assert (told.message_id, told.broadcast_id) == (shown["message_id"], broadcast)
 
 
 async def test_values_come_in_order(database_url: str, tmp_path: Path) -> None:

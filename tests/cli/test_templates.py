@@ -68,7 +68,9 @@ def test_a_template_is_shown(templates: Installation) -> None:
     found = templates.json("templates", "show", "order", "--team", "Letters")
     assert (found["object"], found["subject"]) == ("template", "Newer")
     unknown = templates.run("templates", "show", "other", "--team", "Letters")
-    assert (unknown.exit_code, unknown.stderr) == (1, "pillarbox: Template not found\n")
+    assert (unknown.exit_code, unknown.stderr) == (1, "pillarbox: There is no template 'other'.\n")
+    strange = templates.run("templates", "show", "\udcff", "--team", "Letters")
+    assert (strange.exit_code, strange.stderr) == (1, "pillarbox: A value of the command line is no UTF-8.\n")
 
 
 def test_mail_is_rendered_as_it_would_go_out(templates: Installation) -> None:
@@ -95,6 +97,8 @@ def test_mail_that_cannot_be_rendered(templates: Installation) -> None:
         (["order", "--set", "WORD"], "--set 'WORD' is not of the form KEY=VALUE."),
         (["order", "--set", "WORD=x", "--set", "COUNT=many"], "Invalid `template.variables.COUNT` field."),
         (["order", "--set", "WORD=\udcff"], "The value of --set 'WORD' is no UTF-8."),
+        (["order", "--set", "\udcff=x"], "template.variables._"),
+        (["\udcff"], "A value of the command line is no UTF-8."),
         (["other"], "There is no template 'other'."),
     ):
         shown = templates.run("templates", "render", *words, "--team", "Letters")

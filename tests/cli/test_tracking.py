@@ -33,7 +33,10 @@ def test_the_table_of_machines_can_be_read_and_extended(
     assert others == rows
     file.write_text("[[machine]]")
     refused = empty.run("tracking", "machines")
-    assert (refused.exit_code, "no name of 1 to 64 characters in machine 1" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "no name of 1 to 64 visible characters in machine 1" in refused.stderr) == (
+        2,
+        True,
+    )
 
 
 async def test_a_link_says_whose_it_is(database_url: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from kit.newsletters import NEWSLETTERS
 from pillarbox.mail.html.attribute_values import decoded, encoded
-from pillarbox.mail.html.links import cut, tracked, web_url
+from pillarbox.mail.html.links import LONGEST_HREF, MOST_LINKS, MOST_TAGS, cut, tracked, web_url
 
 PIXEL = (
     '<img src="https://l.example/p.gif" width="1" height="1" alt="" style="border:0;width:1px;height:1px">'
@@ -257,6 +257,20 @@ def test_the_work_is_linear() -> None:
         assert sum(len(part.text) for part in (*before, *after)) == len(html)
     assert len(decoded("&" * 1_000_000)) == 1_000_000
     assert len(decoded("&notin" * 100_000)) <= 600_000
+
+
+def test_a_mail_of_nothing_but_links_does_not_become_many_times_as_long() -> None:
+    """Ten megabytes of the shortest link would be a hundred in the mail to each recipient."""
+    html = "<a href=http://a>" * (MOST_LINKS + 5) + "</body>"
+    marking = Marking(pixel=True)
+    changed = tracked(html, marking)
+    assert len(marking.seen) == MOST_LINKS
+    assert changed.endswith(f"{'<a href=http://a>' * 5}{PIXEL}</body>")
+    # Links that stay as they are count as well, and what is not read has none.
+    assert rewritten('<a href="#">' * MOST_LINKS + '<a href="http://a">').endswith('"http://a">')
+    assert rewritten("<!---->" * MOST_TAGS + '<a href="http://a">').endswith('"http://a">')
+    long = "https://x.example/" + "&amp;" * (LONGEST_HREF // 5)
+    assert rewritten(f'<a href="{long}">') == f'<a href="{long}">'
 
 
 @settings(max_examples=300, deadline=None)

@@ -8,6 +8,7 @@ import random
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +19,7 @@ from kit.webhooks import hook
 from kit.world import Team, World, mail
 from kit.zone import Zone
 from pillarbox.kernel.ids import EPOCH
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.process import faults
 from pillarbox.mail.message.parse import parse
 from pillarbox.mail.reports import arf, dsn
@@ -27,6 +29,8 @@ from pillarbox.receiving.reports import bounces
 from pillarbox.receiving.reports.bounce_mail import BounceMail
 from pillarbox.receiving.reports.return_path import REPORTS_PER_ADDRESS, VALID_FOR, ReturnPath, Taken
 from pillarbox.receiving.reports.spf_check import is_from_authorised_host
+from pillarbox.timeline.record import Timeline
+from pillarbox.timeline.rules import Entry, Kind
 
 GONE = bounce(about("ada@quay.example"))
 BOUNCES = Path(__file__).parents[3] / "shared" / "data" / "bounces"
@@ -71,6 +75,25 @@ async def test_a_bounce_after_delivery_turns_the_email_and_suppresses_the_addres
             "SELECT sum(sent) AS sent, sum(bounced_permanent) AS bounced FROM metric_increments"
         )
         assert (counted["sent"], counted["bounced"]) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [Kind.OPENED, Kind.CLICKED])
+async def test_a_bounce_counts_also_where_a_scanner_was_there_before(
+    database_url: str, tmp_path: Path, kind: Kind
+) -> None:
+    """A scanner opens mail and follows its links before the server behind it refuses the address."""
+    async with manual_world(database_url, tmp_path) as pillarbox:
+        team, email = await delivered(pillarbox)
+        clock_of(pillarbox).advance(1)
+        seen = Entry(team.id, UUID(email), 0, kind, pillarbox.clock.now())
+        async with transaction(pillarbox.pool) as conn:
+            assert await pillarbox.app.need(Timeline).record(conn, [seen]) == [seen]
+        clock_of(pillarbox).advance(1)
+        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.RECORDED
+        assert await team.kinds(email) == ["queued", "sent", "delivered", kind.value, "bounced"]
+        assert (await team.email(email))["last_event"] == "bounced"
+        assert await suppressed(team) == [("ada@quay.example", "bounce", email)]
+        assert await came_back(pillarbox, await token_of(pillarbox, email), GONE) is Taken.UNCHANGED
 
 
 async def test_a_repeated_bounce_changes_nothing(database_url: str, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ LOOKUPS: dict[str, Ask] = {
     "owner": lambda here, own, name: directory.owner(here.pool, name),
     "owned_elsewhere": lambda here, own, name: directory.owned_elsewhere(own.db, name),
     "receivers_of": lambda here, own, name: directory.receivers_of(here.pool, [name]),
+    "tracker": lambda here, own, name: directory.tracker(here.pool, name, "links"),
 }
 """The questions of `directory.domains`, as the team that has proved the name asks them."""
 
@@ -59,6 +60,8 @@ async def test_unproven_claims_change_nothing_for_the_team_that_proved(
         own, other = await here.team("Harbor"), await here.team("Quay")
         claimed = await claim_everything(other, await slug_of(own))
         await receiving_domain(own, OWN)
+        await here.pool.execute("UPDATE domains SET tracking_subdomain = 'links' WHERE name = $1", OWN)
+        await here.pool.execute("UPDATE domains SET tracking_ok = true")
         beside = await answers(here, own)
         for name in claimed:
             await other.call("DELETE", f"/domains/{name}")
@@ -67,6 +70,7 @@ async def test_unproven_claims_change_nothing_for_the_team_that_proved(
         alone = await answers(here, own)
         assert {asked: found for asked, found in beside.items() if found != alone[asked]} == {}
         assert alone["at ann@inbox.harbor.example"].team_id == own.id, "the questions have answers at all"
+        assert str(alone[f"tracker {OWN}"]) == str(own.id)
 
 
 async def test_a_return_path_below_a_proved_domain_takes_reports_though_another_team_receives_there(

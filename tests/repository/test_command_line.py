@@ -12,12 +12,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import pillarbox
+from pillarbox.app import MANIFESTS
+from pillarbox.cli import program
 from pillarbox.kernel.observability import log
 from pillarbox.kernel.process import database_start
 from pillarbox.kernel.process.workers import StartError
 from pillarbox.kernel.storage.data_folder import FolderError, read_note
+from pillarbox.kernel.terminal.program import Program, running
 from repository.running import TESTS
 
 
@@ -75,6 +81,21 @@ def test_a_group_without_a_command_shows_its_help(arguments: tuple[str, ...]) ->
     assert done.returncode == 2
     assert "Commands" in done.stdout + done.stderr
     assert "pillarbox: " not in done.stderr
+
+
+def test_every_command_says_what_it_is_for() -> None:
+    """In the list of all, and once it is loaded, where a group may be of the parts of several slices."""
+    whole = get_command(program())
+    assert isinstance(whole, TyperGroup)
+    context = Context(whole)
+    silent = []
+    for name in whole.list_commands(context):
+        listed = whole.get_command(context, name)
+        with running(Program(MANIFESTS)):
+            _, called, _ = whole.resolve_command(context, [name])
+        inner = called.commands.values() if isinstance(called, TyperGroup) else ()
+        silent += [f"{name} {one.name}" for one in (listed, called, *inner) if one is None or not one.help]
+    assert silent == []
 
 
 def test_a_port_below_1024_needs_a_right(tmp_path: Path) -> None:

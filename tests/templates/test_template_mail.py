@@ -138,6 +138,8 @@ async def test_values_that_are_refused(database_url: str, tmp_path: Path) -> Non
             ({"A": {"x": 1}}, "Invalid `template.variables.A` field. "),
             ({"A": "x" * 2001}, "Invalid `template.variables.A` field. Use at most 2000 characters."),
             ({"A": "x", "N": 2**53}, "Invalid `template.variables.N` field. Use a number from "),
+            ({"A": "x", "N": -(10**400)}, "Invalid `template.variables.N` field. Use a number from "),
+            ({"A": "x", "U": 10**400}, "Invalid `template.variables.U` field. Use a number from "),
             ({"A": "x", "U": True}, "Invalid `template.variables.U` field. "),
             ({"A": "x", "a b": "x"}, "Invalid `template.variables.a b` field. "),
             ({"A": "x", "k" * 51: "x"}, "Invalid `template.variables."),

@@ -347,6 +347,7 @@ KEYS = [
     ([{"key": "A", "type": "number", "fallback_value": "1"}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": True}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": 2**53}], "variables[0].fallback_value"),
+    ([{"key": "A", "type": "number", "fallback_value": 10**400}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "number", "fallback_value": []}], "variables[0].fallback_value"),
     ([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}], "variables[1].key"),
     ([{"key": f"K{n}", "type": "string"} for n in range(51)], "variables"),
@@ -368,6 +369,27 @@ async def test_variables_that_cannot_be_declared(place: Place) -> None:
             answer = await team.post("/templates", {"name": "Plain", "html": "", "variables": variables})
             assert answer.status_code == 422
             assert f"`{field}`" in error(answer)[2], answer.text
+
+
+AT_ONCE: list[dict[str, Any]] = [
+    {"name": 7},
+    {"alias": "-"},
+    {"alias": str(uuid4())},
+    {"from": "nobody"},
+    {"from": "{{{X}}} <a@harbor.example>"},
+    {"subject": "a\nb"},
+    {"reply_to": ["nobody"]},
+    {"html": None},
+    {"variables": [{"key": "this", "type": "string"}]},
+]
+
+
+async def test_what_is_wrong_in_every_template_is_told_before_one_is_looked_up(place: Place) -> None:
+    """conventions section 1: fields, then resources."""
+    async with a_team(place) as team:
+        for fields in AT_ONCE:
+            answer = await team.call("PATCH", "/templates/none", fields)
+            assert error(answer)[:2] == VALIDATION, (fields, answer.text)
 
 
 async def test_variables_that_can(place: Place) -> None:

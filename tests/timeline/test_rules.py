@@ -44,6 +44,8 @@ def applied(kinds: list[Kind], fate: Fate | None = None) -> tuple[Fate, list[str
         ([Kind.SENT, Kind.BOUNCED, Kind.DELIVERY_DELAYED], Kind.BOUNCED),
         ([Kind.SENT, Kind.DELIVERED, Kind.CLICKED, Kind.OPENED], Kind.OPENED),
         ([Kind.SENT, Kind.OPENED, Kind.DELIVERED], Kind.OPENED),
+        ([Kind.SENT, Kind.DELIVERED, Kind.OPENED, Kind.CLICKED, Kind.BOUNCED], Kind.BOUNCED),
+        ([Kind.SENT, Kind.DELIVERED, Kind.OPENED, Kind.BOUNCED, Kind.OPENED], Kind.BOUNCED),
         ([Kind.SENT, Kind.DELIVERED, Kind.COMPLAINED, Kind.OPENED], Kind.COMPLAINED),
         ([Kind.SUPPRESSED, Kind.SENT], Kind.SUPPRESSED),
         ([Kind.FAILED, Kind.DELIVERED], Kind.FAILED),

@@ -118,9 +118,10 @@ async def test_names_of_hosts_are_looked_up_seldom_and_few_at_once(database_url:
         await tracks(team)
         known = pillarbox.app.need(TrackingHosts)
         found = [
-            await known.team_of(name) for name in (b"links.harbor.example", b"LINKS.harbor.example.:443")
+            await known.team_of(name)
+            for name in (b"links.harbor.example", b"LINKS.harbor.example.:443", b"links.harbor.example \t")
         ]
-        assert found == [team.id] * 2
+        assert found == [team.id] * 3
         for name in (
             None,
             b"",

@@ -44,7 +44,7 @@ def test_rows_of_a_file_come_first(tmp_path: Path) -> None:
     file.write_text(
         '[[machine]]\nname = "corp"\nkind = "scanner"\nuser_agent = "CorpScan"\n'
         'networks = ["10.1.0.0/16", "::1"]\n'
-        '[[machine]]\nname = "ours"\nuser_agent_is = "curl/8.5.0"\n'
+        '[[machine]]\nname = "ours"\nuser_agent_is = " curl/8.5.0 "\n'
     )
     machines = Machines(machines_of(str(file)))
     assert machines.name_of("x corpscan/2", "203.0.113.9", None) == "corp"
@@ -61,10 +61,13 @@ def test_rows_of_a_file_come_first(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("[[machine", "is not TOML"),
+        pytest.param("x = " + "[" * 100_000, "nested too deep", id="deep"),
+        pytest.param("x = " + "9" * 10_000, "is not TOML", id="many digits"),
         ("x = 1", "other than tables [[machine]]"),
         ("machine = 1", "other than tables [[machine]]"),
         ('[[machine]]\nname = "a"', "neither a user_agent nor networks in machine 1"),
-        ('[[machine]]\nuser_agent = "a"', "no name of 1 to 64 characters in machine 1"),
+        ('[[machine]]\nuser_agent = "a"', "no name of 1 to 64 visible characters in machine 1"),
+        ('[[machine]]\nname = "a\\u001b[31m"\nuser_agent = "x"', "1 to 64 visible characters"),
         ('[[machine]]\nname = "a"\nuser_agent = " "', "empty user_agent"),
         ('[[machine]]\nname = "a"\nuser_agent = "x"\nuser_agent_is = "y"', "user_agent_is beside it"),
         ('[[machine]]\nname = "a"\nuser_agent = 1', "something other than a text"),

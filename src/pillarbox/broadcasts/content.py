@@ -24,10 +24,9 @@ MOST_REPLY_TO: Final = 50
 Body = Mapping[str, Any]
 
 
-class InvalidSender(Problem):
-    """The one field whose message and name clients know by heart."""
-
-    status, name = 422, "invalid_parameter"
+class InvalidSender(Invalid):
+    """The one field whose message clients know by heart; its name is that of every malformed sender
+    (contract decision 4)."""
 
     def __init__(self) -> None:
         super().__init__("Invalid `from` field.")
@@ -81,9 +80,9 @@ def new_content(body: dict[str, Any]) -> Content:
     )
 
 
-def changed(content: Content, body: dict[str, Any]) -> Content:
-    """The content with what was asked for: fields that are absent stay, and null clears what may be
-    absent."""
+def changes(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are to change, as a content has them: those that are absent stay, and null clears what
+    may be absent. Raises for the first that is wrong in every broadcast, so before anything is looked up."""
     found: dict[str, Any] = {}
     for field in ("segment_id", "audience_id"):
         if field in body and body[field] in (None, ""):
@@ -94,10 +93,11 @@ def changed(content: Content, body: dict[str, Any]) -> Content:
         found["sender"] = _sender(body["from"])
     if "subject" in body:
         found["subject"] = _subject(body["subject"])
-    if "html" in body or "text" in body:
-        html = _body(body, "html") if "html" in body else content.html
-        text = _body(body, "text") if "text" in body else content.text
-        found |= _bodies(html, text)
+    for field in ("html", "text"):
+        if field in body:
+            found[field] = _body(body, field)
+    if "html" in body and "text" in body:
+        _bodies(found["html"], found["text"])
     if "name" in body:
         found["name"] = _name(body["name"])
     if "reply_to" in body:
@@ -106,7 +106,16 @@ def changed(content: Content, body: dict[str, Any]) -> Content:
         found["preview_text"] = _preview(body["preview_text"])
     if "topic_id" in body:
         found["topic_id"] = _topic(body)
-    return replace(content, **found)
+    return found
+
+
+def changed(content: Content, fields: dict[str, Any]) -> Content:
+    """The content with these fields; one of its bodies has to be left."""
+    after = replace(content, **fields)
+    if "html" in fields or "text" in fields:
+        bodies = _bodies(after.html, after.text)
+        after = replace(after, html=bodies["html"], text=bodies["text"])
+    return after
 
 
 def hindrance(content: Content) -> str | None:

@@ -67,8 +67,9 @@ class Broadcasts:
         return stamp.id
 
     async def change(self, db: TeamDb, caller: Caller, broadcast_id: UUID, body: dict[str, Any]) -> None:
+        fields = content.changes(body)
         before = await held(db, broadcast_id)
-        after = content.changed(before.content, body)
+        after = content.changed(before.content, fields)
         if becomes("change", before.status) is None:
             if replace(after, name=before.content.name) != before.content:
                 raise WrongState("change")

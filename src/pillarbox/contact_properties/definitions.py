@@ -8,7 +8,6 @@ them. In a transaction that does both, definitions are held before a contact is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -91,7 +90,8 @@ def wrong(value: object, kind: str) -> str | None:
         return None if type(value) is bool else "It must be `true` or `false`."
     if not isinstance(value, int | float) or type(value) is bool:
         return "It must be a number."
-    if not math.isfinite(value) or abs(value) > GREATEST:
+    # A whole number may be greater than any float.
+    if not -GREATEST <= value <= GREATEST:
         return f"Use a number from -{GREATEST} to {GREATEST}."
     return None
 

@@ -31,7 +31,7 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Group:
     """Commands under one name, imported when one of them is called or their help is asked for. Several slices
-    may bring commands of one group; the first of them says what it is for."""
+    may bring commands of one group; the first that has help says what it is for."""
 
     load: Callable[[], typer.Typer]
     help: str = ""

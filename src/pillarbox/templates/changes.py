@@ -7,9 +7,8 @@ changes come one after the other and each sees what the one before it has commit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
@@ -24,7 +23,7 @@ from pillarbox.teams.allowances import TooMany, hold_count
 from pillarbox.templates import content, prometheus, queries, variables
 from pillarbox.templates.content import Content
 from pillarbox.templates.queries import Named, Template, Versions
-from pillarbox.templates.variables import Variable, Wanted
+from pillarbox.templates.variables import Wanted
 from pillarbox.templates.wire import ChangedTemplate, NewTemplate, NewVariable
 
 MOST: Final = 10_000
@@ -66,16 +65,17 @@ class TemplateChanges:
     async def create(self, db: TeamDb, wanted: NewTemplate) -> UUID:
         """A template that is a draft."""
         stamp = self.ids.stamp()
+        alias = _alias(wanted.alias)
         new = Content(
             sender=content.sender(wanted.from_ or ""),
             subject=content.subject(wanted.subject or ""),
             reply_to=None if wanted.reply_to is None else content.replies(wanted.reply_to),
             html=wanted.html,
             text=wanted.text,
-            variables=self._variables(wanted.variables, (), stamp.at),
+            variables=variables.declared(_wanted(wanted.variables), (), self.ids, stamp.at),
         )
         await _check(new)
-        return await self._insert(db, stamp, wanted.name, wanted.alias, new)
+        return await self._insert(db, stamp, wanted.name, alias, new)
 
     async def _insert(self, db: TeamDb, stamp: Stamp, name: str, alias: str | None, new: Content) -> UUID:
         await hold_count(db, "templates")
@@ -83,7 +83,7 @@ class TemplateChanges:
             raise TooMany(MOST, "templates")
         version_id = self.ids.new()
         try:
-            await queries.insert(db, stamp.id, name, _alias(alias), version_id, stamp.at)
+            await queries.insert(db, stamp.id, name, alias, version_id, stamp.at)
         except asyncpg.UniqueViolationError as clash:
             raise _taken(clash, alias) from None
         await queries.insert_version(db, stamp.id, version_id, new, stamp.at)
@@ -93,12 +93,17 @@ class TemplateChanges:
     async def change(self, db: TeamDb, name: Named, wanted: ChangedTemplate) -> UUID:
         """What is named and differs; content goes into the draft, which begins as a copy of what is
         published."""
+        named_alias = None if wanted.alias is UNSET else _alias(wanted.alias)
+        fields = _fields(wanted)
+        declared = None if wanted.variables is UNSET else _wanted(wanted.variables)
         versions, before = await _locked(db, name)
         # Ids may be ahead of the clock.
         at = max(self.ids.now(), before.updated_at)
-        new = self._changed(before.content, wanted, at)
+        new = replace(before.content, **fields)
+        if declared is not None:
+            new = replace(new, variables=variables.declared(declared, new.variables, self.ids, at))
         title = before.name if wanted.name is UNSET else wanted.name
-        alias = before.alias if wanted.alias is UNSET else _alias(wanted.alias)
+        alias = before.alias if wanted.alias is UNSET else named_alias
         if (new, title, alias) == (before.content, before.name, before.alias):
             return before.id
         draft = versions.draft_version
@@ -146,28 +151,29 @@ class TemplateChanges:
         _count(db, "deleted")
         return found.id
 
-    def _changed(self, before: Content, wanted: ChangedTemplate, at: datetime) -> Content:
-        new = before
-        if wanted.from_ is not UNSET:
-            new = replace(new, sender=content.sender(wanted.from_ or ""))
-        if wanted.subject is not UNSET:
-            new = replace(new, subject=content.subject(wanted.subject or ""))
-        if wanted.reply_to is not UNSET:
-            new = replace(new, reply_to=None if wanted.reply_to is None else content.replies(wanted.reply_to))
-        if wanted.html is not UNSET:
-            new = replace(new, html=wanted.html)
-        if wanted.text is not UNSET:
-            new = replace(new, text=wanted.text)
-        if wanted.variables is not UNSET:
-            new = replace(new, variables=self._variables(wanted.variables, before.variables, at))
-        return new
 
-    def _variables(
-        self, wanted: list[NewVariable] | None, before: tuple[Variable, ...], at: datetime
-    ) -> tuple[Variable, ...]:
-        declared = [Wanted(one.key, one.type, one.fallback_value) for one in wanted or ()]
-        variables.check_declared(declared)
-        return variables.declared(declared, before, self.ids, at)
+def _fields(wanted: ChangedTemplate) -> dict[str, Any]:
+    """The fields that are named, apart from the variables, as a content has them. Raises for the first that
+    is wrong in every template, so before anything is looked up."""
+    found: dict[str, Any] = {}
+    if wanted.from_ is not UNSET:
+        found["sender"] = content.sender(wanted.from_ or "")
+    if wanted.subject is not UNSET:
+        found["subject"] = content.subject(wanted.subject or "")
+    if wanted.reply_to is not UNSET:
+        found["reply_to"] = None if wanted.reply_to is None else content.replies(wanted.reply_to)
+    if wanted.html is not UNSET:
+        found["html"] = wanted.html
+    if wanted.text is not UNSET:
+        found["text"] = wanted.text
+    return found
+
+
+def _wanted(given: list[NewVariable] | None) -> list[Wanted]:
+    """The variables of a request; raises for the first that cannot be declared."""
+    found = [Wanted(one.key, one.type, one.fallback_value) for one in given or ()]
+    variables.check_declared(found)
+    return found
 
 
 async def _locked(db: TeamDb, name: Named) -> tuple[Versions, Template]:

@@ -8,11 +8,20 @@ import msgspec
 import typer
 
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.terminal.answers import Json, counted, instant, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.answers import (
+    Json,
+    Refused,
+    counted,
+    instant,
+    perform,
+    say,
+    show_json,
+    show_table,
+)
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.teams.commands.choosing import TeamOption, one_team
-from pillarbox.templates import overview_queries, wire
-from pillarbox.templates.changes import named, template_of
+from pillarbox.templates import overview_queries, queries, wire
+from pillarbox.templates.changes import named
 from pillarbox.templates.queries import Template
 
 group = typer.Typer(no_args_is_help=True, help="List and show templates, and the mail that is made of them.")
@@ -74,7 +83,9 @@ async def listed(connected: Connected, team: str | None, *, json: bool) -> int:
 async def shown(connected: Connected, team: str | None, template: str, *, json: bool) -> int:
     """Print it."""
     owner = await one_team(connected, team)
-    found = await template_of(TeamDb(connected.pool, owner.id), named(template))
+    found = await queries.get(TeamDb(connected.pool, owner.id), named(template))
+    if found is None:
+        raise Refused(f"There is no template {template!r}.")
     if json:
         show_json(document(found))
         return 0

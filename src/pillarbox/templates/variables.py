@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -137,7 +136,8 @@ def wrong(value: Any, kind: Kind) -> str | None:
         return None if len(value) <= LONGEST_VALUE else f"Use at most {LONGEST_VALUE} characters."
     if type(value) not in (int, float):
         return "It must be a number." if isinstance(value, str) else "It must be a string or a number."
-    if not math.isfinite(value) or abs(value) > GREATEST:
+    # A whole number may be greater than any float.
+    if not -GREATEST <= value <= GREATEST:
         return f"Use a number from -{GREATEST} to {GREATEST}."
     return None
 

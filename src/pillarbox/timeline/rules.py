@@ -146,7 +146,7 @@ RULES: dict[Kind, Rule] = {
     Kind.SENT: Rule(UNDERWAY, "sent", "sent_at"),
     Kind.DELIVERY_DELAYED: Rule(UNDERWAY, "delivery_delayed", "delayed_at"),
     Kind.DELIVERED: Rule(UNDERWAY, "delivered"),
-    Kind.BOUNCED: Rule(UNDERWAY | {Kind.DELIVERED}, "bounced"),
+    Kind.BOUNCED: Rule(UNDERWAY | ENGAGED, "bounced"),
     Kind.COMPLAINED: Rule(ENGAGED, "complained", "complained_at"),
     Kind.OPENED: Rule(ENGAGED, "opened", "opened_at", "unique_opened"),
     Kind.CLICKED: Rule(ENGAGED, "clicked", "clicked_at", "unique_clicked"),

@@ -78,7 +78,9 @@ class TrackingHosts:
 
 
 def _name(host: bytes) -> str | None:
-    """The name in a `Host` header, in lower case; None for one that can be no team's."""
+    """The name in a `Host` header, in lower case; None for one that can be no team's. Blanks around it are
+    none of it (RFC 9110, 5.5)."""
+    host = host.strip(b" \t")
     if len(host) > LONGEST or host.startswith(b"[") or not host.isascii():
         return None
     name = host.decode("ascii").partition(":")[0].rstrip(".").lower()

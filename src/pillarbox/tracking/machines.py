@@ -127,7 +127,7 @@ class Machines:
             if row.agent is None:
                 continue
             wanted = row.agent.lower()
-            if agent == wanted if row.is_whole else wanted in agent:
+            if agent == wanted.strip() if row.is_whole else wanted in agent:
                 return row
         return None
 
@@ -145,8 +145,11 @@ def read_rows(text: str) -> tuple[Machine, ...]:
     """The rows of a file: TOML, with a table `[[machine]]` for each. Raises WrongRow."""
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as wrong:
+    except ValueError as wrong:
+        # Besides what is no TOML: a number with more digits than Python reads.
         raise WrongRow(f"is not TOML: {wrong}") from None
+    except RecursionError:
+        raise WrongRow("is nested too deep") from None
     rows = tables.pop("machine", [])
     if tables or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise WrongRow("holds something other than tables [[machine]]")
@@ -163,8 +166,8 @@ def _read(row: Mapping[str, Any], number: int) -> Machine:
     if not all(isinstance(row.get(key, ""), str) for key in texts):
         raise WrongRow(f"has something other than a text in {where}")
     name, kind, part, whole = (row.get(key) for key in texts)
-    if not name or len(name) > LONGEST_NAME:
-        raise WrongRow(f"has no name of 1 to {LONGEST_NAME} characters in {where}")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise WrongRow(f"has no name of 1 to {LONGEST_NAME} visible characters in {where}")
     if (kind or "scanner") not in KINDS:
         raise WrongRow(f"has a kind in {where} that is none of: {', '.join(KINDS)}")
     if part is not None and (whole is not None or not part.strip()):

@@ -14,7 +14,7 @@ REQUESTS = Counter(
 EVENTS = Counter(
     "pillarbox_tracking_events",
     "Opens and clicks by what became of their events: recorded (those of machines apart), of an email that "
-    "was removed or not delivered, too many of a recipient in a minute, or lost without the database.",
+    "was removed or not delivered, too many of a recipient at once, or lost without the database.",
     ("what",),
     known=[(what,) for what in ("recorded", "by_machine", "without_delivery", "too_many", "lost")],
 )

@@ -36,10 +36,12 @@ AGAIN_AFTER = (0.2, 1.0, 5.0)
 
 MOST_EARLY = 1000
 MOST_WAITING = 20_000
-MOST_EVENTS = 120
-"""Events that a recipient of an email may have in `MINUTE`; a link that is hammered fills no history."""
+MOST_EVENTS = 60
+"""Events that a recipient of an email may have in `WINDOW`; a link that is hammered fills no history."""
 
-MINUTE = 60.0
+WINDOW = 10.0
+"""Short, because each recipient who is counted takes a slot of the memory that the limits of a node share."""
+
 QUIET = 10.0
 """Seconds between two lines of the log about events that are lost; all of them are counted."""
 
@@ -67,7 +69,7 @@ class Recording:
     async def record(self, entry: Entry) -> None:
         """Return when the event is committed, or when it will not be; raises nothing."""
         key = key_for(f"tracking {entry.team_id} {entry.email_id} {entry.position}")
-        if not self._windows.take(key, MOST_EVENTS, MINUTE).allowed:
+        if not self._windows.take(key, MOST_EVENTS, WINDOW).allowed:
             EVENTS.add(1, ("too_many",))
             return
         with TimeLimit(SECONDS):

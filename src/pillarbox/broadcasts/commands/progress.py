@@ -49,7 +49,7 @@ async def follow(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview:
         while found.condition in ("queued", "scheduled"):
             if found.queued_at is not None:
                 so_far = await copy_counts.since_start(db, broadcast_id, found.queued_at)
-                speed.reach(so_far.received)
+                speed.reach(_done(so_far))
                 shown.show(found, so_far, speed)
             await asyncio.sleep(LOOK_SECONDS)
             after = await overview_queries.one(db, broadcast_id)
@@ -57,6 +57,11 @@ async def follow(db: TeamDb, broadcast_id: UUID) -> BroadcastOverview:
                 break
             found = after
     return found
+
+
+def _done(so_far: CopyCounts) -> int:
+    """Copies of which a first attempt is over."""
+    return so_far.sent + so_far.suppressed + so_far.failed
 
 
 class _Line:
@@ -68,11 +73,11 @@ class _Line:
         if self._bar is None or self._task is None:
             return
         total = broadcast.recipients
-        left = "-" if total is None else speed.left(max(0, total - so_far.received))
+        left = "-" if total is None else speed.left(max(0, total - _done(so_far)))
         self._bar.update(
             self._task,
             total=total,
-            completed=so_far.received,
+            completed=_done(so_far),
             figures=(
                 f"{so_far.sent:,} sent, {so_far.delivered:,} delivered, {so_far.bounced:,} bounced, "
                 f"{speed.rate:,.0f}/s, {left} left"

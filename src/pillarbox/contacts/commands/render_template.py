@@ -23,7 +23,8 @@ from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.mail.message.compose import Message, compose
 from pillarbox.mail.message.placeholders import UNSUBSCRIBE_URL, Span, filled_at, links
 from pillarbox.teams.commands.choosing import TeamOption, one_team
-from pillarbox.templates.changes import named, template_of
+from pillarbox.templates import queries
+from pillarbox.templates.changes import named
 from pillarbox.templates.published import PublishedTemplate, published
 from pillarbox.templates.variables import Scalar
 
@@ -123,7 +124,9 @@ async def _live(db: TeamDb, name: str) -> PublishedTemplate:
 
 
 async def _draft(db: TeamDb, name: str) -> PublishedTemplate:
-    found = await template_of(db, named(name))
+    found = await queries.get(db, named(name))
+    if found is None:
+        raise Refused(f"There is no template {name!r}.")
     return PublishedTemplate(found.id, found.alias, True, found.content)
 
 

@@ -1,6 +1,6 @@
 """The HTTP pipeline: one ASGI application that takes a request through the contract's stages, in its order.
 
-route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
+host, route → size → authentication → permission → rate limit → idempotency key → JSON → earlier answer →
 path parameters → handler (fields, look-ups, effect) → answer → log row (conventions section 1).
 """
 

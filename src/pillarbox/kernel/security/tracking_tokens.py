@@ -8,6 +8,7 @@ is encrypted:
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,10 +19,14 @@ CLICK = b"pillarbox click"
 OPEN = b"pillarbox open"
 RECIPIENT = 34
 FIXED = 36
-LONGEST_URL = 12_000
-"""Octets; links to longer ones stay as they are."""
+LONGEST_URL = 3000
+"""Octets as they stand in the header `Location`, where one that is not ASCII takes three; links to longer
+ones stay as they are. Many proxies take no request line of more than 8 kilobytes, and no head of an answer
+of more than 4."""
 LONGEST = 16_384
+"""Characters of a token that is read."""
 MOST_NUMBER = 0xFFFF
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 class Tracked(NamedTuple):
@@ -43,7 +48,7 @@ class Clicked(NamedTuple):
 def link_token(recipient: Tracked, number: int, url: str, key: LinkKey) -> str | None:
     """The token of a link; None where it would be too long."""
     target = url.encode("utf-8", "replace")
-    if len(target) > LONGEST_URL:
+    if len(target) + 2 * len(_NOT_ASCII.findall(target)) > LONGEST_URL:
         return None
     which = min(number, MOST_NUMBER).to_bytes(2, "big")
     return sealed(b"".join((_bytes(recipient), which, target)), CLICK, key)

@@ -74,6 +74,11 @@ def perform(
         raise stopped(str(problem), failed) from None
     except BrokenPipeError:
         raise
+    except asyncpg.DataError as problem:
+        if not isinstance(problem.__cause__, UnicodeEncodeError):
+            raise
+        # Octets of the command line that are no UTF-8 come as lone surrogates, which no text has.
+        raise stopped("A value of the command line is no UTF-8.", failed) from None
     except DATABASE_TROUBLE as problem:
         reason = str(problem) or type(problem).__name__
         if isinstance(problem, TimeoutError):

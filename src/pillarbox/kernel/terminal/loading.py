@@ -29,7 +29,7 @@ def command_line(program: Program, commands: Iterable[Named]) -> typer.Typer:
     )
     app.callback()(nothing)
     for name, found in sorted(brought.items(), key=lambda item: isinstance(item[1][0], Group)):
-        app.command(name, help=found[0].help)(nothing)
+        app.command(name, help=help_of(found))(nothing)
     return app
 
 
@@ -42,6 +42,11 @@ def merged(commands: Iterable[Named]) -> dict[str, list[Command | Group]]:
         if len(parts) > 1 and not all(isinstance(part, Group) for part in parts):
             raise ValueError(f"two slices bring the command {name}")
     return brought
+
+
+def help_of(parts: list[Command | Group]) -> str:
+    """What is said of a command, or of a group by the first part that says something."""
+    return next((part.help for part in parts if part.help), "")
 
 
 class LoadedWhenCalled(TyperGroup):
@@ -67,7 +72,7 @@ def loaded(name: str, parts: list[Command | Group]) -> Any:
     if len(groups) == 1:
         line.add_typer(groups[0], name=name)
     elif groups:
-        line.add_typer(joined(groups, parts[0].help), name=name)
+        line.add_typer(joined(groups, help_of(parts)), name=name)
     else:
         line.command(name)(parts[0].load())
     whole = get_command(line)

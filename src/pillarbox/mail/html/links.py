@@ -5,7 +5,8 @@ an `<a>` or `<area>` stands. Nothing else is touched: what is cut and joined aga
 tree is built, the work is linear, and no text makes it raise.
 
 A link is left out where it or its author says so (`data-no-track`, or `data-track="off"`), and in comments,
-scripts, styles, and pictures made of tags (`<svg>`, `<math>`).
+scripts, styles, and pictures made of tags (`<svg>`, `<math>`). So are the links behind the first
+`MOST_LINKS`: a short link becomes a long one, and each recipient's mail is made for itself.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from typing import NamedTuple, Protocol
 
 from pillarbox.mail.html.attribute_values import decoded, encoded
 from pillarbox.mail.html.limits import ATTRIBUTE, COMMENT_END, TAG
+
+MOST_LINKS = 10_000
+MOST_TAGS = 100_000
+"""Tags and comments of the kinds that are looked at; the document is not read behind them."""
+
+LONGEST_HREF = 64 * 1024
+"""Characters as they are written."""
 
 _BLANK = "[ \\t\\n\\f\\r]"
 _REST = (
@@ -93,6 +101,8 @@ def href(raw: str, tracker: Tracker, index: int) -> str:
 def web_url(raw: str) -> str | None:
     """Where the value of an `href` leads, if that is a place in the web: what a browser makes of it before it
     reads it as a URL (URL standard 4.4)."""
+    if len(raw) > LONGEST_HREF:
+        return None
     url = _NOT_IN_URL.sub("", decoded(raw).strip(_AROUND_URL))
     return url if _WEB.match(url) else None
 
@@ -124,12 +134,13 @@ def _spans(html: str) -> Iterator[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     never_closed: set[str] = set()
     body_end = -1
-    at = 0
-    while at < len(html):
+    at = looked_at = 0
+    while at < len(html) and looked_at < MOST_TAGS:
         skipped = _SKIPPED.match(html, at)
         if skipped is not None and skipped.end() > at:
             at = skipped.end()
             continue
+        looked_at += 1
         found = TAG.match(html, at)
         if found is None:
             break
@@ -148,7 +159,8 @@ def _spans(html: str) -> Iterator[tuple[int, int]]:
         if slash:
             body_end = at if name == "body" else body_end
         elif name in ("a", "area"):
-            if (span := _href(html, found.end(), rest.end())) is not None:
+            span = _href(html, found.end(), rest.end()) if len(spans) < MOST_LINKS else None
+            if span is not None:
                 spans.append(span)
         elif name == "plaintext":
             break

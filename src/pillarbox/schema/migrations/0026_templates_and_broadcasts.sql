@@ -1,4 +1,4 @@
--- compatible since: 25
+-- compatible since: 16
 -- Templates with their versions, broadcasts with their recipients, and emails that share one content.
 
 CREATE TABLE templates (

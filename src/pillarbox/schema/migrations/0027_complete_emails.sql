@@ -1,4 +1,4 @@
--- compatible since: 25
+-- compatible since: 16
 
 -- Emails with what copies of broadcasts leave empty in their own rows. All that shows emails reads this; what is not
 -- asked for is not looked up.
