@@ -80,6 +80,27 @@ async def test_a_copy_whose_session_is_open_is_stopped(
         assert "MAIL" in sink.sessions[0].verbs
 
 
+@pytest.mark.parametrize("change", ["cancel", "unsubscribe", "suppress"])
+async def test_a_copy_whose_server_is_out_of_reach_is_stopped_too(
+    database_url: str, tmp_path: Path, change: str
+) -> None:
+    async with harbor(database_url, tmp_path) as (team, sink):
+        ada, topic = await a_contact(team, "ada@quay.example"), await a_topic(team)
+        broadcast = await a_broadcast(team, [ada], topic_id=topic)
+        sink.script("CONNECT", then="421 4.3.2 shutting down")
+        await team.world.turn()
+        assert await open_work(team.world.pool) == 1
+        await changed(team, change, broadcast, ada, topic)
+        await team.world.pool.execute("UPDATE deliveries SET due_at = now()")
+        async with asyncio.timeout(60):
+            while await open_work(team.world.pool):
+                await team.world.turn()
+                await asyncio.sleep(0.2)
+        [copy] = await copies_of(team, broadcast)
+        assert copy["last_event"] == ("suppressed" if change == "suppress" else "canceled")
+        assert all("MAIL" not in session.verbs for session in sink.sessions)
+
+
 async def test_copies_of_a_paused_broadcast_wait(database_url: str, tmp_path: Path) -> None:
     async with harbor(database_url, tmp_path) as (team, sink):
         ada = await a_contact(team, "ada@quay.example")

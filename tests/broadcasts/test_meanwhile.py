@@ -19,6 +19,7 @@ from pillarbox.broadcasts import watch_queries
 from pillarbox.delivery.queue import overview
 from pillarbox.delivery.queue.dropping import drop
 from pillarbox.delivery.queue.overview import Part
+from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.emails.retention import EmailRetention
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -190,3 +191,29 @@ async def test_the_queue_of_a_destination_has_its_copies(
             assert await drop(pool, timeline, other, pillarbox.clock.now) == 0
             assert await drop(pool, timeline, part, pillarbox.clock.now) == 1
             assert [one["last_event"] for one in await copies_of(team, broadcast)] == ["failed"]
+
+
+async def test_copies_leave_room_in_the_queue(database_url: str, tmp_path: Path) -> None:
+    """Those to a server that is down wait in the queue until it is nearly full; other mail is still taken,
+    and when there is room again they go on."""
+    async with relayed_world(database_url, tmp_path, public_url=URL, queue_limit="100") as (pillarbox, sink):
+        team, limit = await pillarbox.team(), pillarbox.app.need(QueueLimit)
+        await team.domain()
+        people = await some_contacts(team, 190)
+        broadcast = await a_broadcast(team, people)
+        sink.script("RCPT", then=LATER)
+        await pillarbox.turn()
+        await limit.look()
+        waiting = await pillarbox.pool.fetchval("SELECT count(*) FROM deliveries")
+        assert 80 < waiting <= 100
+        await pillarbox.turn()
+        assert await pillarbox.pool.fetchval("SELECT count(*) FROM deliveries") == waiting
+        email = await team.send()
+        sink.script("RCPT")
+        for _ in range(6):
+            clock_of(pillarbox).advance(300)
+            await pillarbox.turn()
+            await limit.look()
+        await sink.messages(191)
+        assert (await team.kinds(email))[-1] == "delivered"
+        assert {one["last_event"] for one in await copies_of(team, broadcast)} == {"delivered"}

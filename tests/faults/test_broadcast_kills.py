@@ -117,7 +117,8 @@ async def is_sent(url: str, broadcast: str) -> dict[str, Any]:
                 async with connected(url) as conn:
                     found = await conn.fetchrow(STATE, broadcast)
                     if found and found["status"] == "sent" and not await open_work(conn):
-                        return dict(found)
+                        # Its last copies may have ended since it was read.
+                        return dict(await conn.fetchrow(STATE, broadcast))
             except OSError:
                 pass
             await asyncio.sleep(0.2)

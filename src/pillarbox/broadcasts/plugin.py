@@ -64,7 +64,7 @@ def _copies(kit: Kit) -> Copies:
 
     def admits() -> None:
         disks.check()
-        queue.check()
+        queue.check_copies()
 
     copying = Copying(kit.engine_pool, kit.clock, kit.need(MakingCopies), admits)
     return Copies(copying.make, copying.judge)

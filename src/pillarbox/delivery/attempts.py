@@ -139,6 +139,8 @@ class Attempts:
             log.warning("delivery.lease_lost", email=item.email_id, grp=item.grp)
         elif report.held is not None:
             item.held = report.held
+        elif self._last_check is not None and checked is not None and await checked.is_over():
+            await self._last_check.end(item, checked.stopped)
         else:
             settlement = decide(item, report, self._window, self._chance)
             settlement.entries[:0] = skipped

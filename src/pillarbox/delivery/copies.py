@@ -166,6 +166,21 @@ class Checked:
         self.is_stopped = False
         self.stopped: Judgement | None = None
 
+    async def is_over(self) -> bool:
+        """Whether the copy is not to be sent any more, after an attempt in which it did not come to the
+        question: its server is out of reach. So it does not wait for days to be stopped."""
+        if self._ahead is None or self._ahead.cancelled():
+            return False
+        try:
+            judgement = (await self._ahead).judgement
+        except Exception as trouble:
+            log.warning("delivery.not_checked", trouble=repr(trouble)[:200])
+            return False
+        if judgement.standing is not Standing.ENDED and judgement.origin is None:
+            return False
+        self.stopped = judgement
+        return True
+
     async def begins(self) -> bool:
         """Whether the copy may be sent, as of a moment ago."""
         try:

@@ -36,7 +36,8 @@ QUEUE_LIMIT = Setting(
     kinds.whole_number(0, 1_000_000_000),
     "NUMBER",
     "5000000",
-    "New mail is refused with 503 while about so many deliveries wait; 0 is no limit.",
+    "New mail is refused with 503 while about so many deliveries wait, and no copies of broadcasts are made "
+    "from 80 % of it on; 0 is no limit.",
 )
 
 SETTINGS: tuple[Setting[Any], ...] = (

@@ -22,6 +22,9 @@ QUERY_TIMEOUT = 5.0
 MOST_PER_PAGE = 100
 """Rows of the queue that a page holds at the most."""
 
+COPIES_PERCENT = 80
+"""How full of the cap copies of broadcasts may make the queue, so that there is room for other mail."""
+
 PAGES = 1_000
 """Pages that are read for a sample."""
 
@@ -50,11 +53,19 @@ class QueueLimit:
         self._clock = clock
         self._most = most
         self._pages = pages
+        self._most_with_copies = most * COPIES_PERCENT // 100
         self.is_over = False
+        self.is_full_for_copies = False
 
     def check(self) -> None:
         """Raise `QueueFull` while there is more."""
         if self.is_over:
+            raise QueueFull
+
+    def check_copies(self) -> None:
+        """Raise `QueueFull` while there is no room for copies of broadcasts: a million of them to a server
+        that is down must not keep out other mail."""
+        if self.is_full_for_copies:
             raise QueueFull
 
     async def look(self) -> None:
@@ -64,6 +75,7 @@ class QueueLimit:
         except TROUBLE as trouble:
             log.warning("delivery.depth_unknown", trouble=repr(trouble)[:200])
             return
+        self.is_full_for_copies = items > self._most_with_copies
         was_over, self.is_over = self.is_over, items > self._most
         if self.is_over != was_over:
             log.warning("delivery.queue_full" if self.is_over else "delivery.queue_open", items=items)
@@ -75,9 +87,9 @@ class QueueLimit:
             await self._clock.sleep(LOOK_EVERY)
 
     async def _items(self) -> int:
-        """About how many items there are; at least not more than the cap, where the size alone shows that."""
+        """About how many items there are; 0 where the size alone shows that there is room for all mail."""
         pages: int = await self._pool.fetchval(SIZE, timeout=QUERY_TIMEOUT)
-        if pages * MOST_PER_PAGE <= self._most:
+        if pages * MOST_PER_PAGE <= self._most_with_copies:
             return 0
         share = min(1.0, self._pages / pages)
         found: int = await self._pool.fetchval(SAMPLE, 100 * share, timeout=QUERY_TIMEOUT)
