@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres, processes_in
@@ -31,11 +31,17 @@ class Freezable:
     def freeze(self) -> None:
         for _ in range(2):
             for pid in sorted(processes_in(self._server.folder)):
-                os.kill(pid, signal.SIGSTOP)
+                _signal(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         for pid in processes_in(self._server.folder):
-            os.kill(pid, signal.SIGCONT)
+            _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    """Sessions and workers of the server end whenever they are done."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 @asynccontextmanager
