@@ -340,7 +340,7 @@ async def test_sizes_of_batches(place: Place, name: str) -> None:
         team = await here.team()
         path, status = f"/suppressions/batch/{name}", 201 if name == "add" else 200
         addresses = [f"n{number}@orchard.example" for number in range(101)]
-        for size, reason in ((0, "Use at least 1 items."), (101, "Use at most 100 items.")):
+        for size, reason in ((0, "Use at least 1 item."), (101, "Use at most 100 items.")):
             answer = await team.post(path, {"emails": addresses[:size]})
             assert error(answer) == (422, "validation_error", f"Invalid `emails` field. {reason}")
             answer = await team.post("/suppressions/batch/remove", {"ids": [str(uuid4())] * size})
