@@ -16,6 +16,7 @@ from pillarbox.delivery import manifest as delivery
 from pillarbox.domains import manifest as domains
 from pillarbox.domains.claims import manifest as claims
 from pillarbox.emails import manifest as emails
+from pillarbox.inboxes import manifest as inboxes
 from pillarbox.kernel import manifest as kernel
 from pillarbox.kernel.manifests import Manifest, settings_in
 from pillarbox.logs import manifest as logs
@@ -53,6 +54,7 @@ MANIFESTS: tuple[Manifest, ...] = (
     templates.MANIFEST,
     broadcasts.MANIFEST,
     tracking.MANIFEST,
+    inboxes.MANIFEST,
     logs.MANIFEST,
     usage.MANIFEST,
     smtp.MANIFEST,

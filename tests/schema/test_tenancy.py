@@ -15,6 +15,7 @@ GLOBAL = {
     "teams": "who exists",
     "directory_keys": "which team a key means",
     "directory_domains": "which teams hold a name",
+    "directory_inboxes": "which inbox an address means",
     "processes": "who may hold leases",
     "sites": "what other people's servers complained of",
     "rate_nodes": "which servers share limits",

@@ -21,6 +21,7 @@ ALTER TABLE teams ALTER COLUMN number TYPE bigint;
 SELECT create_reference_table('teams');
 SELECT create_reference_table('directory_keys');
 SELECT create_reference_table('directory_domains');
+SELECT create_reference_table('directory_inboxes');
 SELECT create_reference_table('paused');
 
 -- The versions of days are written by triggers, and a trigger of a shard may not write to a distributed table.
@@ -76,3 +77,11 @@ SELECT create_distributed_table('templates', 'team_id', colocate_with => 'emails
 SELECT create_distributed_table('template_versions', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcasts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcast_recipients', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inboxes', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_agents', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_labels', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_threads', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_thread_labels', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_messages', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_drafts', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_draft_attachments', 'team_id', colocate_with => 'emails');
