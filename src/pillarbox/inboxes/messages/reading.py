@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails import inbox_mail
-from pillarbox.emails.inbox_queries import Attached
+from pillarbox.emails.inbox_mail import Attached
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail
