@@ -19,6 +19,9 @@ import httpx
 
 from kit.world import Team, world
 from pillarbox.kernel.ids import Ids
+from pillarbox.mail.smtp.intake import Content
+from pillarbox.receiving.arrival import Arrival, Recipient
+from pillarbox.receiving.receive import Receiving
 
 BEGAN = datetime(2026, 10, 1, 8, tzinfo=UTC)
 
@@ -64,6 +67,22 @@ COUNT = """
            drafts = (SELECT count(*) FROM inbox_drafts d
                       WHERE d.team_id = $1 AND d.inbox_id = $2 AND d.email_id IS NULL)
      WHERE i.team_id = $1 AND i.id = $2
+"""
+
+KEEP_RECEIVED = """
+    UPDATE received_emails SET inboxes = array_append(inboxes, $2) WHERE team_id = $1 AND id = $3
+"""
+
+KEEP_SENT = """
+    UPDATE emails SET inbox_id = $2 WHERE team_id = $1 AND id = $3
+"""
+
+BECOME = """
+    UPDATE inbox_messages SET id = $3, attachments = $4 WHERE team_id = $1 AND id = $2
+"""
+
+BECOME_LAST = """
+    UPDATE inbox_threads SET last_message_id = $3 WHERE team_id = $1 AND last_message_id = $2
 """
 
 COUNTS = """
@@ -166,6 +185,30 @@ class Thread:
         await team.db.run(COUNT, self.inbox.id)
         self.messages.append(message_id)
         return message_id
+
+    async def received(self, raw: bytes, *, at: float = 1) -> str:
+        """One more message, which is a received email."""
+        team = self.inbox.team
+        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, self.inbox.address),))
+        outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
+        email_id = outcome.ids[0]
+        await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)
+        await self._become(await self.message("inbound", at=at), email_id, raw.count(b"Content-Disposition"))
+        return str(email_id)
+
+    async def sent(self, *, at: float = 1, **fields: Any) -> str:
+        """One more message, which is a sent email."""
+        team = self.inbox.team
+        email_id = await team.send(**fields)
+        await team.db.run(KEEP_SENT, self.inbox.id, UUID(email_id))
+        message_id = await self.message("outbound", at=at)
+        await self._become(message_id, UUID(email_id), len(fields.get("attachments", ())))
+        return email_id
+
+    async def _become(self, message_id: UUID, email_id: UUID, attachments: int) -> None:
+        await self.inbox.team.db.run(BECOME, message_id, email_id, attachments)
+        await self.inbox.team.db.run(BECOME_LAST, message_id, email_id)
+        self.messages[-1] = email_id
 
 
 async def an_inbox(team: Team, local: str = "help") -> Inbox:

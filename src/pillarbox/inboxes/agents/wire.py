@@ -41,8 +41,8 @@ Instructions = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength
 class AgentChange(Struct):
     """At least one of them."""
 
-    instructions: Instructions | None | UnsetType = UNSET
-    tone: Tone | None | UnsetType = UNSET
+    instructions: Instructions | UnsetType | None = UNSET
+    tone: Tone | UnsetType | None = UNSET
     actions: list[Action] | UnsetType = UNSET
 
 

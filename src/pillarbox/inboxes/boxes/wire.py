@@ -35,8 +35,8 @@ class InboxChange(Struct):
     """At least one of them. An empty `from_name`, or null, clears it."""
 
     name: Name | UnsetType = UNSET
-    from_name: FromName | None | UnsetType = UNSET
-    friendly_name: FromName | None | UnsetType = UNSET
+    from_name: FromName | UnsetType | None = UNSET
+    friendly_name: FromName | UnsetType | None = UNSET
 
 
 class InboxRef(Struct):

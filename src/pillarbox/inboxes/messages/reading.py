@@ -23,10 +23,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import Overloaded
-
-
-def extracted_text(text: str | None, html: str | None) -> str | None:
-    return text  # TEMPORARY
+from pillarbox.mail.message.extracted_text import extracted_text
 
 
 AT_ONCE: Final = 256 * 1024
