@@ -41,6 +41,15 @@ class ThreadItem(Struct):
     folder: FolderName
 
 
+class ThreadList(Struct, kw_only=True):
+    """One page of threads. `change` is there where the request may wait (`wait`)."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[ThreadItem]
+    change: str | UnsetType = UNSET
+
+
 class Thread(Struct):
     """The summary of a thread."""
 
