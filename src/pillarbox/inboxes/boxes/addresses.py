@@ -59,7 +59,9 @@ def from_name(text: str) -> str:
     if len(text) > LONGEST_FROM_NAME:
         raise InvalidField("from_name", f"Use at most {LONGEST_FROM_NAME} characters.")
     if _REFUSED.search(text):
-        raise InvalidField("from_name", "It may not contain `:`, `<`, `>`, line breaks or control characters.")
+        raise InvalidField(
+            "from_name", "It may not contain `:`, `<`, `>`, line breaks or control characters."
+        )
     return text
 
 
