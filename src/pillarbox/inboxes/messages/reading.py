@@ -25,7 +25,6 @@ from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import Overloaded
 from pillarbox.mail.message.extracted_text import extracted_text
 
-
 AT_ONCE: Final = 256 * 1024
 """Octets of messages that are read together."""
 TRIES: Final = 60
