@@ -1,8 +1,8 @@
 """Whether threads are listed as fast among a million as among a thousand.
 
 The first page, a page at a random place, and each filter where it leaves out nearly everything: p99, with a
-thousand threads and with a million (`bench/kit/growth.py` says how). Threads are written by SQL: half of them are
-labelled `often`, unread threads and the label `old` are only among the oldest.
+thousand threads and with a million (`bench/kit/growth.py` says how). Threads are written by SQL: half of them
+are labelled `often`, unread threads and the label `old` are only among the oldest.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ MAKE_LABELS = """
 """
 
 MAKE_THREADS = """
-    INSERT INTO inbox_threads (team_id, id, inbox_id, subject, folder, messages, inbound, unread, has_attachment,
-                               last_message_id, received_at, purge_at, created_at)
+    INSERT INTO inbox_threads (team_id, id, inbox_id, subject, folder, messages, inbound, unread,
+                               has_attachment, last_message_id, received_at, purge_at, created_at)
     SELECT $1::uuid, id, $1::uuid, 'Refund for order ' || n, folder, CASE WHEN n % 5 = 0 THEN 2 ELSE 1 END, 1,
            CASE WHEN n <= $3 / 100 THEN 1 ELSE 0 END, n % 4 = 0, id, at,
            CASE WHEN folder = 'trash' THEN at + interval '30 days' END, at

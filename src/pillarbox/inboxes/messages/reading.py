@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails import inbox_mail
+from pillarbox.emails.inbox_mail import Attached
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail
@@ -134,7 +135,7 @@ class MessageReading:
         return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
 
 
-def _file(attached: inbox_mail.Attached) -> MessageFile:
+def _file(attached: Attached) -> MessageFile:
     return MessageFile(
         attached.id,
         attached.filename,

@@ -8,10 +8,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from pillarbox.inboxes.events import ThreadLabel
 from pillarbox.inboxes.threads.list_filter import FolderName
 from pillarbox.inboxes.threads.list_queries import ListedThread
 from pillarbox.inboxes.threads.queries import StoredThread
-from pillarbox.inboxes.threads.thread_labels import ThreadLabel, labels_of
+from pillarbox.inboxes.threads.thread_labels import labels_of
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 
