@@ -2,7 +2,8 @@
 
 An email goes with its recipients, history, content, attachments and their blobs, so many days after its
 last event; its html, text and attachments may go before that, and then the rest of it stays. An email with
-live work (a delivery, an attachment that is still fetched) is never touched. Metrics keep their counts.
+live work (a delivery, an attachment that is still fetched) is never touched, nor one that is a message of an
+inbox (docs/decisions/0091). Metrics keep their counts.
 Content that a broadcast shares belongs to the broadcast and stays with it.
 
 Emails are gone through in the order of their ids, a few in each transaction, and none is waited for: what
@@ -63,7 +64,7 @@ OLD_WITH_BODY = """
 FINISHED = """
     SELECT e.id
       FROM emails e
-     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND e.last_event_at < $3
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND e.last_event_at < $3 AND e.inbox_id IS NULL
        AND NOT EXISTS (SELECT FROM deliveries d WHERE d.team_id = $1 AND d.email_id = e.id)
        AND NOT EXISTS (SELECT FROM jobs j WHERE j.team_id = $1 AND j.kind = $4 AND j.subject_id = e.id)
      ORDER BY e.id

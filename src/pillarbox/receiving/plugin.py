@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pillarbox.domains.settings import INBOUND_DOMAIN, SIMULATOR_DOMAINS
 from pillarbox.emails.sharing.shared_page import OtherMail
+from pillarbox.inboxes.received_mail import ReceivedMail as MailOfInboxes
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -22,6 +23,7 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving import event_data, files, routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
+from pillarbox.receiving.inbox_mail import InboxMail
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading
@@ -141,6 +143,7 @@ SLICE = Slice(
         ReadingThreads: lambda _: ReadingThreads(READING_THREADS, "pillarbox-read"),
         Reading: lambda kit: Reading(kit.need(BlobStore), kit.need(ReadingThreads)),
         OtherMail: lambda kit: ReceivedMail(kit.need(Reading)),
+        MailOfInboxes: lambda kit: InboxMail(kit.need(Reading)),
         ReturnPath: _return_path,
         Addresses: _addresses,
         SpamCheck: _spam_check,

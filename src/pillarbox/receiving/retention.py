@@ -1,7 +1,8 @@
 """How long received mail is kept (receiving.md 5.6; DUR-15), and for how long repetitions are recognised.
 
-A message goes with its attachments and its row, so many days after it came. Mails are gone through in the
-order of their ids, a few in each transaction; what somebody has locked is looked at again the next time.
+A message goes with its attachments and its row, so many days after it came, unless an inbox has it
+(docs/decisions/0091). Mails are gone through in the order of their ids, a few in each transaction; what somebody
+has locked is looked at again the next time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -28,13 +29,27 @@ from pillarbox.receiving.receive import REMEMBERED
 log = get("retention")
 
 BATCH: Final = 200
+PAGE_SIZE: Final = 2000
+"""Emails that are looked at together; inboxes may have most of them."""
+NIL: Final = UUID(int=0)
 FORGOTTEN_AT_ONCE: Final = 5000
 
 # Across teams: each of them is gone through on its own.
 TEAMS = "SELECT id FROM teams ORDER BY id"
 
-OLD = """
-    SELECT id FROM received_emails WHERE team_id = $1 AND id < $2 ORDER BY id LIMIT $3
+PAGE = """
+    SELECT id, inboxes IS NULL AS is_free
+      FROM received_emails
+     WHERE team_id = $1 AND id > $2 AND id < $3
+     ORDER BY id
+     LIMIT $4
+"""
+
+FREE = """
+    SELECT id
+      FROM received_emails
+     WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND inboxes IS NULL
+     ORDER BY id
        FOR UPDATE SKIP LOCKED
 """
 
@@ -69,6 +84,13 @@ FORGET_TEAM = """
 """
 
 
+class _Old(NamedTuple):
+    """An email that is over its time; a free one is in no inbox."""
+
+    id: UUID
+    is_free: bool
+
+
 class ReceivedRetention:
     """Removes received mail that is older than `days`; 0 is never."""
 
@@ -100,7 +122,8 @@ class ReceivedRetention:
         return removed
 
     async def clear(self) -> int:
-        """Remove all mail that is here now, and forget that it was: it may come again. Returns how many."""
+        """Remove all mail that is here now and in no inbox, and forget that it was: it may come again. Returns
+        how many."""
         end = first_id(self._clock.now() + timedelta(seconds=1))
         removed = 0
         for row in await self._pool.fetch(TEAMS):
@@ -120,18 +143,26 @@ class ReceivedRetention:
 
     async def _purge(self, db: TeamDb, end: UUID) -> int:
         """Rests as long as each turn took, so that the database is at most half busy with it."""
-        removed = 0
+        removed, after = 0, NIL
         while True:
             started = time.monotonic()
-            async with db.transaction() as held:
-                gone = await held.values(OLD, end, BATCH)
-                if not gone:
-                    return removed
-                blobs = await held.values(DROP_SOURCES, gone)
-                await held.run(DROP, gone)
-            await self._delete(blobs)
-            removed += len(gone)
+            page = await db.all(_Old, PAGE, after, end, PAGE_SIZE)
+            free = [old.id for old in page if old.is_free]
+            for at in range(0, len(free), BATCH):
+                removed += await self._drop(db, free[at : at + BATCH])
+            if len(page) < PAGE_SIZE:
+                return removed
+            after = page[-1].id
             await asyncio.sleep(time.monotonic() - started)
+
+    async def _drop(self, db: TeamDb, found: Sequence[UUID]) -> int:
+        """Remove these emails, without those that somebody holds."""
+        async with db.transaction() as held:
+            gone = await held.values(FREE, found)
+            blobs = await held.values(DROP_SOURCES, gone)
+            await held.run(DROP, gone)
+        await self._delete(blobs)
+        return len(gone)
 
     async def _delete(self, blobs: Sequence[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""

@@ -450,6 +450,11 @@ CREATE TABLE inbox_threads (
     purge_at        timestamptz,
     assignee        text,
     created_at      timestamptz NOT NULL,
+    -- Folder, whether all is read, and whether something was sent: what lists are filtered by.
+    list_class      smallint    NOT NULL GENERATED ALWAYS AS (
+        CASE folder WHEN 'inbox' THEN 0 WHEN 'archive' THEN 4 WHEN 'spam' THEN 8 WHEN 'sent' THEN 12 ELSE 16 END
+        + CASE WHEN unread = 0 THEN 2 ELSE 0 END
+        + CASE WHEN messages > inbound THEN 1 ELSE 0 END) STORED,
     PRIMARY KEY (team_id, id),
     CHECK ((folder = 'trash') = (purge_at IS NOT NULL))
 ) WITH (
@@ -459,20 +464,22 @@ CREATE TABLE inbox_threads (
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
 CREATE INDEX inbox_threads_folder ON inbox_threads (team_id, inbox_id, folder, received_at, id);
-CREATE INDEX inbox_threads_unread ON inbox_threads (team_id, inbox_id, received_at, id) WHERE unread > 0;
-CREATE INDEX inbox_threads_with_sent ON inbox_threads (team_id, inbox_id, received_at, id)
- WHERE messages > inbound AND folder NOT IN ('spam', 'trash');
+CREATE INDEX inbox_threads_list ON inbox_threads (team_id, inbox_id, list_class, received_at, id);
 CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key)
  WHERE subject_key IS NOT NULL;
 CREATE INDEX inbox_threads_purge ON inbox_threads (team_id, purge_at) WHERE purge_at IS NOT NULL;
 
+-- `list_class` and `received_at` are those of the thread.
 CREATE TABLE inbox_thread_labels (
-    team_id   uuid NOT NULL,
-    thread_id uuid NOT NULL,
-    label_id  uuid NOT NULL,
+    team_id     uuid        NOT NULL,
+    thread_id   uuid        NOT NULL,
+    label_id    uuid        NOT NULL,
+    list_class  smallint    NOT NULL,
+    received_at timestamptz NOT NULL,
     PRIMARY KEY (team_id, thread_id, label_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX inbox_thread_labels_label ON inbox_thread_labels (team_id, label_id, thread_id);
+CREATE INDEX inbox_thread_labels_list
+    ON inbox_thread_labels (team_id, label_id, list_class, received_at, thread_id);
 
 -- What an inbox knows of a message; its bodies are those of the received or sent email of the same id.
 -- `message_key` is the Message-ID without brackets, hashed, and `body_key` the octets behind the header.

@@ -1,0 +1,78 @@
+"""SQL of sent emails that are messages of an inbox (inboxes.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+SIZES = """
+    SELECT e.id, coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0) AS octets
+      FROM emails e
+      JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
+"""
+
+BODIES = """
+    SELECT c.html, c.text
+      FROM emails e
+      JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+     WHERE e.team_id = $1 AND e.id = $2
+"""
+
+ATTACHMENTS = """
+    SELECT e.id AS email_id, a.id, a.filename, a.content_type, a.cid, a.size
+      FROM emails e
+      JOIN attachments a ON a.team_id = e.team_id AND a.content_id = e.content_id
+     WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[]) AND a.size IS NOT NULL
+     ORDER BY e.id, a.position
+"""
+
+RELEASE = """
+    UPDATE emails SET inbox_id = NULL WHERE team_id = $1 AND inbox_id = $2 AND id = ANY ($3::uuid[])
+"""
+
+
+class Sized(NamedTuple):
+    """How many octets the bodies of an email have."""
+
+    id: UUID
+    octets: int
+
+
+class Bodies(NamedTuple):
+    """What an email says."""
+
+    html: str | None
+    text: str | None
+
+
+class Attached(NamedTuple):
+    """An attachment that has its bytes."""
+
+    email_id: UUID
+    id: UUID
+    filename: str
+    content_type: str
+    cid: str | None
+    size: int
+
+
+async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
+    return {found.id: found.octets for found in await db.all(Sized, SIZES, ids)}
+
+
+async def bodies(db: TeamDb, email_id: UUID) -> Bodies | None:
+    return await db.one(Bodies, BODIES, email_id)
+
+
+async def attachments(db: TeamDb, ids: Sequence[UUID]) -> list[Attached]:
+    """The attachments of these emails, in the order of each."""
+    return await db.all(Attached, ATTACHMENTS, ids)
+
+
+async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
+    """No inbox has these emails any more: they are kept as long as any other email."""
+    await db.run(RELEASE, inbox_id, ids)

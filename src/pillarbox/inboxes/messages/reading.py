@@ -1,0 +1,149 @@
+"""Reads the messages of a thread with their bodies.
+
+A page of a hundred messages may be some gigabytes. What is small is read at once; otherwise the messages are
+read one by one, each when it is its turn (`ReceivedMail.turn`), and sent before the next one is read. So a
+page takes the memory of one message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.emails import inbox_mail
+from pillarbox.inboxes.messages import wire
+from pillarbox.inboxes.messages.queries import StoredMessage
+from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire.paging import ListOf
+from pillarbox.kernel.wire.problems import Overloaded
+from pillarbox.mail.message.extracted_text import extracted_text
+
+AT_ONCE: Final = 256 * 1024
+"""Octets of messages that are read together."""
+TRIES: Final = 60
+PAUSE: Final = 0.5
+"""An answer that has begun waits for its turn as often, with so many seconds between."""
+
+IsGone = Callable[[], bool]
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Messages with what is known of them before they are read."""
+
+    rows: Sequence[StoredMessage]
+    received: Mapping[UUID, int]
+    sent: Mapping[UUID, int]
+    """Octets of the messages that were received, and of the bodies of those that were sent."""
+    files: Mapping[UUID, Sequence[MessageFile]]
+
+    @property
+    def octets(self) -> int:
+        return sum(self.received.values()) + sum(self.sent.values())
+
+    def octets_of(self, row: StoredMessage) -> int:
+        return self.received.get(row.id) or self.sent.get(row.id) or 0
+
+
+class MessageReading:
+    """Shows messages."""
+
+    def __init__(self, received: ReceivedMail) -> None:
+        self._received = received
+
+    async def one(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> bytes:
+        """The answer with this message."""
+        opened = await self._opened(db, [row])
+        return await self._in_turn(db, opened, row, is_gone)
+
+    async def listed(
+        self, db: TeamDb, rows: Sequence[StoredMessage], *, has_more: bool, is_gone: IsGone
+    ) -> ListOf[wire.Message] | AsyncIterator[bytes]:
+        """The answer with these messages, in pieces where they are large. Raises Overloaded before the first
+        piece, where so much is being read that there is no room to wait."""
+        opened = await self._opened(db, rows)
+        if opened.octets <= AT_ONCE:
+            return ListOf(has_more=has_more, data=[await self._shown(db, opened, row) for row in rows])
+        first = await self._in_turn(db, opened, rows[0], is_gone)
+        return self._pieces(db, opened, first, has_more=has_more, is_gone=is_gone)
+
+    async def files(self, db: TeamDb, row: StoredMessage) -> Sequence[MessageFile]:
+        """The attachments of a message."""
+        return (await self._files(db, [row])).get(row.id, ())
+
+    async def refuse_above(self, db: TeamDb, rows: Sequence[StoredMessage]) -> None:
+        """403 where the content of one of them is kept from the team."""
+        await self._received.refuse_above(db, [row.id for row in rows if row.is_inbound])
+
+    async def _pieces(
+        self, db: TeamDb, opened: _Opened, first: bytes, *, has_more: bool, is_gone: IsGone
+    ) -> AsyncIterator[bytes]:
+        yield b'{"object":"list","has_more":%s,"data":[' % (b"true" if has_more else b"false")
+        yield first
+        del first
+        for row in opened.rows[1:]:
+            yield b","
+            yield await self._in_turn(db, opened, row, is_gone, tries=TRIES)
+        yield b"]}"
+
+    async def _in_turn(
+        self, db: TeamDb, opened: _Opened, row: StoredMessage, is_gone: IsGone, *, tries: int = 1
+    ) -> bytes:
+        """One message as JSON. Memory is held for as long as it is read and encoded."""
+        for left in reversed(range(tries)):
+            try:
+                async with self._received.turn(db.team_id, opened.octets_of(row), is_gone):
+                    return _encode(await self._shown(db, opened, row))
+            except Overloaded:
+                if not left:
+                    raise
+                await asyncio.sleep(PAUSE)
+        raise AssertionError("unreachable")
+
+    async def _shown(self, db: TeamDb, opened: _Opened, row: StoredMessage) -> wire.Message:
+        body = await self._body(db, opened, row)
+        octets = len(body.text or "") + len(body.html or "")
+        extracted = await in_thread_if_large(octets, extracted_text, body.text, body.html)
+        return wire.message(row, body, opened.files.get(row.id, ()), extracted)
+
+    async def _body(self, db: TeamDb, opened: _Opened, row: StoredMessage) -> MessageBody:
+        if row.id in opened.received:
+            return await self._received.body(db, row.id)
+        found = await inbox_mail.bodies(db, row.id)
+        return MessageBody(found.html, found.text)
+
+    async def _opened(self, db: TeamDb, rows: Sequence[StoredMessage]) -> _Opened:
+        """What an inbox sent to itself is inbound, and the email is a sent one all the same."""
+        received = await self._received.sizes(db, [row.id for row in rows if row.is_inbound])
+        sent = await inbox_mail.sizes(db, [row.id for row in rows if row.id not in received])
+        return _Opened(rows, received, sent, await self._files(db, rows))
+
+    async def _files(
+        self, db: TeamDb, rows: Sequence[StoredMessage]
+    ) -> Mapping[UUID, Sequence[MessageFile]]:
+        received = await self._received.files(db, [row.id for row in rows if row.is_inbound and row.attachments])
+        sent = await inbox_mail.attachments(
+            db, [row.id for row in rows if row.id not in received and row.attachments]
+        )
+        return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
+
+
+def _file(attached: inbox_mail.Attached) -> MessageFile:
+    return MessageFile(
+        attached.id,
+        attached.filename,
+        attached.size,
+        attached.content_type,
+        "attachment" if attached.cid is None else "inline",
+        attached.cid,
+        inbox_mail.FILE_KIND,
+    )

@@ -1,0 +1,84 @@
+"""HTTP routes of the messages of a thread (inboxes.md 6.1 and 6.4)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.inboxes import paths
+from pillarbox.inboxes.messages import lists, queries, wire
+from pillarbox.inboxes.messages.queries import StoredMessage
+from pillarbox.inboxes.messages.reading import MessageReading
+from pillarbox.inboxes.received_mail import MessageFile
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
+from pillarbox.kernel.wire.problems import NotFound
+
+EMAILS = "/inboxes/{inbox}/threads/{thread_id}/emails"
+EMAIL = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}"
+ATTACHMENTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments"
+ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments/{attachment_id}"
+
+
+@route("GET", EMAILS, needs=Access.FULL, query=PAGING, summary="List the emails of a thread")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
+    page = Page.read(request.query)
+    inbox_id = await paths.resolve(request, db)
+    rows, more = await lists.message_page(db, inbox_id, request.uuid("thread_id"), page)
+    reading = await _opened(request, db, rows)
+    return Reply(await reading.listed(db, rows, has_more=more, is_gone=request.is_client_gone))
+
+
+@route("GET", EMAIL, needs=Access.FULL, summary="Retrieve an email of a thread")
+async def show(request: Request, db: TeamDb) -> Reply[wire.Message]:
+    row = await _message(request, db)
+    reading = await _opened(request, db, [row])
+    return Reply(await reading.one(db, row, request.is_client_gone))
+
+
+@route("GET", ATTACHMENTS, needs=Access.FULL, summary="List the attachments of an email of a thread")
+async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.AttachmentItem]]:
+    row = await _message(request, db)
+    reading = await _opened(request, db, [row])
+    files = await reading.files(db, row)
+    return Reply(
+        ListOf(
+            has_more=False, data=[_linked(wire.AttachmentItem, request, db.team_id, file) for file in files]
+        )
+    )
+
+
+@route("GET", ATTACHMENT, needs=Access.FULL, summary="Retrieve an attachment of an email of a thread")
+async def attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
+    wanted = request.uuid("attachment_id")
+    row = await _message(request, db)
+    reading = await _opened(request, db, [row])
+    for file in await reading.files(db, row):
+        if file.id == wanted:
+            return Reply(_linked(wire.Attachment, request, db.team_id, file))
+    raise NotFound("Attachment")
+
+
+async def _message(request: Request, db: TeamDb) -> StoredMessage:
+    """The message that the path names."""
+    inbox_id = await paths.resolve(request, db)
+    thread_id, email_id = request.uuid("thread_id"), request.uuid("email_id")
+    found = await queries.get(db, inbox_id, thread_id, email_id)
+    if found is None:
+        raise NotFound("Email" if await queries.has_thread(db, inbox_id, thread_id) else "Thread")
+    return found
+
+
+async def _opened(request: Request, db: TeamDb, rows: list[StoredMessage]) -> MessageReading:
+    """What reads these messages, for whoever may see their content."""
+    reading = request.use(MessageReading)
+    if request.known.is_metered:
+        await reading.refuse_above(db, rows)
+    return reading
+
+
+def _linked(kind: type[wire.A], request: Request, team_id: UUID, file: MessageFile) -> wire.A:
+    url, ends = request.use(Files).link(file.kind, team_id, file.id)
+    return wire.attachment(kind, file, url, ends)

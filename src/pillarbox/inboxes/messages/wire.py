@@ -1,0 +1,103 @@
+"""Shapes of messages on the wire (inboxes.md sections 2 and 6); field order is the contract's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from pillarbox.inboxes.messages.queries import StoredMessage
+from pillarbox.inboxes.received_mail import MessageBody, MessageFile
+from pillarbox.inboxes.threads.wire import NONE, Texts, raw
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+
+Direction = Literal["inbound", "outbound"]
+
+
+class MessageAttachment(Struct):
+    """An attachment as its message shows it."""
+
+    id: UUID
+    filename: str | None
+    size: int
+
+
+class Message(Struct):
+    """A message with its bodies. `extracted_text` is an extension: what is new in it, without what it quotes
+    and without signature."""
+
+    id: UUID
+    direction: Direction
+    from_: str = msgspec.field(name="from")
+    to: Texts
+    cc: Texts
+    bcc: Texts
+    reply_to: Texts
+    subject: str | None
+    message_id: str | None
+    html: str | None
+    text: str | None
+    attachments: list[MessageAttachment]
+    read: bool
+    received_at: IsoTime
+    extracted_text: str | None
+
+
+class AttachmentItem(Struct, kw_only=True):
+    """An attachment with its link."""
+
+    id: UUID
+    filename: str | None
+    size: int
+    content_type: str
+    content_disposition: Literal["inline", "attachment"]
+    content_id: str | None
+    download_url: str
+    expires_at: IsoTime
+
+
+class Attachment(AttachmentItem, kw_only=True, tag_field="object", tag="attachment"):
+    """One attachment by itself."""
+
+
+A = TypeVar("A", bound=AttachmentItem)
+
+
+def message(
+    row: StoredMessage, body: MessageBody, files: Sequence[MessageFile], extracted_text: str | None
+) -> Message:
+    return Message(
+        row.id,
+        "inbound" if row.is_inbound else "outbound",
+        row.sender,
+        raw(row.to_list),
+        raw(row.cc_list),
+        NONE if row.is_inbound else raw(row.bcc_list),
+        raw(row.reply_to_list) if row.is_inbound else NONE,
+        row.subject,
+        row.message_id,
+        body.html,
+        body.text,
+        [MessageAttachment(file.id, file.filename, file.size) for file in files],
+        row.is_read,
+        iso_style(row.received_at),
+        extracted_text,
+    )
+
+
+def attachment(kind: type[A], file: MessageFile, url: str, expires_at: datetime) -> A:
+    """As one of a list, or by itself."""
+    return kind(
+        id=file.id,
+        filename=file.filename,
+        size=file.size,
+        content_type=file.content_type,
+        content_disposition="inline" if file.disposition == "inline" else "attachment",
+        content_id=file.content_id,
+        download_url=url,
+        expires_at=iso_style(expires_at),
+    )

@@ -1,0 +1,55 @@
+"""Which inbox a path names: `{inbox}` is its id or its address (inboxes.md section 1)."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from pillarbox.directory import inboxes as directory
+from pillarbox.kernel.http.request import Request
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
+from pillarbox.kernel.wire.problems import InvalidParameter, NotAUuid, NotFound
+from pillarbox.kernel.wire.uuids import well_formed
+
+PARAMETER: Final = "inbox"
+"""Its name in the paths of routes. It does not end in `_id`, because an address is accepted too."""
+
+SHOWN: Final = "inbox_id"
+"""Its name in answers, which is the contract's."""
+
+EXISTS: Final = """
+    SELECT true FROM inboxes WHERE team_id = $1 AND id = $2
+"""
+
+
+def named(text: str) -> UUID | str:
+    """The id, or the address as it is compared, that the text is; 422 where it is neither."""
+    if "@" in text:
+        try:
+            return email_address(text).address
+        except NotAnAddress as wrong:
+            raise InvalidParameter(SHOWN, wrong.reason) from None
+    if not well_formed(text):
+        raise NotAUuid(SHOWN)
+    return UUID(text)
+
+
+async def find(db: TeamDb, text: str) -> UUID:
+    """The id of the inbox that the text names; 404 where the team has none such.
+
+    It may be gone a moment later: whoever changes something locks its row and looks once more.
+    """
+    name = named(text)
+    if isinstance(name, str):
+        found = await directory.id_of(db, name)
+    else:
+        found = name if await db.value(EXISTS, name) else None
+    if found is None:
+        raise NotFound("Inbox")
+    return found
+
+
+async def inbox_of(request: Request, db: TeamDb) -> UUID:
+    """The id of the inbox that the path of the request names; 404 where the team has none such."""
+    return await find(db, request.param(PARAMETER))

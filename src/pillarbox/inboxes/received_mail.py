@@ -1,0 +1,67 @@
+"""What inboxes need of received mail: its bodies and attachments, and that it is kept while an inbox has it.
+
+The slice `receiving` is above this one and gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBody:
+    """What a message says; the html has its images inside."""
+
+    html: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFile:
+    """An attachment of a message. `kind` is that of its signed file."""
+
+    id: UUID
+    filename: str | None
+    size: int
+    content_type: str
+    disposition: str
+    content_id: str | None
+    kind: str
+
+
+class ReceivedMail(Protocol):
+    """Received mail as messages of inboxes."""
+
+    async def sizes(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, int]:
+        """How many octets each message has, of those that exist."""
+        ...
+
+    def turn(
+        self, team_id: UUID, size: int, is_gone: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[None]:
+        """Hold the memory in which a message of that size is read. Raises Overloaded, and ClientGone for who
+        has left."""
+        ...
+
+    async def body(self, db: TeamDb, email_id: UUID) -> MessageBody:
+        """What it says; nothing where it is gone. Who asks holds a turn."""
+        ...
+
+    async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:
+        """The attachments of each message that has some."""
+        ...
+
+    async def refuse_above(self, db: TeamDb, ids: Sequence[UUID]) -> None:
+        """403 where the content of one of them is kept from the team."""
+        ...
+
+    async def release(self, db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
+        """The inbox does not have these emails any more; where no other has one, it is kept as long as any
+        other received email."""
+        ...

@@ -1,0 +1,165 @@
+"""SQL of lists of threads (inboxes.md 5.1).
+
+The ids of a page are read from an index, as far as the page goes: each value of `list_class`, and each label,
+is one range of it. The rows of the page are read by their ids then, for lists and for search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.inboxes.threads.list_filter import FolderName
+from pillarbox.kernel.postgres.database import TeamDb
+
+PLACE = """
+    SELECT received_at, id, list_class FROM inbox_threads WHERE team_id = $1 AND inbox_id = $2 AND id = $3
+"""
+
+OLDER = """
+    SELECT page.id
+      FROM unnest($3::smallint[]) AS c (list_class)
+     CROSS JOIN LATERAL (
+           SELECT t.id, t.received_at
+             FROM inbox_threads t
+            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.list_class = c.list_class
+              AND (t.received_at, t.id) < ($4, $5)
+            ORDER BY t.received_at DESC, t.id DESC
+            LIMIT $6) AS page
+     ORDER BY page.received_at DESC, page.id DESC
+     LIMIT $6
+"""
+
+NEWER = """
+    SELECT page.id
+      FROM unnest($3::smallint[]) AS c (list_class)
+     CROSS JOIN LATERAL (
+           SELECT t.id, t.received_at
+             FROM inbox_threads t
+            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.list_class = c.list_class
+              AND (t.received_at, t.id) > ($4, $5)
+            ORDER BY t.received_at, t.id
+            LIMIT $6) AS page
+     ORDER BY page.received_at, page.id
+     LIMIT $6
+"""
+
+LABELLED_OLDER = """
+    SELECT page.thread_id
+      FROM unnest($2::uuid[]) AS k (label_id)
+     CROSS JOIN unnest($3::smallint[]) AS c (list_class)
+     CROSS JOIN LATERAL (
+           SELECT t.thread_id, t.received_at
+             FROM inbox_thread_labels t
+            WHERE t.team_id = $1 AND t.label_id = k.label_id AND t.list_class = c.list_class
+              AND (t.received_at, t.thread_id) < ($4, $5)
+            ORDER BY t.received_at DESC, t.thread_id DESC
+            LIMIT $6) AS page
+     GROUP BY page.received_at, page.thread_id
+     ORDER BY page.received_at DESC, page.thread_id DESC
+     LIMIT $6
+"""
+
+LABELLED_NEWER = """
+    SELECT page.thread_id
+      FROM unnest($2::uuid[]) AS k (label_id)
+     CROSS JOIN unnest($3::smallint[]) AS c (list_class)
+     CROSS JOIN LATERAL (
+           SELECT t.thread_id, t.received_at
+             FROM inbox_thread_labels t
+            WHERE t.team_id = $1 AND t.label_id = k.label_id AND t.list_class = c.list_class
+              AND (t.received_at, t.thread_id) > ($4, $5)
+            ORDER BY t.received_at, t.thread_id
+            LIMIT $6) AS page
+     GROUP BY page.received_at, page.thread_id
+     ORDER BY page.received_at, page.thread_id
+     LIMIT $6
+"""
+
+ITEMS = """
+    SELECT t.id, t.subject, t.folder, t.messages, t.has_attachment, t.drafts, t.unread, t.received_at,
+           m.sender, m.to_list, m.cc_list, m.bcc_list,
+           (SELECT json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color)
+                            ORDER BY l.created_at, l.id)
+              FROM inbox_thread_labels tl
+              JOIN inbox_labels l ON l.team_id = tl.team_id AND l.id = tl.label_id
+             WHERE tl.team_id = t.team_id AND tl.thread_id = t.id) AS labels
+      FROM unnest($3::uuid[]) WITH ORDINALITY AS k (id, place)
+      JOIN inbox_threads t ON t.team_id = $1 AND t.inbox_id = $2 AND t.id = k.id
+      JOIN inbox_messages m ON m.team_id = $1 AND m.inbox_id = $2 AND m.id = t.last_message_id
+     ORDER BY k.place
+"""
+
+KNOWN_LABELS = """
+    SELECT id FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2 AND id = ANY ($3::uuid[])
+"""
+
+
+class Place(NamedTuple):
+    """Where a thread stands in lists."""
+
+    received_at: datetime
+    id: UUID
+    list_class: int
+
+
+class ListedThread(NamedTuple):
+    """A thread as lists show it; the `*_list` columns and `labels` hold the JSON of the wire. `sender` and the
+    lists are those of the newest message."""
+
+    id: UUID
+    subject: str | None
+    folder: FolderName
+    messages: int
+    has_attachment: bool
+    drafts: int
+    unread: int
+    received_at: datetime
+    sender: str
+    to_list: str
+    cc_list: str | None
+    bcc_list: str | None
+    labels: str | None
+
+
+async def place(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> Place | None:
+    return await db.one(Place, PLACE, inbox_id, thread_id)
+
+
+async def older(
+    db: TeamDb, inbox_id: UUID, classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+) -> Sequence[UUID]:
+    """The threads behind a place of the list, newest first."""
+    return await db.values(OLDER, inbox_id, classes, at, thread_id, most)
+
+
+async def newer(
+    db: TeamDb, inbox_id: UUID, classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+) -> Sequence[UUID]:
+    """The threads before a place of the list, the nearest first."""
+    return await db.values(NEWER, inbox_id, classes, at, thread_id, most)
+
+
+async def labelled_older(
+    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+) -> Sequence[UUID]:
+    """The same of threads that have one of the labels."""
+    return await db.values(LABELLED_OLDER, labels, classes, at, thread_id, most)
+
+
+async def labelled_newer(
+    db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], at: datetime, thread_id: UUID, most: int
+) -> Sequence[UUID]:
+    return await db.values(LABELLED_NEWER, labels, classes, at, thread_id, most)
+
+
+async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedThread]:
+    """What lists show of these threads, in this order; without those that are gone."""
+    return await db.all(ListedThread, ITEMS, inbox_id, ids)
+
+
+async def known_labels(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Which of them are labels of the inbox."""
+    return set(await db.values(KNOWN_LABELS, inbox_id, ids))

@@ -1,0 +1,104 @@
+"""Purges threads that have been in the trash for 30 days (inboxes.md section 8).
+
+One transaction for each thread: it takes the lock of the inbox, and the thread where it is still over its time.
+So a thread that somebody brings back at the same moment is either brought back or purged, whole. Their emails are
+kept from then on as long as any other email. Nobody is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.emails import inbox_mail
+from pillarbox.inboxes.locking import lock
+from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.threads import purge_queries
+from pillarbox.inboxes.threads.purge_queries import DueThread
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.work.periodic import Periodic
+
+log = get("inboxes")
+
+EVERY: Final = timedelta(minutes=15)
+BATCH: Final = 200
+NOT_NOW: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
+"""Somebody works on the inbox for long: its thread is purged the next time."""
+
+START: Final = DueThread(UUID(int=0), UUID(int=0), datetime(1, 1, 1, tzinfo=UTC))
+
+
+class ThreadPurge:
+    """Removes threads whose time in the trash is over."""
+
+    def __init__(self, pool: asyncpg.Pool, clock: Clock, blobs: BlobStore, received: ReceivedMail) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._blobs = blobs
+        self._received = received
+
+    def periodic(self) -> list[Periodic]:
+        async def work() -> str:
+            return f"{await self.purge()} threads"
+
+        return [Periodic("inboxes.purge", EVERY, work)]
+
+    async def purge(self) -> int:
+        """Remove all that are over their time; returns how many."""
+        now = self._clock.now()
+        removed = 0
+        for team_id in await purge_queries.teams(self._pool, now):
+            removed += await self._of_team(TeamDb(self._pool, team_id), now)
+        return removed
+
+    async def _of_team(self, db: TeamDb, now: datetime) -> int:
+        """Rests as long as each turn took, so that the database is at most half busy with it."""
+        removed, after = 0, START
+        while True:
+            started = time.monotonic()
+            page = await purge_queries.due(db, now, after, BATCH)
+            for thread in page:
+                removed += await self._one(db, thread, now)
+            if len(page) < BATCH:
+                return removed
+            after = page[-1]
+            await asyncio.sleep(time.monotonic() - started)
+
+    async def _one(self, db: TeamDb, thread: DueThread, now: datetime) -> bool:
+        """Remove a thread; False where it is not to be removed any more, or not now."""
+        try:
+            async with db.transaction() as held:
+                await lock(held.connection, [(db.team_id, thread.inbox_id)])
+                if not await purge_queries.hold(held, thread.id, now):
+                    return False
+                blobs = await purge_queries.drop_files(held, thread.id)
+                await purge_queries.drop_drafts(held, thread.inbox_id, thread.id)
+                emails = await purge_queries.drop_messages(held, thread.id)
+                await purge_queries.drop(held, thread.id)
+                await inbox_mail.release(held, thread.inbox_id, emails)
+                await self._received.release(held, thread.inbox_id, emails)
+        except NOT_NOW:
+            return False
+        await self._forget(blobs)
+        return True
+
+    async def _forget(self, blobs: Sequence[str | None]) -> None:
+        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        named = [blob for blob in blobs if blob is not None]
+        if not named or not await blob_removal.is_allowed(self._pool):
+            return
+        for blob in named:
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)

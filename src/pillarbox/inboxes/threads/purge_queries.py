@@ -1,0 +1,99 @@
+"""SQL of threads that leave the trash for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+# Across teams: each of them is gone through on its own.
+TEAMS = """
+    SELECT DISTINCT team_id FROM inbox_threads WHERE purge_at <= $1 ORDER BY team_id
+"""
+
+DUE = """
+    SELECT id, inbox_id, purge_at
+      FROM inbox_threads
+     WHERE team_id = $1 AND purge_at <= $2 AND (purge_at, id) > ($3, $4)
+     ORDER BY purge_at, id
+     LIMIT $5
+"""
+
+# The deadline once more: it is another where somebody has brought the thread back meanwhile.
+HOLD = """
+    SELECT id FROM inbox_threads WHERE team_id = $1 AND id = $2 AND purge_at <= $3 FOR UPDATE SKIP LOCKED
+"""
+
+DROP_FILES = """
+    DELETE FROM inbox_draft_attachments f
+     USING inbox_drafts d
+     WHERE f.team_id = $1 AND d.team_id = $1 AND d.id = f.draft_id AND d.thread_id = $2 AND d.email_id IS NULL
+    RETURNING f.blob
+"""
+
+DROP_DRAFTS = """
+    WITH gone AS (
+        DELETE FROM inbox_drafts
+         WHERE team_id = $1 AND thread_id = $3 AND email_id IS NULL
+        RETURNING id
+    )
+    UPDATE inboxes SET drafts = drafts - (SELECT count(*) FROM gone) WHERE team_id = $1 AND id = $2
+"""
+
+DROP_MESSAGES = """
+    DELETE FROM inbox_messages WHERE team_id = $1 AND thread_id = $2 RETURNING id
+"""
+
+DROP = """
+    WITH labels AS (
+        DELETE FROM inbox_thread_labels WHERE team_id = $1 AND thread_id = $2
+    )
+    DELETE FROM inbox_threads WHERE team_id = $1 AND id = $2
+"""
+
+
+class DueThread(NamedTuple):
+    """A thread whose time in the trash is over."""
+
+    id: UUID
+    inbox_id: UUID
+    purge_at: datetime
+
+
+async def teams(pool: asyncpg.Pool, now: datetime) -> Sequence[UUID]:
+    """The teams that have such threads."""
+    return [row["team_id"] for row in await pool.fetch(TEAMS, now)]
+
+
+async def due(db: TeamDb, now: datetime, after: DueThread, most: int) -> list[DueThread]:
+    """The next ones behind a thread."""
+    return await db.all(DueThread, DUE, now, after.purge_at, after.id, most)
+
+
+async def hold(db: TeamDb, thread_id: UUID, now: datetime) -> bool:
+    """Hold the thread, where its time is over and nobody else has it."""
+    return await db.value(HOLD, thread_id, now) is not None
+
+
+async def drop_files(db: TeamDb, thread_id: UUID) -> Sequence[str | None]:
+    """Remove the attachments of its unsent drafts; returns their blobs."""
+    return await db.values(DROP_FILES, thread_id)
+
+
+async def drop_drafts(db: TeamDb, inbox_id: UUID, thread_id: UUID) -> None:
+    """Remove its unsent drafts, and count them no longer."""
+    await db.run(DROP_DRAFTS, inbox_id, thread_id)
+
+
+async def drop_messages(db: TeamDb, thread_id: UUID) -> Sequence[UUID]:
+    """Remove its messages; returns the emails that they are of."""
+    return await db.values(DROP_MESSAGES, thread_id)
+
+
+async def drop(db: TeamDb, thread_id: UUID) -> None:
+    await db.run(DROP, thread_id)

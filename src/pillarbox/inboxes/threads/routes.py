@@ -1,0 +1,106 @@
+"""HTTP routes of threads, their labels and whom they are assigned to (inboxes.md section 5)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from pillarbox.inboxes import paths
+from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.threads import lists, wire
+from pillarbox.inboxes.threads.changes import Threads, found
+from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.fields import parse
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
+from pillarbox.kernel.wire.problems import Invalid
+
+THREADS = "/inboxes/{inbox}/threads"
+THREAD = "/inboxes/{inbox}/threads/{thread_id}"
+LABELS = "/inboxes/{inbox}/threads/{thread_id}/labels"
+ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
+
+
+@route("GET", THREADS, needs=Access.FULL, query={**FILTERS, **PAGING, "query": str}, summary="List threads")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ThreadItem]]:
+    page, wanted = Page.read(request.query), ThreadFilter.of(request.query)
+    inbox_id = await paths.resolve(request, db)
+    shown = await lists.thread_page(db, inbox_id, page, wanted)
+    return Reply(ListOf(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads]))
+
+
+@route("GET", THREAD, needs=Access.FULL, summary="Retrieve a thread")
+async def show(request: Request, db: TeamDb) -> Reply[wire.Thread]:
+    return Reply(wire.thread(await found(db, *await _thread(request, db))))
+
+
+@route("PATCH", THREAD, needs=Access.FULL, body=wire.ThreadChange, summary="Mark, move or label a thread")
+async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
+    wanted = parse(wire.ThreadChange, request.json())
+    if wanted == wire.ThreadChange():
+        raise Invalid("Use at least one of `read`, `folder` and `label_id`.")
+    thread = await request.use(Threads).update(
+        db,
+        *await _thread(request, db),
+        is_read=None if wanted.read is UNSET else wanted.read,
+        folder=None if wanted.folder is UNSET else Folder(wanted.folder),
+        label_id=None if wanted.label_id is UNSET else wanted.label_id,
+    )
+    return Reply(wire.thread(thread))
+
+
+@route("DELETE", THREAD, needs=Access.FULL, summary="Move a thread to the trash")
+async def remove(request: Request, db: TeamDb) -> Reply[wire.ThreadDeleted]:
+    inbox_id, thread_id = await _thread(request, db)
+    deleted = await request.use(Threads).trash(db, inbox_id, thread_id)
+    return Reply(wire.ThreadDeleted("inbox_thread", thread_id, deleted))
+
+
+@route("POST", LABELS, needs=Access.FULL, body=wire.AddedLabels, summary="Add labels to a thread")
+async def add_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
+    wanted = parse(wire.AddedLabels, request.json())
+    thread = await request.use(Threads).add_labels(db, *await _thread(request, db), wanted.labels)
+    return Reply(wire.all_labels(thread))
+
+
+@route("PUT", LABELS, needs=Access.FULL, body=wire.SetLabels, summary="Set the labels of a thread")
+async def set_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
+    wanted = parse(wire.SetLabels, request.json())
+    thread = await request.use(Threads).set_labels(db, *await _thread(request, db), wanted.labels)
+    return Reply(wire.all_labels(thread))
+
+
+@route(
+    "DELETE",
+    "/inboxes/{inbox}/threads/{thread_id}/labels/{label_id}",
+    needs=Access.FULL,
+    summary="Take a label off a thread",
+)
+async def remove_label(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
+    thread = await request.use(Threads).remove_label(
+        db, *await _thread(request, db), request.uuid("label_id")
+    )
+    return Reply(wire.all_labels(thread))
+
+
+@route("PUT", ASSIGNEE, needs=Access.FULL, body=wire.Assigned, summary="Assign a thread to a member")
+async def assign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
+    wanted = parse(wire.Assigned, request.json())
+    inbox_id, thread_id = await _thread(request, db)
+    assignee = await request.use(Threads).assign(db, inbox_id, thread_id, wanted.email)
+    return Reply(wire.ThreadAssignee("inbox_thread", thread_id, assignee))
+
+
+@route("DELETE", ASSIGNEE, needs=Access.FULL, summary="Assign a thread to nobody")
+async def unassign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
+    inbox_id, thread_id = await _thread(request, db)
+    await request.use(Threads).assign(db, inbox_id, thread_id, None)
+    return Reply(wire.ThreadAssignee("inbox_thread", thread_id, None))
+
+
+async def _thread(request: Request, db: TeamDb) -> tuple[UUID, UUID]:
+    """The inbox and the thread that the path names; whether the inbox has the thread is not known yet."""
+    return await paths.resolve(request, db), request.uuid("thread_id")

@@ -1,0 +1,124 @@
+"""Shapes of threads on the wire (inboxes.md section 2); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from pillarbox.inboxes.threads.list_filter import FolderName
+from pillarbox.inboxes.threads.list_queries import ListedThread
+from pillarbox.inboxes.threads.queries import StoredThread
+from pillarbox.inboxes.threads.thread_labels import ThreadLabel, labels_of
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+
+NONE = Raw(b"[]")
+
+Texts = Annotated[Raw, shown_as(list[str])]
+
+MOST_SET = 100
+MOST_ADDED = 10
+
+
+class ThreadItem(Struct):
+    id: UUID
+    subject: str | None
+    from_: str = msgspec.field(name="from")
+    to: Texts
+    cc: Texts
+    bcc: Texts
+    labels: list[ThreadLabel]
+    message_count: int
+    has_attachment: bool
+    has_draft: bool
+    read: bool
+    received_at: IsoTime
+    email_count: int
+    folder: FolderName
+
+
+class Thread(Struct):
+    """The summary of a thread."""
+
+    object: Literal["inbox_thread"]
+    id: UUID
+    subject: str | None
+    folder: FolderName
+    labels: list[ThreadLabel]
+    read: bool
+
+
+class ThreadDeleted(Struct):
+    object: Literal["inbox_thread"]
+    id: UUID
+    deleted: bool
+
+
+class ThreadAssignee(Struct):
+    object: Literal["inbox_thread"]
+    id: UUID
+    assignee_email: str | None
+
+
+class ThreadLabels(Struct):
+    """All labels of a thread."""
+
+    object: Literal["list"]
+    data: list[ThreadLabel]
+
+
+class ThreadChange(Struct):
+    """At least one of them; null is refused."""
+
+    read: bool | UnsetType = UNSET
+    folder: Literal["inbox", "archive", "spam", "trash"] | UnsetType = UNSET
+    label_id: UUID | UnsetType = UNSET
+
+
+class AddedLabels(Struct):
+    labels: Annotated[list[str], Meta(min_length=1, max_length=MOST_ADDED)]
+
+
+class SetLabels(Struct):
+    labels: Annotated[list[str], Meta(max_length=MOST_SET)]
+
+
+class Assigned(Struct):
+    email: str
+
+
+def item(row: ListedThread) -> ThreadItem:
+    return ThreadItem(
+        row.id,
+        row.subject,
+        row.sender,
+        raw(row.to_list),
+        raw(row.cc_list),
+        raw(row.bcc_list),
+        labels_of(row.labels),
+        row.messages,
+        row.has_attachment,
+        row.drafts > 0,
+        row.unread == 0,
+        iso_style(row.received_at),
+        row.messages,
+        row.folder,
+    )
+
+
+def thread(row: StoredThread) -> Thread:
+    return Thread(
+        "inbox_thread", row.id, row.subject, row.folder, labels_of(row.labels), row.unread == 0
+    )
+
+
+def all_labels(row: StoredThread) -> ThreadLabels:
+    return ThreadLabels("list", labels_of(row.labels))
+
+
+def raw(text: str | None) -> Raw:
+    """A list that the database keeps as JSON."""
+    return NONE if text is None else Raw(text.encode())

@@ -1,0 +1,61 @@
+"""Received mail as messages of inboxes: gives `pillarbox.inboxes.received_mail.ReceivedMail`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from uuid import UUID
+
+from pillarbox.inboxes.received_mail import MessageBody, MessageFile
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.receiving import files, inbox_queries, queries
+from pillarbox.receiving.reading import DATA_URI, Reading
+from pillarbox.usage import counting
+
+
+class InboxMail:
+    """Reads received mail for inboxes."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    async def sizes(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, int]:
+        return await inbox_queries.sizes(db, ids) if ids else {}
+
+    def turn(
+        self, team_id: UUID, size: int, is_gone: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[None]:
+        return self._reading.turn(team_id, size, is_gone)
+
+    async def body(self, db: TeamDb, email_id: UUID) -> MessageBody:
+        source = await queries.source(db, email_id)
+        parsed = await self._reading.parsed(source)
+        html = parsed.html
+        if html is not None and source is not None:
+            parts = await queries.parts(db, email_id)
+            html, _ = await self._reading.shown_html(html, source, parts, DATA_URI)
+        return MessageBody(html, parsed.text)
+
+    async def files(self, db: TeamDb, ids: Sequence[UUID]) -> Mapping[UUID, Sequence[MessageFile]]:
+        found: dict[UUID, list[MessageFile]] = {}
+        for file in await inbox_queries.files(db, ids) if ids else ():
+            found.setdefault(file.email_id, []).append(
+                MessageFile(
+                    file.id,
+                    file.filename,
+                    file.size,
+                    file.content_type,
+                    "inline" if file.inline else "attachment",
+                    file.content_id,
+                    files.ATTACHMENT,
+                )
+            )
+        return found
+
+    async def refuse_above(self, db: TeamDb, ids: Sequence[UUID]) -> None:
+        for email_id in ids:
+            await counting.refuse_above(db, email_id)
+
+    async def release(self, db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
+        if ids:
+            await inbox_queries.release(db, inbox_id, ids)

@@ -1,0 +1,59 @@
+"""SQL of received emails that are messages of inboxes (inboxes.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+SIZES = """
+    SELECT id, size FROM received_emails WHERE team_id = $1 AND id = ANY ($2::uuid[])
+"""
+
+FILES = """
+    SELECT id, email_id, filename, content_type, inline, content_id, size
+      FROM received_attachments
+     WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
+     ORDER BY email_id, position
+"""
+
+RELEASE = """
+    UPDATE received_emails
+       SET inboxes = nullif(array_remove(inboxes, $2), '{}')
+     WHERE team_id = $1 AND id = ANY ($3::uuid[])
+"""
+
+
+class Sized(NamedTuple):
+    """How many octets a message has."""
+
+    id: UUID
+    size: int
+
+
+class File(NamedTuple):
+    """An attachment."""
+
+    id: UUID
+    email_id: UUID
+    filename: str | None
+    content_type: str
+    inline: bool
+    content_id: str | None
+    size: int
+
+
+async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
+    return {found.id: found.size for found in await db.all(Sized, SIZES, ids)}
+
+
+async def files(db: TeamDb, ids: Sequence[UUID]) -> list[File]:
+    """The attachments of these emails, in the order of each."""
+    return await db.all(File, FILES, ids)
+
+
+async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
+    """This inbox has them no longer."""
+    await db.run(RELEASE, inbox_id, ids)
