@@ -1,0 +1,241 @@
+"""The events of inboxes (webhooks.md 7.5, inboxes.md section 10).
+
+Each function makes the reference to one event; whoever makes the change hands it to the publisher in the same
+transaction. Its body is made when the event is dispatched (`event_data`): then it shows the inbox, the thread,
+the message and the draft as they are, as far as they still exist.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, Protocol
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from pillarbox.inboxes.folders import Folder
+from pillarbox.webhooks.publish import Reference
+
+Source = Literal["api", "dashboard", "agent", "system"]
+"""Who made a change."""
+
+API: Final = "api"
+DASHBOARD: Final = "dashboard"
+AGENT: Final = "agent"
+SYSTEM: Final = "system"
+
+INBOX_CREATED: Final = "inbox.created"
+INBOX_UPDATED: Final = "inbox.updated"
+INBOX_DELETED: Final = "inbox.deleted"
+THREAD_CREATED: Final = "inbox.thread.created"
+EMAIL_RECEIVED: Final = "inbox.email.received"
+EMAIL_SENT: Final = "inbox.email.sent"
+FOLDER_UPDATED: Final = "inbox.thread.folder.updated"
+ASSIGNED: Final = "inbox.thread.assigned"
+UNASSIGNED: Final = "inbox.thread.unassigned"
+LABELS_UPDATED: Final = "inbox.thread.labels.updated"
+DRAFT_CREATED: Final = "inbox.draft.created"
+DRAFT_UPDATED: Final = "inbox.draft.updated"
+DRAFT_DELETED: Final = "inbox.draft.deleted"
+DRAFT_SENT: Final = "inbox.draft.sent"
+
+
+class ThreadLabel(Struct, frozen=True):
+    """A label as a thread shows it."""
+
+    id: UUID
+    name: str
+    color: str
+
+
+class LabelOfInbox(Protocol):
+    """What an event shows of a label."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def color(self) -> str: ...
+
+
+class InboxRef(NamedTuple):
+    """The inbox that an event is about, and who made the change."""
+
+    team_id: UUID
+    inbox_id: UUID
+    source: Source = API
+
+
+class ThreadRef(NamedTuple):
+    """The thread that an event is about, and who made the change."""
+
+    team_id: UUID
+    inbox_id: UUID
+    thread_id: UUID
+    source: Source = API
+
+
+class DraftRef(NamedTuple):
+    """The draft that an event is about; `thread_id` is that of a reply, or of a draft that was sent."""
+
+    team_id: UUID
+    inbox_id: UUID
+    draft_id: UUID
+    thread_id: UUID | None = None
+    source: Source = API
+
+
+class Detail(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What the body of an event says that is not read when it is dispatched; stored as JSON."""
+
+    source: Source = API
+    inbox_id: UUID
+    thread_id: UUID | None = None
+    email_id: UUID | None = None
+    draft_id: UUID | None = None
+    from_: Folder | None = msgspec.field(name="from", default=None)
+    to: Folder | None = None
+    assignee_email: str | None = None
+    assigned_by_email: str | None = None
+    previous_assignee_email: str | None = None
+    added: tuple[ThreadLabel, ...] = ()
+    removed: tuple[ThreadLabel, ...] = ()
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def created(ref: InboxRef, at: datetime) -> Reference:
+    """The inbox was created."""
+    return _of_inbox(INBOX_CREATED, ref, at)
+
+
+def updated(ref: InboxRef, at: datetime) -> Reference:
+    """Its name, or the name that recipients see, is another."""
+    return _of_inbox(INBOX_UPDATED, ref, at)
+
+
+def deleted(ref: InboxRef, at: datetime) -> Reference:
+    """The inbox is gone, with all that it had."""
+    return _of_inbox(INBOX_DELETED, ref, at)
+
+
+def thread_created(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+    """The first message of a thread arrived or was sent."""
+    return _of_message(THREAD_CREATED, team_id, at, inbox_id, thread_id, email_id)
+
+
+def email_received(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+    """A message came in."""
+    return _of_message(EMAIL_RECEIVED, team_id, at, inbox_id, thread_id, email_id)
+
+
+def email_sent(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:
+    """A message was accepted for sending."""
+    return _of_message(EMAIL_SENT, team_id, at, inbox_id, thread_id, email_id)
+
+
+def folder_updated(ref: ThreadRef, at: datetime, before: Folder, after: Folder) -> Reference:
+    """The thread was moved."""
+    return _of_thread(FOLDER_UPDATED, ref, at, _thread_detail(ref, from_=before, to=after))
+
+
+def assigned(
+    ref: ThreadRef, at: datetime, assignee: str | None, previous: str | None, by: str | None = None
+) -> Reference:
+    """The thread was assigned to somebody, or with None to nobody; `by` is who did it, where that is a
+    person."""
+    if assignee is None:
+        detail = _thread_detail(ref, previous_assignee_email=previous)
+        return _of_thread(UNASSIGNED, ref, at, detail)
+    detail = _thread_detail(
+        ref, assignee_email=assignee, assigned_by_email=by, previous_assignee_email=previous
+    )
+    return _of_thread(ASSIGNED, ref, at, detail)
+
+
+def labels_updated(
+    ref: ThreadRef, at: datetime, *, added: LabelOfInbox | None = None, removed: LabelOfInbox | None = None
+) -> Reference:
+    """One label was put on the thread, or taken off it."""
+    detail = _thread_detail(ref, added=_shown(added), removed=_shown(removed))
+    return _of_thread(LABELS_UPDATED, ref, at, detail)
+
+
+def draft_created(ref: DraftRef, at: datetime) -> Reference:
+    return _of_draft(DRAFT_CREATED, ref, at)
+
+
+def draft_updated(ref: DraftRef, at: datetime) -> Reference:
+    return _of_draft(DRAFT_UPDATED, ref, at)
+
+
+def draft_deleted(ref: DraftRef, at: datetime) -> Reference:
+    return _of_draft(DRAFT_DELETED, ref, at)
+
+
+def draft_sent(ref: DraftRef, at: datetime, email_id: UUID) -> Reference:
+    """The draft was accepted for sending as this email, in the thread of `ref`."""
+    return _of_draft(DRAFT_SENT, ref, at, email_id)
+
+
+def _of_inbox(kind: str, ref: InboxRef, at: datetime) -> Reference:
+    detail = Detail(source=ref.source, inbox_id=ref.inbox_id)
+    return Reference(ref.team_id, kind, at, ref.inbox_id, None, _stored(detail))
+
+
+def _of_message(
+    kind: str, team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID
+) -> Reference:
+    detail = Detail(source=SYSTEM, inbox_id=inbox_id, thread_id=thread_id, email_id=email_id)
+    return Reference(team_id, kind, at, email_id, None, _stored(detail))
+
+
+def _thread_detail(
+    ref: ThreadRef,
+    *,
+    from_: Folder | None = None,
+    to: Folder | None = None,
+    assignee_email: str | None = None,
+    assigned_by_email: str | None = None,
+    previous_assignee_email: str | None = None,
+    added: tuple[ThreadLabel, ...] = (),
+    removed: tuple[ThreadLabel, ...] = (),
+) -> Detail:
+    return Detail(
+        source=ref.source,
+        inbox_id=ref.inbox_id,
+        thread_id=ref.thread_id,
+        from_=from_,
+        to=to,
+        assignee_email=assignee_email,
+        assigned_by_email=assigned_by_email,
+        previous_assignee_email=previous_assignee_email,
+        added=added,
+        removed=removed,
+    )
+
+
+def _of_thread(kind: str, ref: ThreadRef, at: datetime, detail: Detail) -> Reference:
+    return Reference(ref.team_id, kind, at, ref.thread_id, None, _stored(detail))
+
+
+def _of_draft(kind: str, ref: DraftRef, at: datetime, email_id: UUID | None = None) -> Reference:
+    detail = Detail(
+        source=ref.source,
+        inbox_id=ref.inbox_id,
+        thread_id=ref.thread_id,
+        email_id=email_id,
+        draft_id=ref.draft_id,
+    )
+    return Reference(ref.team_id, kind, at, ref.draft_id, None, _stored(detail))
+
+
+def _shown(label: LabelOfInbox | None) -> tuple[ThreadLabel, ...]:
+    return () if label is None else (ThreadLabel(label.id, label.name, label.color),)
+
+
+def _stored(detail: Detail) -> str:
+    return _encode(detail).decode()
