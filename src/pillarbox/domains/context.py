@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from pillarbox.domains.installation import Installation
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.webhooks.publish import Publisher
+
+
+async def _nothing(db: TeamDb, domain_id: UUID) -> None:
+    """Where nothing hangs on domains."""
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDependents:
+    """What a higher slice has that does not outlive its domain. `remove` is called in the transaction that
+    deletes the domain, which is locked."""
+
+    remove: Callable[[TeamDb, UUID], Awaitable[None]] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +31,4 @@ class DomainContext:
     ring: KeyRing
     ids: Ids
     publisher: Publisher
+    dependents: DomainDependents = DomainDependents()

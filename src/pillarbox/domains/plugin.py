@@ -13,7 +13,7 @@ from pillarbox.domains.checks.jobs import Checking
 from pillarbox.domains.checks.jobs import job_limit as check_limit
 from pillarbox.domains.checks.outcome import CheckOutcome
 from pillarbox.domains.checks.start import JOB as JOB_CHECK
-from pillarbox.domains.context import DomainContext
+from pillarbox.domains.context import DomainContext, DomainDependents
 from pillarbox.domains.dns.answers import UncachedDns
 from pillarbox.domains.dns.uncached_resolver import UncachedResolver
 from pillarbox.domains.installation import Installation, OwnershipProof
@@ -58,7 +58,13 @@ def _resolver(kit: Kit) -> UncachedDns:
 
 
 def _context(kit: Kit) -> DomainContext:
-    return DomainContext(kit.need(Installation), kit.need(KeyRing), kit.need(Ids), kit.need(Publisher))
+    return DomainContext(
+        kit.need(Installation),
+        kit.need(KeyRing),
+        kit.need(Ids),
+        kit.need(Publisher),
+        kit.find(DomainDependents) or DomainDependents(),
+    )
 
 
 def _jobs(kit: Kit) -> Mapping[str, Handler]:

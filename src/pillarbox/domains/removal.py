@@ -41,6 +41,7 @@ async def take_out(db: TeamDb, domain: Domain, context: DomainContext) -> None:
     await keys.deactivate(db, domain.id)
     await cancel(db, domain.claim_id, domain.id)
     await queries.stop_checks(db, domain.id)
+    await context.dependents.remove(db, domain.id)
     await queries.delete(db, domain.id)
     await directory.remove(db, domain.name)
     await publish(db, context, DELETED, domain)

@@ -1,8 +1,8 @@
 """The events of inboxes (webhooks.md 7.5, inboxes.md section 10).
 
-Each function makes the reference to one event; whoever makes the change hands it to the publisher in the same
-transaction. Its body is made when the event is dispatched (`event_data`): then it shows the inbox, the thread,
-the message and the draft as they are, as far as they still exist.
+Each function makes the reference to one event; whoever makes the change hands it to the publisher in the
+same transaction. Its body is made when the event is dispatched (`event_data`): then it shows the inbox, the
+thread, the message and the draft as they are, as far as they still exist.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pillarbox.inboxes.settings import SETTINGS
 from pillarbox.kernel.manifests import Manifest
 
 if TYPE_CHECKING:
@@ -16,4 +17,4 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="inboxes", plugin=_plugin)
+MANIFEST = Manifest(name="inboxes", plugin=_plugin, settings=SETTINGS)

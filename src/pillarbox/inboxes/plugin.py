@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from pillarbox.inboxes.boxes import plugin_parts as boxes
+from pillarbox.inboxes.event_data import SHAPES
+from pillarbox.inboxes.threads import plugin_parts as threads
 from pillarbox.kernel.slices import Slice
 
-SLICE = Slice(name="inboxes")
+SLICE = Slice(
+    name="inboxes",
+    provides={**boxes.PROVIDES, **threads.PROVIDES},
+    routes=[*boxes.ROUTES, *threads.ROUTES],
+    jobs=boxes.jobs,
+    job_limits=lambda _: boxes.JOB_LIMITS,
+    retention=threads.RETENTION,
+    webhook_shapes=SHAPES,
+    event_bodies=boxes.EVENT_BODIES,
+    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS),
+)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pillarbox.domains.settings import INBOUND_DOMAIN, SIMULATOR_DOMAINS
 from pillarbox.emails.sharing.shared_page import OtherMail
+from pillarbox.inboxes.boxes.conditions import InboundDns
 from pillarbox.inboxes.received_mail import ReceivedMail as MailOfInboxes
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
@@ -143,6 +144,7 @@ SLICE = Slice(
         ReadingThreads: lambda _: ReadingThreads(READING_THREADS, "pillarbox-read"),
         Reading: lambda kit: Reading(kit.need(BlobStore), kit.need(ReadingThreads)),
         OtherMail: lambda kit: ReceivedMail(kit.need(Reading)),
+        InboundDns: lambda kit: InboundDns(kit.settings[INBOUND_REQUIRE_DNS]),
         MailOfInboxes: lambda kit: InboxMail(kit.need(Reading)),
         ReturnPath: _return_path,
         Addresses: _addresses,

@@ -540,6 +540,7 @@ CREATE INDEX inbox_drafts_unsent ON inbox_drafts (team_id, inbox_id, updated_at,
 CREATE UNIQUE INDEX inbox_drafts_reply ON inbox_drafts (team_id, inbox_id, reply_to_email_id)
  WHERE email_id IS NULL AND reply_to_email_id IS NOT NULL;
 CREATE INDEX inbox_drafts_thread ON inbox_drafts (team_id, thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX inbox_drafts_inbox ON inbox_drafts (team_id, inbox_id, id);
 
 CREATE TABLE inbox_draft_attachments (
     team_id      uuid     NOT NULL,

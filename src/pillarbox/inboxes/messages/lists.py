@@ -18,8 +18,8 @@ BEGINNING: Final = Place(datetime(1, 1, 1, tzinfo=UTC), OLDEST)
 async def message_page(
     db: TeamDb, inbox_id: UUID, thread_id: UUID, page: Page
 ) -> tuple[list[StoredMessage], bool]:
-    """A page of a thread, and whether there is more in its direction; 404 for a thread that the inbox does not
-    have, and a cursor that is no message of the thread."""
+    """A page of a thread, and whether there is more in its direction; 404 for a thread that the inbox does
+    not have, and a cursor that is no message of the thread."""
     if not await queries.has_thread(db, inbox_id, thread_id):
         raise NotFound("Thread")
     after = await _place(db, inbox_id, thread_id, page.after)

@@ -25,6 +25,7 @@ from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import Overloaded
 from pillarbox.mail.message.extracted_text import extracted_text
 
+
 AT_ONCE: Final = 256 * 1024
 """Octets of messages that are read together."""
 TRIES: Final = 60
@@ -127,13 +128,10 @@ class MessageReading:
         sent = await inbox_mail.sizes(db, [row.id for row in rows if row.id not in received])
         return _Opened(rows, received, sent, await self._files(db, rows))
 
-    async def _files(
-        self, db: TeamDb, rows: Sequence[StoredMessage]
-    ) -> Mapping[UUID, Sequence[MessageFile]]:
-        received = await self._received.files(db, [row.id for row in rows if row.is_inbound and row.attachments])
-        sent = await inbox_mail.attachments(
-            db, [row.id for row in rows if row.id not in received and row.attachments]
-        )
+    async def _files(self, db: TeamDb, rows: Sequence[StoredMessage]) -> Mapping[UUID, Sequence[MessageFile]]:
+        rows = [row for row in rows if row.attachments]
+        received = await self._received.files(db, [row.id for row in rows if row.is_inbound])
+        sent = await inbox_mail.attachments(db, [row.id for row in rows if row.id not in received])
         return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
 
 

@@ -25,7 +25,7 @@ ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments
 @route("GET", EMAILS, needs=Access.FULL, query=PAGING, summary="List the emails of a thread")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
     page = Page.read(request.query)
-    inbox_id = await paths.resolve(request, db)
+    inbox_id = await paths.inbox_of(request, db)
     rows, more = await lists.message_page(db, inbox_id, request.uuid("thread_id"), page)
     reading = await _opened(request, db, rows)
     return Reply(await reading.listed(db, rows, has_more=more, is_gone=request.is_client_gone))
@@ -63,7 +63,7 @@ async def attachment(request: Request, db: TeamDb) -> Reply[wire.Attachment]:
 
 async def _message(request: Request, db: TeamDb) -> StoredMessage:
     """The message that the path names."""
-    inbox_id = await paths.resolve(request, db)
+    inbox_id = await paths.inbox_of(request, db)
     thread_id, email_id = request.uuid("thread_id"), request.uuid("email_id")
     found = await queries.get(db, inbox_id, thread_id, email_id)
     if found is None:

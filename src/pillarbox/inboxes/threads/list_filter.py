@@ -92,7 +92,9 @@ def list_classes(
 ) -> list[int]:
     """The values of `list_class` of threads in these folders."""
     reads = (0, IS_READ) if read is None else (IS_READ if read else 0,)
-    found = {CODES[folder] + is_read + sent for folder in folders for is_read in reads for sent in (0, HAS_SENT)}
+    found = {
+        CODES[folder] + is_read + sent for folder in folders for is_read in reads for sent in (0, HAS_SENT)
+    }
     if with_sent:
         found |= {CODES[folder] + is_read + HAS_SENT for folder in SHOWN_AS_SENT for is_read in reads}
     return sorted(found)

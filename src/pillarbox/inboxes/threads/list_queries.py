@@ -106,8 +106,8 @@ class Place(NamedTuple):
 
 
 class ListedThread(NamedTuple):
-    """A thread as lists show it; the `*_list` columns and `labels` hold the JSON of the wire. `sender` and the
-    lists are those of the newest message."""
+    """A thread as lists show it; the `*_list` columns and `labels` hold the JSON of the wire. `sender` and
+    the lists are those of the newest message."""
 
     id: UUID
     subject: str | None

@@ -1,7 +1,7 @@
 """Pages of threads (inboxes.md 5.1): newest first, by the time of the newest message.
 
-A cursor is the place where its thread stands now. So it must be a thread of one of the folders, and it may have
-ceased to match the other filters.
+A cursor is the place where its thread stands now. So it must be a thread of one of the folders, and it may
+have ceased to match the other filters.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, wanted: ThreadFilt
     return await shown(db, inbox_id, await _ids(db, inbox_id, wanted, start, limit + 1), limit, start)
 
 
-async def shown(
-    db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, start: Position
-) -> ThreadPage:
+async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, start: Position) -> ThreadPage:
     """The page of these threads, of which there is one more than asked for where there are more. They come in
     the direction in which they were read."""
     kept = list(ids[:limit])

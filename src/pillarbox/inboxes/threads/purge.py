@@ -1,8 +1,8 @@
 """Purges threads that have been in the trash for 30 days (inboxes.md section 8).
 
-One transaction for each thread: it takes the lock of the inbox, and the thread where it is still over its time.
-So a thread that somebody brings back at the same moment is either brought back or purged, whole. Their emails are
-kept from then on as long as any other email. Nobody is told.
+One transaction for each thread: it takes the lock of the inbox, and the thread where it is still over its
+time. So a thread that somebody brings back at the same moment is either brought back or purged, whole. Their
+emails are kept from then on as long as any other email. Nobody is told.
 """
 
 from __future__ import annotations

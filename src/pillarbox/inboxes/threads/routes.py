@@ -27,7 +27,7 @@ ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
 @route("GET", THREADS, needs=Access.FULL, query={**FILTERS, **PAGING, "query": str}, summary="List threads")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ThreadItem]]:
     page, wanted = Page.read(request.query), ThreadFilter.of(request.query)
-    inbox_id = await paths.resolve(request, db)
+    inbox_id = await paths.inbox_of(request, db)
     shown = await lists.thread_page(db, inbox_id, page, wanted)
     return Reply(ListOf(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads]))
 
@@ -103,4 +103,4 @@ async def unassign(request: Request, db: TeamDb) -> Reply[wire.ThreadAssignee]:
 
 async def _thread(request: Request, db: TeamDb) -> tuple[UUID, UUID]:
     """The inbox and the thread that the path names; whether the inbox has the thread is not known yet."""
-    return await paths.resolve(request, db), request.uuid("thread_id")
+    return await paths.inbox_of(request, db), request.uuid("thread_id")

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import msgspec
 
-
-class ThreadLabel(msgspec.Struct, frozen=True):
-    """A label of an inbox on a thread."""
-
-    id: UUID
-    name: str
-    color: str
-
+from pillarbox.inboxes.events import ThreadLabel
 
 _labels = msgspec.json.Decoder(list[ThreadLabel]).decode
 

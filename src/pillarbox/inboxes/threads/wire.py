@@ -110,9 +110,7 @@ def item(row: ListedThread) -> ThreadItem:
 
 
 def thread(row: StoredThread) -> Thread:
-    return Thread(
-        "inbox_thread", row.id, row.subject, row.folder, labels_of(row.labels), row.unread == 0
-    )
+    return Thread("inbox_thread", row.id, row.subject, row.folder, labels_of(row.labels), row.unread == 0)
 
 
 def all_labels(row: StoredThread) -> ThreadLabels:

@@ -10,6 +10,7 @@ texts are read in pieces, so that other threads may run in between.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -44,6 +45,8 @@ QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
 QUOTATION_HEADS = frozenset(("moz-cite-prefix", "outlookmessageheader", "divrplyfwdmsg"))
 """Classes and ids, in lower case, of the elements behind which mail programs put what they quote."""
 
+Instead = Callable[[LexborNode], str | None]
+
 _BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
 _NOT_DIGITS = re.compile(r"[^0-9+]+")
@@ -62,9 +65,10 @@ _HIDING = re.compile(
 )
 
 
-def text_of(html: str, *, quotations: bool = True) -> str:
+def text_of(html: str, *, quotations: bool = True, instead: Instead | None = None) -> str:
     """The text of the document, without blank lines at its ends and never with two in a row; on demand
-    without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs."""
+    without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs.
+    `instead` is asked for each element what stands on a line of its own for it; None: it is read."""
     if not limits.is_harmless(html):
         html = limits.simplified(html, bare=limits.STAND_IN)
     tree = LexborHTMLParser(html)
@@ -72,11 +76,11 @@ def text_of(html: str, *, quotations: bool = True) -> str:
     if body is None:
         return ""
     text = _Text()
-    _walk(body, text, quotations=quotations)
+    _walk(body, text, quotations=quotations, instead=instead)
     return text.written()
 
 
-def _walk(body: LexborNode, text: _Text, *, quotations: bool) -> None:
+def _walk(body: LexborNode, text: _Text, *, quotations: bool, instead: Instead | None) -> None:
     """Tell `text` of every visible node below `body` in document order; without recursion."""
     unread = limits.UNREAD if quotations else limits.UNREAD | {"blockquote"}
     open_elements: list[tuple[LexborNode, str]] = []
@@ -93,7 +97,12 @@ def _walk(body: LexborNode, text: _Text, *, quotations: bool) -> None:
         elif node.is_element_node:
             tag = node.tag or ""
             attributes = node.attributes
-            marks = frozenset() if quotations else _marks(attributes)
+            marks = frozenset() if quotations else marks_of(attributes)
+            said = instead(node) if instead else None
+            if said is not None:
+                text.put_line(said)
+                node = node.next
+                continue
             if not marks.isdisjoint(QUOTATION_HEADS):
                 return
             if tag not in unread and marks.isdisjoint(QUOTATIONS) and not _is_hidden(attributes):
@@ -104,7 +113,7 @@ def _walk(body: LexborNode, text: _Text, *, quotations: bool) -> None:
         node = node.next
 
 
-def _marks(attributes: dict[str, str | None]) -> frozenset[str]:
+def marks_of(attributes: dict[str, str | None]) -> frozenset[str]:
     """The classes and the id of an element, in lower case."""
     return frozenset(f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split())
 
@@ -170,6 +179,13 @@ class _Text:
         self._put(said)
         if raw[-1] in _BLANK:
             self._between = " "
+
+    def put_line(self, said: str) -> None:
+        """A line of its own; none for the empty text, which only ends the line."""
+        self._break(1)
+        if said:
+            self._put(said)
+            self._break(1)
 
     def enter(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag in BREAKS:

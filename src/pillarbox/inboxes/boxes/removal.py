@@ -1,0 +1,101 @@
+"""Removes in the background what a deleted inbox, or a deleted label, has left behind (DUR-15).
+
+Nobody sees it any more: its inbox does not exist. A few rows go at a time, each time in one transaction with
+what follows from them, so a removal that is interrupted anywhere goes on with what is left. Sent and received
+emails stay, and are kept from then on as long as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.emails import inbox_mail
+from pillarbox.inboxes import prometheus
+from pillarbox.inboxes.boxes import removal_queries as queries
+from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
+from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage import blob_removal
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.work.collectors import in_batches
+from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
+
+log = get("inboxes")
+
+BATCH: Final = 500
+DRAFTS: Final = 100
+"""Drafts that are removed at a time: each may have attachments."""
+
+LIMIT: Final = JobLimit((JOB_REMOVE, JOB_REMOVE_LABEL), running=2, batch=2, pause=0.1)
+"""Of their own: however many large inboxes are deleted, other jobs run beside them."""
+
+
+class InboxRemoval:
+    """The jobs, and what they need."""
+
+    def __init__(self, pool: asyncpg.Pool, blobs: BlobStore, received: ReceivedMail) -> None:
+        self._pool = pool
+        self._blobs = blobs
+        self._received = received
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {JOB_REMOVE: self.remove, JOB_REMOVE_LABEL: self.remove_label}
+
+    async def remove(self, job: Job) -> Finished:
+        """All that the inbox had. Messages go before their threads, so that each message has a thread."""
+        db = TeamDb(self._pool, job.team_id)
+        inbox_id = job.subject_id
+        for some in (self._drafts, self._messages, self._threads, _labels_and_agent):
+            await in_batches(lambda some=some: some(db, inbox_id))  # type: ignore[misc]
+        return Finished()
+
+    async def remove_label(self, job: Job) -> Finished:
+        """A label from all threads."""
+        db = TeamDb(self._pool, job.team_id)
+        await in_batches(lambda: queries.take_off(db, job.subject_id, BATCH))
+        return Finished()
+
+    async def _drafts(self, db: TeamDb, inbox_id: UUID) -> int:
+        async with db.transaction() as inner:
+            gone = await queries.drop_drafts(inner, inbox_id, DRAFTS)
+            blobs = await queries.drop_files(inner, gone)
+        await self._forget(blobs)
+        prometheus.REMOVED.add(len(gone), ("drafts",))
+        return len(gone)
+
+    async def _messages(self, db: TeamDb, inbox_id: UUID) -> int:
+        async with db.transaction() as inner:
+            gone = await queries.drop_messages(inner, inbox_id, BATCH)
+            await inbox_mail.release(inner, inbox_id, gone)
+            await self._received.release(inner, inbox_id, gone)
+        prometheus.REMOVED.add(len(gone), ("messages",))
+        return len(gone)
+
+    async def _threads(self, db: TeamDb, inbox_id: UUID) -> int:
+        async with db.transaction() as inner:
+            gone = await queries.drop_threads(inner, inbox_id, BATCH)
+            await queries.drop_thread_labels(inner, gone)
+        prometheus.REMOVED.add(len(gone), ("threads",))
+        return len(gone)
+
+    async def _forget(self, blobs: Sequence[str | None]) -> None:
+        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
+        named = [blob for blob in blobs if blob is not None]
+        if not named or not await blob_removal.is_allowed(self._pool):
+            return
+        for blob in named:
+            try:
+                await self._blobs.delete(blob)
+            except BlobFailed as trouble:
+                log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)
+
+
+async def _labels_and_agent(db: TeamDb, inbox_id: UUID) -> int:
+    async with db.transaction() as inner:
+        return await queries.drop_labels(inner, inbox_id) + await queries.drop_agent(inner, inbox_id)

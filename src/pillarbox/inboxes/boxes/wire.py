@@ -1,0 +1,145 @@
+"""Shapes of inboxes on the wire (inboxes.md sections 2 and 3); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from pillarbox.inboxes.boxes.addresses import LONGEST_FROM_NAME, LONGEST_NAME
+from pillarbox.inboxes.boxes.queries import Inbox
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.problems import Invalid, InvalidField
+
+FROM_NAMES: Final = ("from_name", "friendly_name")
+"""Both names of the name that recipients see, the newer one first."""
+
+# Lengths count without the blanks around, so they are counted by hand.
+Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": LONGEST_NAME})]
+FromName = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_FROM_NAME})]
+
+
+class NewInbox(Struct):
+    """`friendly_name` is the older name of `from_name`."""
+
+    email_address: Annotated[str, Meta(extra={"trimmed": True})]
+    name: Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_NAME})] | None = None
+    from_name: FromName | None = None
+    friendly_name: FromName | None = None
+    forwarding: bool | None = None
+
+
+class InboxChange(Struct):
+    """At least one of them. An empty `from_name`, or null, clears it."""
+
+    name: Name | UnsetType = UNSET
+    from_name: FromName | UnsetType | None = UNSET
+    friendly_name: FromName | UnsetType | None = UNSET
+
+
+class InboxRef(Struct):
+    object: Literal["inbox"]
+    id: UUID
+
+
+class InboxDeleted(Struct):
+    object: Literal["inbox"]
+    id: UUID
+    deleted: Literal[True]
+
+
+class InboxItem(Struct):
+    id: UUID
+    name: str
+    email_address: str
+    friendly_name: str | None
+    unread: int
+    last_received: IsoTime | None
+    from_name: str | None
+    created_at: IsoTime
+    updated_at: IsoTime
+
+
+class FullInbox(Struct):
+    object: Annotated[str, shown_as(Literal["inbox"])]
+    id: UUID
+    name: str
+    email_address: str
+    forwarding_address: str | None
+    friendly_name: str | None
+    unread: int
+    drafts: int
+    last_received: IsoTime | None
+    domain_id: UUID
+    receiving_address: str | None
+    from_name: str | None
+    created_at: IsoTime
+    updated_at: IsoTime
+
+
+def ref(inbox_id: UUID) -> InboxRef:
+    return InboxRef("inbox", inbox_id)
+
+
+def item(inbox: Inbox) -> InboxItem:
+    return InboxItem(
+        id=inbox.id,
+        name=inbox.name,
+        email_address=inbox.email_address,
+        friendly_name=inbox.from_name,
+        unread=inbox.unread,
+        last_received=_last(inbox),
+        from_name=inbox.from_name,
+        created_at=iso_style(inbox.created_at),
+        updated_at=iso_style(inbox.updated_at),
+    )
+
+
+def full(inbox: Inbox) -> FullInbox:
+    return FullInbox(
+        object="inbox",
+        id=inbox.id,
+        name=inbox.name,
+        email_address=inbox.email_address,
+        forwarding_address=inbox.receiving_address,
+        friendly_name=inbox.from_name,
+        unread=inbox.unread,
+        drafts=inbox.drafts,
+        last_received=_last(inbox),
+        domain_id=inbox.domain_id,
+        receiving_address=inbox.receiving_address,
+        from_name=inbox.from_name,
+        created_at=iso_style(inbox.created_at),
+        updated_at=iso_style(inbox.updated_at),
+    )
+
+
+def new_from_name(new: NewInbox) -> str | None:
+    """The name that recipients see, under whichever of its names; None where there is none."""
+    given = [name for name in (new.from_name, new.friendly_name) if name is not None]
+    return _one(given) or None
+
+
+def changed_from_name(change: InboxChange) -> str | UnsetType | None:
+    """The same of a change: None clears it, UNSET leaves it."""
+    given = [name for name in (change.from_name, change.friendly_name) if name is not UNSET]
+    return (_one([name or "" for name in given]) or None) if given else UNSET
+
+
+def refuse_nothing(change: InboxChange) -> None:
+    """422 for a change that names nothing that can change."""
+    if change.name is UNSET and changed_from_name(change) is UNSET:
+        raise Invalid("Use at least one of `name` and `from_name`.")
+
+
+def _one(given: list[str]) -> str:
+    names = {name.strip() for name in given}
+    if len(names) > 1:
+        raise InvalidField("friendly_name", "It must be the same as `from_name`, or be left out.")
+    return names.pop() if names else ""
+
+
+def _last(inbox: Inbox) -> IsoTime | None:
+    return None if inbox.last_received is None else iso_style(inbox.last_received)

@@ -1,0 +1,1 @@
+"""The labels of an inbox (inboxes.md section 4)."""

@@ -1,0 +1,66 @@
+"""Shapes of labels on the wire (inboxes.md sections 2 and 4); field order is the contract's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from pillarbox.inboxes.labels.colors import Color
+from pillarbox.inboxes.labels.queries import Label
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.kernel.wire.problems import Invalid
+
+LONGEST_NAME = 64
+
+# Its length counts without the blanks around.
+Name = Annotated[
+    str, Meta(extra={"trimmed": True}, extra_json_schema={"minLength": 1, "maxLength": LONGEST_NAME})
+]
+
+
+class NewLabel(Struct):
+    """Without a colour it gets one of the palette."""
+
+    name: Name
+    color: Color | None = None
+
+
+class LabelChange(Struct):
+    """At least one of them."""
+
+    name: Name | UnsetType = UNSET
+    color: Color | UnsetType = UNSET
+
+
+class LabelRef(Struct):
+    object: Literal["inbox_label"]
+    id: UUID
+
+
+class LabelDeleted(Struct):
+    object: Literal["inbox_label"]
+    id: UUID
+    deleted: Literal[True]
+
+
+class LabelItem(Struct):
+    id: UUID
+    name: str
+    color: str
+    created_at: IsoTime
+
+
+def ref(label_id: UUID) -> LabelRef:
+    return LabelRef("inbox_label", label_id)
+
+
+def item(label: Label) -> LabelItem:
+    return LabelItem(label.id, label.name, label.color, iso_style(label.created_at))
+
+
+def refuse_nothing(change: LabelChange) -> None:
+    """422 for a change that names nothing that can change."""
+    if change.name is UNSET and change.color is UNSET:
+        raise Invalid("Use at least one of `name` and `color`.")

@@ -1,0 +1,45 @@
+"""The lock of an inbox (docs/decisions/0091).
+
+Whoever changes threads, messages, drafts, labels or counts of an inbox takes it first, by a statement of its
+own: what is read afterwards in the same transaction is what the one before has committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import Connection
+
+InboxKey = tuple[UUID, UUID]
+"""A team and one of its inboxes."""
+
+# Across teams: each key names its team.
+LOCK: Final = """
+    SELECT i.team_id, i.id, i.email_address, i.receiving_address, i.from_name, i.domain_id
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+      JOIN inboxes i ON i.team_id = k.team_id AND i.id = k.id
+     ORDER BY i.team_id, i.id
+       FOR NO KEY UPDATE OF i
+"""
+
+
+class LockedInbox(NamedTuple):
+    """What sending and receiving need of an inbox."""
+
+    team_id: UUID
+    id: UUID
+    email_address: str
+    receiving_address: str | None
+    from_name: str | None
+    domain_id: UUID
+
+
+async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, LockedInbox]:
+    """Until the transaction ends nobody else changes anything of these inboxes. Those that are gone, or
+    never were, are not in the answer."""
+    if not keys:
+        return {}
+    rows = await conn.fetch(LOCK, *map(list, zip(*sorted(set(keys)), strict=True)))
+    return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}

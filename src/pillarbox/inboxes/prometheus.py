@@ -1,0 +1,19 @@
+"""Prometheus metrics of inboxes (OPS-06)."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.observability.metrics import Counter
+
+CHANGES = Counter(
+    "pillarbox_inbox_changes",
+    "Inboxes that were created, changed or deleted, by what was done.",
+    ("change",),
+    known=[("created",), ("changed",), ("deleted",)],
+)
+
+REMOVED = Counter(
+    "pillarbox_inbox_removed_rows",
+    "Messages, threads and drafts of deleted inboxes that were removed.",
+    ("what",),
+    known=[("messages",), ("threads",), ("drafts",)],
+)

@@ -1,0 +1,41 @@
+"""What threads and their messages bring to the slice."""
+
+from __future__ import annotations
+
+from pillarbox.inboxes.folders import KEPT_IN_TRASH
+from pillarbox.inboxes.messages import routes as message_routes
+from pillarbox.inboxes.messages.reading import MessageReading
+from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.threads import routes
+from pillarbox.inboxes.threads.changes import Threads
+from pillarbox.inboxes.threads.invariants import INVARIANTS as INVARIANTS
+from pillarbox.inboxes.threads.purge import ThreadPurge
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.slices import Kept, Kit, Retention
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.webhooks.publish import Publisher
+
+
+def _purge(kit: Kit) -> ThreadPurge:
+    received = kit.need(ReceivedMail)  # type: ignore[type-abstract]
+    return ThreadPurge(kit.pool, kit.clock, kit.need(BlobStore), received)
+
+
+def _reading(kit: Kit) -> MessageReading:
+    return MessageReading(kit.need(ReceivedMail))  # type: ignore[type-abstract]
+
+
+PROVIDES = {
+    Threads: lambda kit: Threads(kit.need(Publisher), kit.clock),
+    MessageReading: _reading,
+    ThreadPurge: _purge,
+}
+
+ROUTES = collect(routes, message_routes)
+
+RETENTION = [
+    Retention(
+        [Kept("threads of inboxes in the trash, with their messages", KEPT_IN_TRASH)],
+        lambda kit: kit.need(ThreadPurge).periodic(),
+    )
+]

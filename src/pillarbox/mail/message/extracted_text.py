@@ -1,0 +1,131 @@
+"""What the author of a message wrote: its text without the quoted history and without the signature.
+
+    extracted_text(text, html)      # None where the message has neither
+
+Quoted lines are left out wherever they stand, and what stands between and below them stays, so answers
+inside a quotation are kept. A message that only hands on another one has the empty text. The plain text is
+read where there is one; the HTML where there is none, or where it marks a quotation that the plain text does
+not show. Time is linear in the length, and only the first `LONGEST_TEXT` characters are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pillarbox.mail.quotations import history, marked_html, signatures
+
+LONGEST_TEXT: Final = 262_144
+MOST_LINES: Final = 20_000
+
+_LINE_END = re.compile(r"\r\n?|\n|\u2028|\u2029|\x0b|\x0c")
+_INVISIBLE = re.compile("[\x00\u200b\u2060\ufeff]")
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n){2,}+")
+
+
+def extracted_text(text: str | None, html: str | None) -> str | None:
+    """The text that is new in this message; empty where its author added nothing."""
+    if text and text.strip():
+        own = _Own(text)
+        if own.has_history or not html or not marked_html.has_marks(html):
+            return own.written()
+        return _Own(marked_html.text_of(html)).written() or own.written()
+    if html and html.strip():
+        return _Own(marked_html.text_of(html)).written()
+    return None if text is None and html is None else ""
+
+
+class _Own:
+    """The lines of a text, cut into stretches of own lines by what is quoted."""
+
+    def __init__(self, text: str) -> None:
+        cut = _INVISIBLE.sub("", text[:LONGEST_TEXT]).replace("\xa0", " ")
+        self._lines = [
+            line if line in ("-- ", "--") else line.rstrip() for line in _LINE_END.split(cut)[:MOST_LINES]
+        ]
+        self.has_history = False
+        self._stretches: list[list[str]] = [[]]
+        self._quoted_from = _last_quoted(self._lines)
+        self._read()
+
+    def written(self) -> str:
+        """What is left, with one empty line between two stretches."""
+        kept = []
+        for lines in self._stretches:
+            said = "\n".join(lines[: signatures.end_of_text(lines)]).strip("\n").rstrip()
+            if said.strip():
+                kept.append(said)
+        return _EMPTY_LINES.sub("\n\n", "\n\n".join(kept))
+
+    def _read(self) -> None:
+        lines = self._lines
+        at = 0
+        while at < len(lines):
+            line = lines[at]
+            if not line:
+                self._stretches[-1].append("")
+                at += 1
+            elif _is_quoted(line):
+                self._end_stretch()
+                at += 1
+            elif self._history_begins(at):
+                self._end_stretch()
+                return
+            elif taken := self._attribution(at):
+                self._end_stretch()
+                at += taken
+                if not self._has_quoted_after(at):
+                    return
+            else:
+                self._stretches[-1].append(line)
+                at += 1
+
+    def _end_stretch(self) -> None:
+        self.has_history = True
+        if self._stretches[-1]:
+            self._stretches.append([])
+
+    def _history_begins(self, at: int) -> bool:
+        line = self._lines[at].strip()
+        if marked_html.HISTORY in line or history.is_separator(line) or history.field_lines(self._lines, at):
+            return True
+        if history.is_rule(line):
+            following = self._next_line(at + 1)
+            return following is not None and (
+                marked_html.HISTORY in self._lines[following] or history.field_lines(self._lines, following)
+            )
+        return False
+
+    def _attribution(self, at: int) -> int:
+        """How many lines are an attribution; 0 where none begins here."""
+        found = history.attribution(self._lines, at)
+        if found is None:
+            return 0
+        if found.is_sure or self._is_quoted(self._next_line(at + found.lines)):
+            return found.lines
+        return 0
+
+    def _next_line(self, at: int) -> int | None:
+        """The next line that is not empty, if it is near."""
+        for index in range(at, min(at + 4, len(self._lines))):
+            if self._lines[index].strip():
+                return index
+        return None
+
+    def _is_quoted(self, at: int | None) -> bool:
+        return at is not None and _is_quoted(self._lines[at])
+
+    def _has_quoted_after(self, at: int) -> bool:
+        """Whether marked lines follow: then what is not marked is the author's own."""
+        return self._quoted_from >= at
+
+
+def _last_quoted(lines: list[str]) -> int:
+    for at in range(len(lines) - 1, -1, -1):
+        if _is_quoted(lines[at]):
+            return at
+    return -1
+
+
+def _is_quoted(line: str) -> bool:
+    return marked_html.QUOTED in line or history.is_quoted(line)

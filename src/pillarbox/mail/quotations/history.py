@@ -1,0 +1,212 @@
+"""Lines behind which, or in which, a mail program puts the mail that is answered or handed on.
+
+Three forms: the attribution ("On … wrote:") that stands before a quotation, the separator ("-----Original
+Message-----"), and the block of header fields that Outlook writes ("From: … Sent: … Subject: …"). English,
+German, French, Spanish and Japanese, and for attributions Italian, Portuguese and Dutch as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST_ATTRIBUTION: Final = 400
+MOST_ATTRIBUTION_LINES: Final = 4
+MOST_FIELD_LINES: Final = 12
+LONGEST_FIELD: Final = 2000
+
+_QUOTED = re.compile(r"[ \t]{0,3}[>＞]")
+_TIME = re.compile(r"[0-9]{1,2}[:.h][0-9]{2}|[0-9]{4}[-/年]|[12][0-9]{3}\b|[0-9]{1,2}時")
+_ADDRESS = re.compile(r"[^ \t<>\"]@[^ \t<>\"]")
+
+_VERBS = re.compile(
+    r"(?:(?:wrote|writes|said|geschrieben|a écrit|écrit|escribió|ha scritto|escreveu)(?: (?:le|am|op"
+    r"|on) .{0,160})?"
+    r"|\b(?:schrieb|schreef) .{0,160}|\bschrieb"
+    r"|(?:のメール|のメッセージ|書きました|書き込みました|書いた))[ \t\xa0]*[:：]$",
+    re.IGNORECASE,
+)
+_BEGINS_WITH_A_DATE = re.compile(
+    r"(?:on|am|le|el|il|em|op|at) .{0,40}?[0-9]|[0-9]{4}[-/年.][0-9]{1,2}[-/月.][0-9]{1,2}"
+    r"|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}",
+    re.IGNORECASE,
+)
+
+_WIDE_GAP = re.compile(r"[:：][ \xa0]{2,}\S")
+
+_DASHES = r"[-_=*－—–─━]{2,}[ \t]*"
+_SEPARATOR_WORDS = (
+    *(
+        "original message",
+        "original email",
+        "original-nachricht",
+        "originalnachricht",
+        "original appointment",
+    ),
+    *("ursprüngliche nachricht", "ursprüngliche e-mail", "message d'origine", "message original"),
+    *("message d’origine", "mensaje original", "correo original", "messaggio originale", "mensagem original"),
+    *(
+        "oorspronkelijk bericht",
+        "元のメッセージ",
+        "元のメール",
+        "オリジナルメッセージ",
+        "元のメールメッセージ",
+    ),
+    *("forwarded message", "forwarded email", "weitergeleitete nachricht", "message transféré"),
+    *("message réexpédié", "mensaje reenviado", "messaggio inoltrato", "mensagem encaminhada"),
+    *(
+        "doorgestuurd bericht",
+        "転送メッセージ",
+        "転送されたメッセージ",
+        "reply message",
+        "forwarded by .{1,100}",
+    ),
+)
+_SEPARATOR = re.compile(rf"{_DASHES}(?:{'|'.join(_SEPARATOR_WORDS)})[ \t]*{_DASHES}$", re.IGNORECASE)
+_BEGIN_FORWARDED = re.compile(
+    r"(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)"
+    r"|début du message (?:réexpédié|transféré)"
+    r"|inicio del mensaje reenviado|inizio messaggio inoltrato|転送されたメッセージ|以下に転送します"
+    r"|weitergeleitete nachricht|forwarded message)[ \t\xa0]*[:：]$",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"[_\-=─━]{10,}$")
+
+_FIELDS: Final = {
+    "from": ("from", "von", "de", "expéditeur", "da", "van", "差出人", "送信者", "送信元", "remitente"),
+    "date": (
+        *(
+            "sent",
+            "date",
+            "gesendet",
+            "datum",
+            "envoyé",
+            "envoyé le",
+            "date d'envoi",
+            "enviado",
+            "enviado el",
+        ),
+        *("fecha", "inviato", "data", "verzonden", "送信日時", "日時", "日付", "送信日"),
+    ),
+    "to": ("to", "an", "à", "pour", "para", "a", "aan", "宛先"),
+    "cc": (
+        "cc",
+        "kopie",
+        "copie",
+        "copie à",
+        "bcc",
+        "reply-to",
+        "antwort an",
+        "répondre à",
+        "importance",
+        "priority",
+    ),
+    "subject": (
+        "subject",
+        "betreff",
+        "objet",
+        "sujet",
+        "asunto",
+        "oggetto",
+        "assunto",
+        "onderwerp",
+        "件名",
+        "題名",
+    ),
+}
+_KIND_OF: Final = {word: kind for kind, words in _FIELDS.items() for word in words}
+_FIELD = re.compile(r"[*_]{0,2}(?P<name>[^\W\d_][^:：*_<>@]{0,20}?)[ \t\xa0]*[*_]{0,2}[ \t\xa0]*[:：]")
+
+
+def is_quoted(line: str) -> bool:
+    """Whether the line is marked as one of another message."""
+    return _QUOTED.match(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """Whether the line is drawn from one side to the other, as Outlook does before what it quotes."""
+    return _RULE.match(line.strip()) is not None
+
+
+def is_separator(line: str) -> bool:
+    """Whether everything behind this line is another message."""
+    line = line.strip().strip("*").strip()
+    if len(line) > LONGEST_ATTRIBUTION:
+        return False
+    return bool(_SEPARATOR.match(line) or _BEGIN_FORWARDED.match(line))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """How many lines it takes, and whether it is one also where no marked line follows."""
+
+    lines: int
+    is_sure: bool
+
+
+def attribution(lines: Sequence[str], at: int) -> Attribution | None:
+    """The attribution that begins at this line, which is not empty. It says who wrote, and often when."""
+    joined = ""
+    for taken in range(1, MOST_ATTRIBUTION_LINES + 1):
+        index = at + taken - 1
+        if index >= len(lines):
+            return None
+        line = lines[index].strip()
+        if not line or is_quoted(line) or len(joined) + len(line) > LONGEST_ATTRIBUTION:
+            return None
+        joined = f"{joined} {line}" if joined else line
+        if line[-1] in ":：":
+            return _judged(joined, taken)
+        if taken == 1 and (wide := _WIDE_GAP.search(line)):
+            # Yahoo writes the first words of the quotation behind the attribution.
+            found = _judged(line[: wide.start() + 1], taken)
+            return found if found and found.is_sure else None
+    return None
+
+
+def _judged(said: str, lines: int) -> Attribution | None:
+    has_address = _ADDRESS.search(said) is not None
+    has_time = _TIME.search(said) is not None
+    is_dated = has_time and _BEGINS_WITH_A_DATE.match(said) is not None
+    if _VERBS.search(said):
+        if lines > 1 and not (is_dated or has_address):
+            return None
+        return Attribution(lines, is_sure=is_dated or (has_time and has_address))
+    if has_address and has_time:
+        return Attribution(lines, is_sure=is_dated and said.rstrip(":： ").endswith(">"))
+    return None
+
+
+def field_lines(lines: Sequence[str], at: int) -> bool:
+    """Whether a block of header fields begins here: who sent it, when, and the subject or an address."""
+    if _kind(lines[at]) != "from":
+        return False
+    kinds = set()
+    has_address = False
+    blank = 0
+    for line in lines[at : at + MOST_FIELD_LINES]:
+        if not line.strip():
+            # Texts made of HTML may have an empty line behind each field.
+            blank += 1
+            if blank > 1:
+                break
+            continue
+        kind = _kind(line)
+        if kind is None and blank:
+            break
+        blank = 0
+        if kind is not None:
+            kinds.add(kind)
+            has_address = has_address or (
+                kind in ("from", "to") and _ADDRESS.search(line[:LONGEST_FIELD]) is not None
+            )
+    if not {"from", "date"} <= kinds:
+        return False
+    return "subject" in kinds or (has_address and "to" in kinds)
+
+
+def _kind(line: str) -> str | None:
+    found = _FIELD.match(line.strip()[:60])
+    return _KIND_OF.get(found["name"].lower().replace("’", "'")) if found else None
