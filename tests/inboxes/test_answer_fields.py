@@ -68,7 +68,9 @@ def test_long_references_fit_in_a_field() -> None:
     assert kept[-1] == "<own@x>"
 
 
-@pytest.mark.parametrize("wrong", ["<ü@x>", "a@x", "<a b@x>", f"<{'a' * 950}@x>", "<=?utf-8?b?DQo=?=@x>", "\0"])
+@pytest.mark.parametrize(
+    "wrong", ["<ü@x>", "a@x", "<a b@x>", f"<{'a' * 950}@x>", "<=?utf-8?b?DQo=?=@x>", "\0"]
+)
 def test_ids_that_cannot_be_written_are_left_out(wrong: str) -> None:
     assert chain([*ids(wrong), "<a@x>"], wrong) == ["<a@x>"]
 
@@ -83,7 +85,18 @@ def test_whatever_others_wrote_the_fields_can_be_composed(found: list[str], own:
 REFUSED = [
     {name: "x"}
     for name in (
-        *("In-Reply-To", "references", "REPLY-TO", "From", "to", "Cc", "BCC", "Subject", "Date", "Message-ID"),
+        *(
+            "In-Reply-To",
+            "references",
+            "REPLY-TO",
+            "From",
+            "to",
+            "Cc",
+            "BCC",
+            "Subject",
+            "Date",
+            "Message-ID",
+        ),
         *("Return-Path", "Received", "MIME-Version", "Content-Type", "content-x", "DKIM-Signature"),
         *("X-Pillarbox-Inbox", "", "A:b", "A b", "Ä"),
     )
@@ -111,9 +124,7 @@ To: help@harbor.example"""
 
 
 def original(html: str | None = None, text: str | None = None, cc: tuple[str, ...] = ()) -> Original:
-    return Original(
-        "Iris <iris@customer.example>", AT, "Refund", ["help@harbor.example"], cc, html, text
-    )
+    return Original("Iris <iris@customer.example>", AT, "Refund", ["help@harbor.example"], cc, html, text)
 
 
 def test_a_forward_of_text_is_text() -> None:

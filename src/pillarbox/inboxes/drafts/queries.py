@@ -261,9 +261,7 @@ async def page(
     db: TeamDb, inbox_id: UUID, below: Place | None, above: Place | None, most: int
 ) -> list[ListedDraft]:
     """The unsent drafts below a place, or above the other, as many as that, newest first."""
-    return await db.all(
-        ListedDraft, PAGE, inbox_id, *(below or (None, None)), *(above or (None, None)), most
-    )
+    return await db.all(ListedDraft, PAGE, inbox_id, *(below or (None, None)), *(above or (None, None)), most)
 
 
 async def place(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> Place | None:
@@ -316,9 +314,7 @@ async def delete(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> Changed | None:
     return await db.one(Changed, DELETE, inbox_id, draft_id)
 
 
-async def sent(
-    db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, at: datetime
-) -> bool:
+async def sent(db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, at: datetime) -> bool:
     """The draft has become this email; False where it is not the unsent one that was read."""
     return await db.run(SENT, inbox_id, draft.id, draft.version, email_id, at) == 1
 
