@@ -8,10 +8,6 @@ from pillarbox.inboxes.waiting.waiters import Waiters
 from pillarbox.kernel.slices import Background, Kit, Start, Stop
 
 
-def _waiters(kit: Kit) -> Waiters:
-    return Waiters(kit.pool, kit.settings.database_url or "")
-
-
 def background(kit: Kit) -> Sequence[Background]:
     waiters = kit.need(Waiters)
     return [
@@ -19,4 +15,4 @@ def background(kit: Kit) -> Sequence[Background]:
     ]
 
 
-PROVIDES = {Waiters: _waiters}
+PROVIDES = {Waiters: lambda kit: Waiters(kit.pool, kit.settings.database_url or "")}
