@@ -11,7 +11,7 @@ from pillarbox.kernel.slices import Slice
 
 SLICE = Slice(
     name="inboxes",
-provides={**boxes.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
+    provides={**boxes.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
     routes=[*boxes.ROUTES, *threads.ROUTES, *drafts.ROUTES],
     files=drafts.files,
     jobs=boxes.jobs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pillarbox.inboxes.waiting.waiters import Waiters
 from pillarbox.kernel.slices import Background, Kit, Start, Stop
@@ -15,4 +15,6 @@ def background(kit: Kit) -> Sequence[Background]:
     ]
 
 
-PROVIDES = {Waiters: lambda kit: Waiters(kit.pool, kit.settings.database_url or "")}
+PROVIDES: Mapping[type, Callable[[Kit], object]] = {
+    Waiters: lambda kit: Waiters(kit.pool, kit.settings.database_url or "")
+}
