@@ -5,14 +5,16 @@ from __future__ import annotations
 from pillarbox.inboxes.boxes import plugin_parts as boxes
 from pillarbox.inboxes.event_data import SHAPES
 from pillarbox.inboxes.threads import plugin_parts as threads
+from pillarbox.inboxes.waiting import plugin_parts as waiting
 from pillarbox.kernel.slices import Slice
 
 SLICE = Slice(
     name="inboxes",
-    provides={**boxes.PROVIDES, **threads.PROVIDES},
+    provides={**boxes.PROVIDES, **threads.PROVIDES, **waiting.PROVIDES},
     routes=[*boxes.ROUTES, *threads.ROUTES],
     jobs=boxes.jobs,
     job_limits=lambda _: boxes.JOB_LIMITS,
+    background=waiting.background,
     retention=threads.RETENTION,
     webhook_shapes=SHAPES,
     event_bodies=boxes.EVENT_BODIES,
