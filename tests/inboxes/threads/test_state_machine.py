@@ -184,7 +184,9 @@ async def play(inbox: Inbox, first: str, rounds: Sequence[Sequence[Step]]) -> No
     direction = "outbound" if first == "sent" else "inbound"
     thread = await inbox.thread(folder=first, direction=direction)
     player = Player(inbox, thread, [await inbox.label(name) for name in LABELS])
-    model = Model(first, int(direction == "inbound"), int(direction == "outbound"), int(direction == "inbound"))
+    model = Model(
+        first, int(direction == "inbound"), int(direction == "outbound"), int(direction == "inbound")
+    )
     for steps in rounds:
         possible = outcomes(model, steps)
         told = list(await asyncio.gather(*(player.does(step) for step in steps)))
