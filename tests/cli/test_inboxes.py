@@ -8,6 +8,7 @@ import pytest
 
 from cli.conftest import Installation
 from kit.inbox_rows import an_inbox
+from kit.inboxes import inbox_domain
 from kit.world import world
 
 QUESTION = (
@@ -28,7 +29,7 @@ def desk(empty: Installation) -> Installation:
 async def fill(empty: Installation) -> None:
     async with world(empty.url, empty.folder, started=False) as here:
         team = await here.team("Harbor")
-        await team.domain()
+        await inbox_domain(team)
         inbox = await an_inbox(team)
         thread = await inbox.thread("Refund for order 88")
         await thread.received(QUESTION)
@@ -50,7 +51,11 @@ def test_inboxes_are_listed(desk: Installation) -> None:
 
 def test_an_inbox_is_created(desk: Installation) -> None:
     made = desk.json("inboxes", "create", "Sales@Harbor.example", "--name", "Sales", "--from-name", "Mina")
-    assert (made["email_address"], made["name"], made["from_name"]) == ("sales@harbor.example", "Sales", "Mina")
+    assert (made["email_address"], made["name"], made["from_name"]) == (
+        "sales@harbor.example",
+        "Sales",
+        "Mina",
+    )
     assert len(desk.json("inboxes", "list")["data"]) == 2
     again = desk.run("inboxes", "create", "sales@harbor.example")
     assert again.exit_code == 1

@@ -118,11 +118,9 @@ def reply_to(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Answer a message of a thread. The running server sends it."""
-    said = sys.stdin.read() if text is None else text
+    body = {"text": sys.stdin.read() if text is None else text, "reply_all": to_all}
     perform(
-        lambda connected: answered(
-            connected, team, (inbox, thread, email), {"text": said, "reply_all": to_all}, json=json
-        ),
+        lambda connected: answered(connected, team, (inbox, thread, email), body, json=json),
         data=data,
         database_url=database_url,
     )
@@ -144,7 +142,8 @@ async def listed(
     shown = await lists.thread_page(owner.db, owner.inbox_id, page, wanted)
     items = [wire.item(row) for row in shown.threads]
     if json:
-        show_json(msgspec.to_builtins(wire.ThreadList(has_more=shown.has_more, data=items)))
+        page_json = msgspec.json.encode(wire.ThreadList(has_more=shown.has_more, data=items))
+        show_json(msgspec.json.decode(page_json))
     elif items:
         show_table(
             ("Id", "From", "Subject", "Labels", "Messages", "Read", "Last activity"),
