@@ -10,7 +10,8 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.emails import inbox_queries
-from pillarbox.emails.inbox_queries import Attached, Bodies
+from pillarbox.emails.inbox_queries import Attached as Attached
+from pillarbox.emails.inbox_queries import Bodies as Bodies
 from pillarbox.kernel.postgres.database import TeamDb
 
 FILE_KIND: Final = "attachment"

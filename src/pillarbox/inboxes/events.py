@@ -7,6 +7,7 @@ thread, the message and the draft as they are, as far as they still exist.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, Protocol
 from uuid import UUID
@@ -120,6 +121,10 @@ def updated(ref: InboxRef, at: datetime) -> Reference:
 def deleted(ref: InboxRef, at: datetime) -> Reference:
     """The inbox is gone, with all that it had."""
     return _of_inbox(INBOX_DELETED, ref, at)
+
+
+MessageEvent = Callable[[UUID, datetime, UUID, UUID, UUID], Reference]
+"""Makes the reference to an event of a message: team, when, inbox, thread, message."""
 
 
 def thread_created(team_id: UUID, at: datetime, inbox_id: UUID, thread_id: UUID, email_id: UUID) -> Reference:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.kernel.observability.metrics import Counter
+from pillarbox.kernel.observability.metrics import Counter, Gauge
 
 CHANGES = Counter(
     "pillarbox_inbox_changes",
@@ -17,3 +17,5 @@ REMOVED = Counter(
     ("what",),
     known=[("messages",), ("threads",), ("drafts",)],
 )
+
+WAITING = Gauge("pillarbox_inbox_waiting_requests", "Requests that wait for an inbox to change.")

@@ -1,8 +1,8 @@
 """How long received mail is kept (receiving.md 5.6; DUR-15), and for how long repetitions are recognised.
 
 A message goes with its attachments and its row, so many days after it came, unless an inbox has it
-(docs/decisions/0091). Mails are gone through in the order of their ids, a few in each transaction; what somebody
-has locked is looked at again the next time.
+(docs/decisions/0091). Mails are gone through in the order of their ids, a few in each transaction; what
+somebody has locked is looked at again the next time.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class ReceivedRetention:
         return removed
 
     async def clear(self) -> int:
-        """Remove all mail that is here now and in no inbox, and forget that it was: it may come again. Returns
-        how many."""
+        """Remove all mail that is here now and in no inbox, and forget that it was: it may come again.
+        Returns how many."""
         end = first_id(self._clock.now() + timedelta(seconds=1))
         removed = 0
         for row in await self._pool.fetch(TEAMS):

@@ -465,7 +465,7 @@ CREATE TABLE inbox_threads (
 );
 CREATE INDEX inbox_threads_folder ON inbox_threads (team_id, inbox_id, folder, received_at, id);
 CREATE INDEX inbox_threads_list ON inbox_threads (team_id, inbox_id, list_class, received_at, id);
-CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key)
+CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key, received_at)
  WHERE subject_key IS NOT NULL;
 CREATE INDEX inbox_threads_purge ON inbox_threads (team_id, purge_at) WHERE purge_at IS NOT NULL;
 
@@ -513,7 +513,7 @@ CREATE TABLE inbox_messages (
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
 CREATE INDEX inbox_messages_thread ON inbox_messages (team_id, thread_id, received_at, id);
-CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key)
+CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key, id)
  WHERE message_key IS NOT NULL;
 
 -- `version` changes with each change, so that one that was decided by an older state is refused.

@@ -326,7 +326,9 @@ async def test_a_thread_of_another_inbox_is_unknown(
 ) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         foreign = await (await an_inbox(inbox.team, "sales")).thread()
-        member = "INSERT INTO team_members (team_id, id, email, created_at) VALUES ($1, $2, 'a@b.example', now())"
+        member = (
+            "INSERT INTO team_members (team_id, id, email, created_at) VALUES ($1, $2, 'a@b.example', now())"
+        )
         await inbox.team.db.run(member, inbox.new_id())
         body = {"read": True, "email": "a@b.example", "labels": [await inbox.label("Refunds")]}
         answer = await inbox.team.call(method, f"{inbox.url}/threads/{foreign.id}{path}", body)

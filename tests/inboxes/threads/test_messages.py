@@ -71,7 +71,9 @@ async def test_a_message_that_came_in_has_its_fields_in_order(database_url: str,
             "extracted_text": shown["extracted_text"],
         }
         assert [(file["filename"], file["size"]) for file in files] == [("logo.png", 20), ("invoice.pdf", 3)]
-        order = "id direction from to cc bcc reply_to subject message_id html text attachments read received_at"
+        order = (
+            "id direction from to cc bcc reply_to subject message_id html text attachments read received_at"
+        )
         assert list((await thread.get(f"/emails/{email_id}")).json()) == [*order.split(), "extracted_text"]
         received = (await inbox.team.get(f"/emails/receiving/{email_id}")).json()
         assert received["html"] == shown["html"]
@@ -157,7 +159,9 @@ async def test_a_page_of_large_messages_comes_one_by_one(database_url: str, tmp_
 async def test_a_message_that_an_inbox_sent_to_itself_is_one(database_url: str, tmp_path: Path) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         thread = await inbox.thread()
-        email_id = await thread.sent(text="Note to us", attachments=[{"content": "aGk=", "filename": "a.txt"}])
+        email_id = await thread.sent(
+            text="Note to us", attachments=[{"content": "aGk=", "filename": "a.txt"}]
+        )
         turn = "UPDATE inbox_messages SET direction = 'inbound' WHERE team_id = $1 AND id = $2"
         await inbox.team.db.run(turn, thread.messages[-1])
         shown = (await thread.get(f"/emails/{email_id}")).json()

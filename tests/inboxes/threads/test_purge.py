@@ -163,7 +163,9 @@ async def test_emails_of_an_inbox_are_not_removed_by_age(database_url: str, tmp_
         kept = [await thread.received(PLAIN + str(at).encode(), at=at) for at in range(3)]
         sent = await thread.sent(to="delivered@pillarbox.test")
         loose = await (await inbox.thread()).received(PLAIN + b"loose")
-        await team.db.run("UPDATE received_emails SET inboxes = NULL WHERE team_id = $1 AND id = $2", UUID(loose))
+        await team.db.run(
+            "UPDATE received_emails SET inboxes = NULL WHERE team_id = $1 AND id = $2", UUID(loose)
+        )
         await team.db.run("DELETE FROM deliveries WHERE team_id = $1")
         later: Any = Ahead(team.world.clock, timedelta(days=100))
         blobs = app.need(BlobStore)

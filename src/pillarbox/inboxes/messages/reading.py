@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.emails import inbox_mail
+from pillarbox.emails.inbox_mail import Attached
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail
@@ -24,7 +25,6 @@ from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.paging import ListOf
 from pillarbox.kernel.wire.problems import Overloaded
 from pillarbox.mail.message.extracted_text import extracted_text
-
 
 AT_ONCE: Final = 256 * 1024
 """Octets of messages that are read together."""
@@ -135,7 +135,7 @@ class MessageReading:
         return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
 
 
-def _file(attached: inbox_mail.Attached) -> MessageFile:
+def _file(attached: Attached) -> MessageFile:
     return MessageFile(
         attached.id,
         attached.filename,

@@ -13,12 +13,11 @@ from typing import Final
 from uuid import UUID
 
 from pillarbox.inboxes import events
-from pillarbox.inboxes.events import ThreadRef
+from pillarbox.inboxes.events import ThreadLabel, ThreadRef
 from pillarbox.inboxes.folders import KEPT_IN_TRASH, Folder
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.threads import queries
 from pillarbox.inboxes.threads.queries import StoredThread
-from pillarbox.inboxes.threads.thread_labels import ThreadLabel
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import InvalidField, NotFound
@@ -54,7 +53,7 @@ def marked(thread: StoredThread, *, is_read: bool) -> StoredThread:
 
 def _counts(thread: StoredThread) -> bool:
     """Whether it is one of the unread threads of its inbox."""
-    return thread.folder == Folder.INBOX and thread.unread > 0
+    return Folder(thread.folder) is Folder.INBOX and thread.unread > 0
 
 
 class Threads:

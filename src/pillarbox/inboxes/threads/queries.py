@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from pillarbox.inboxes.events import ThreadLabel
 from pillarbox.inboxes.threads.list_filter import FolderName
-from pillarbox.inboxes.threads.thread_labels import ThreadLabel, labels_of
+from pillarbox.inboxes.threads.thread_labels import labels_of
 from pillarbox.kernel.postgres.database import TeamDb
 
 GET = """

@@ -11,11 +11,12 @@ from pillarbox.inboxes.folders import Folder
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
+from pillarbox.inboxes.waiting.thread_lists import WAITING_FOR, Wait, awaited
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
-from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
+from pillarbox.kernel.wire.paging import PAGING, Page
 from pillarbox.kernel.wire.problems import Invalid
 
 THREADS = "/inboxes/{inbox}/threads"
@@ -24,12 +25,20 @@ LABELS = "/inboxes/{inbox}/threads/{thread_id}/labels"
 ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
 
 
-@route("GET", THREADS, needs=Access.FULL, query={**FILTERS, **PAGING, "query": str}, summary="List threads")
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ThreadItem]]:
-    page, wanted = Page.read(request.query), ThreadFilter.of(request.query)
-    inbox_id = await paths.inbox_of(request, db)
-    shown = await lists.thread_page(db, inbox_id, page, wanted)
-    return Reply(ListOf(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads]))
+@route("GET", THREADS, needs=Access.FULL, query={**FILTERS, **PAGING, **WAITING_FOR, "query": str}, summary="List threads")
+async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
+    page, wanted, wait = (
+        Page.read(request.query),
+        ThreadFilter.of(request.query),
+        Wait.read(request.query),
+    )
+
+    async def read() -> wire.ThreadList:
+        inbox_id = await paths.inbox_of(request, db)
+        shown = await lists.thread_page(db, inbox_id, page, wanted)
+        return wire.ThreadList(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads])
+
+    return Reply(await awaited(request, wait, await paths.inbox_of(request, db), read))
 
 
 @route("GET", THREAD, needs=Access.FULL, summary="Retrieve a thread")

@@ -8,10 +8,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from pillarbox.inboxes.events import ThreadLabel
 from pillarbox.inboxes.threads.list_filter import FolderName
 from pillarbox.inboxes.threads.list_queries import ListedThread
 from pillarbox.inboxes.threads.queries import StoredThread
-from pillarbox.inboxes.threads.thread_labels import ThreadLabel, labels_of
+from pillarbox.inboxes.threads.thread_labels import labels_of
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 
@@ -38,6 +39,15 @@ class ThreadItem(Struct):
     received_at: IsoTime
     email_count: int
     folder: FolderName
+
+
+class ThreadList(Struct, kw_only=True):
+    """One page of threads. `change` is there where the request may wait (`wait`)."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[ThreadItem]
+    change: str | UnsetType = UNSET
 
 
 class Thread(Struct):

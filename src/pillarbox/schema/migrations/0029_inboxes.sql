@@ -83,7 +83,7 @@ CREATE INDEX inbox_threads_folder ON inbox_threads (team_id, inbox_id, folder, r
 CREATE INDEX inbox_threads_unread ON inbox_threads (team_id, inbox_id, received_at, id) WHERE unread > 0;
 CREATE INDEX inbox_threads_with_sent ON inbox_threads (team_id, inbox_id, received_at, id)
  WHERE messages > inbound AND folder NOT IN ('spam', 'trash');
-CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key)
+CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key, received_at)
  WHERE subject_key IS NOT NULL;
 CREATE INDEX inbox_threads_purge ON inbox_threads (team_id, purge_at) WHERE purge_at IS NOT NULL;
 
@@ -127,7 +127,7 @@ CREATE TABLE inbox_messages (
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
 CREATE INDEX inbox_messages_thread ON inbox_messages (team_id, thread_id, received_at, id);
-CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key)
+CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key, id)
  WHERE message_key IS NOT NULL;
 
 -- `version` changes with each change, so that one that was decided by an older state is refused.

@@ -1,0 +1,1 @@
+"""Measurements of inboxes, one module for each part."""

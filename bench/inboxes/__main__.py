@@ -1,0 +1,17 @@
+"""What inboxes cost: each part in turn, or those that are named."""
+
+from __future__ import annotations
+
+from bench.inboxes import threads
+from bench.kit.results import Report, ended
+
+PARTS = (threads.measure,)
+
+
+def measure(report: Report) -> None:
+    for part in PARTS:
+        part(report)
+
+
+if __name__ == "__main__":
+    ended("inboxes", measure, __doc__)

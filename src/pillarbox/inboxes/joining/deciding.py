@@ -1,0 +1,282 @@
+"""Which thread a message joins, and what that makes of the thread (inboxes.md sections 8 and 9). Pure.
+
+The messages are decided one after the other, so one may answer another of the same commit. Who asks holds the
+locks of the inboxes, so what is `Known` is so until the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.inboxes import events, folders
+from pillarbox.inboxes.events import ThreadRef
+from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
+from pillarbox.inboxes.locking import InboxKey
+from pillarbox.mail.message.threading import bare_id, compared_subject, subject_key
+from pillarbox.webhooks.publish import Reference
+
+ACTIVE: Final = timedelta(days=30)
+"""A thread that was active so lately may be joined by the subject alone (inboxes.md 9.5)."""
+
+
+class KnownMessage(NamedTuple):
+    """A message that an inbox has; `message_id` is without brackets."""
+
+    inbox: InboxKey
+    id: UUID
+    thread_id: UUID
+    is_inbound: bool
+    sender_key: str
+    message_id: str
+    body_key: bytes | None
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread as it is, or as it will be. `subject` is that of its first message; `people` are the addresses
+    of those who take part, as far as somebody asked for them."""
+
+    inbox: InboxKey
+    id: UUID
+    subject: str | None
+    folder: Folder
+    messages: int
+    inbound: int
+    unread: int
+    has_attachment: bool
+    last_message_id: UUID
+    received_at: datetime
+    created_at: datetime
+    people: set[str] = field(default_factory=set)
+    is_new: bool = False
+    is_changed: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is one of the unread threads of its inbox."""
+        return self.folder is Folder.INBOX and self.unread > 0
+
+
+class Known:
+    """What the inboxes have, as far as the messages of a commit may need it."""
+
+    def __init__(self, threads: Iterable[Thread], messages: Iterable[KnownMessage]) -> None:
+        self.threads = {(thread.inbox, thread.id): thread for thread in threads}
+        self._messages: dict[tuple[InboxKey, str], list[KnownMessage]] = {}
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: KnownMessage) -> None:
+        self._messages.setdefault((message.inbox, message.message_id), []).append(message)
+
+    def with_id(self, inbox: InboxKey, message_id: str) -> Sequence[KnownMessage]:
+        """The messages of the inbox with this Message-ID, in the order in which they came."""
+        return self._messages.get((inbox, message_id), ())
+
+    def replace(self, old: KnownMessage, new: KnownMessage) -> None:
+        found = self._messages[old.inbox, old.message_id]
+        found[found.index(old)] = new
+
+
+class Placed(NamedTuple):
+    """A message that is to be written, with its thread."""
+
+    message: NewMessage
+    thread_id: UUID
+
+
+class Returned(NamedTuple):
+    """A message that the inbox has sent and that came back to it: its row becomes that of a received one."""
+
+    inbox: InboxKey
+    id: UUID
+    body_key: bytes | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be written, and what became of each message."""
+
+    joined: list[Joined] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
+    returned: list[Returned] = field(default_factory=list)
+    threads: list[Thread] = field(default_factory=list)
+    unread: dict[InboxKey, int] = field(default_factory=dict)
+    told: list[Reference] = field(default_factory=list)
+
+
+def plan(messages: Sequence[NewMessage], known: Known, new_id: Callable[[], UUID], at: datetime) -> Plan:
+    """Decide about these messages, in their order."""
+    return _Planning(known, new_id, at).of(messages)
+
+
+class _Planning:
+    def __init__(self, known: Known, new_id: Callable[[], UUID], at: datetime) -> None:
+        self._known = known
+        self._new_id = new_id
+        self._at = at
+        self._plan = Plan()
+        self._by_subject: dict[tuple[InboxKey, str], list[Thread]] = {}
+        for thread in known.threads.values():
+            self._note_subject(thread)
+
+    def of(self, messages: Sequence[NewMessage]) -> Plan:
+        before = {key: thread.is_counted for key, thread in self._known.threads.items()}
+        for message in messages:
+            self._plan.joined.append(self._decide(message))
+        for key, thread in self._known.threads.items():
+            if thread.is_new or thread.is_changed:
+                self._plan.threads.append(thread)
+            change = thread.is_counted - before.get(key, False)
+            if change:
+                self._plan.unread[thread.inbox] = self._plan.unread.get(thread.inbox, 0) + change
+        return self._plan
+
+    def _decide(self, message: NewMessage) -> Joined:
+        if message.is_inbound and message.message_id is not None:
+            same = self._known.with_id(message.inbox, bare_id(message.message_id))
+            for one in same:
+                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
+                    return Joined(one.thread_id, one.id, is_stored=False)
+            for one in same:
+                if not one.is_inbound and one.sender_key == message.sender_key:
+                    return self._return(one, message)
+        thread = self._thread_of(message)
+        if thread is None:
+            thread = self._begin(message)
+            self._tell(events.thread_created, thread, message.id)
+        else:
+            self._join(thread, message)
+        self._plan.placed.append(Placed(message, thread.id))
+        self._tell(events.email_received if message.is_inbound else events.email_sent, thread, message.id)
+        self._remember(thread, message)
+        return Joined(thread.id, message.id, is_stored=True)
+
+    # Which thread -----------------------------------------------------------------------------------
+
+    def _thread_of(self, message: NewMessage) -> Thread | None:
+        if not message.is_inbound:
+            return None if message.thread_id is None else self._of(message.inbox, message.thread_id)
+        thread = self._by_ids(message)
+        if thread is None and not message.names_earlier:
+            thread = self._of_subject(message)
+        if thread is not None and message.is_spam and thread.folder is not Folder.SPAM:
+            return None
+        return thread
+
+    def _by_ids(self, message: NewMessage) -> Thread | None:
+        """The first id that the inbox knows decides; of several messages with it the last."""
+        for earlier in message.earlier_ids:
+            found = self._known.with_id(message.inbox, earlier)
+            if found:
+                return self._of(message.inbox, found[-1].thread_id)
+        return None
+
+    def _of_subject(self, message: NewMessage) -> Thread | None:
+        subject = compared_subject(message.subject)
+        if not subject.is_answer or not subject.text:
+            return None
+        threads = [
+            thread
+            for thread in self._by_subject.get((message.inbox, subject.text), ())
+            if thread.folder not in (Folder.SPAM, Folder.TRASH)
+            and thread.received_at > message.received_at - ACTIVE
+            and message.sender_key in thread.people
+        ]
+        return max(threads, key=lambda thread: (thread.received_at, thread.id), default=None)
+
+    def _of(self, inbox: InboxKey, thread_id: UUID) -> Thread | None:
+        return self._known.threads.get((inbox, thread_id))
+
+    # What it makes of the thread --------------------------------------------------------------------
+
+    def _begin(self, message: NewMessage) -> Thread:
+        inbound = int(message.is_inbound)
+        thread = Thread(
+            message.inbox,
+            self._new_id(),
+            message.subject or None,
+            folders.of_first_message(is_inbound=message.is_inbound, is_spam=message.is_spam),
+            messages=1,
+            inbound=inbound,
+            unread=inbound,
+            has_attachment=message.attachments > 0,
+            last_message_id=message.id,
+            received_at=message.received_at,
+            created_at=message.received_at,
+            is_new=True,
+        )
+        self._known.threads[thread.inbox, thread.id] = thread
+        self._note_subject(thread)
+        return thread
+
+    def _join(self, thread: Thread, message: NewMessage) -> None:
+        thread.is_changed = True
+        thread.messages += 1
+        thread.inbound += message.is_inbound
+        thread.unread += message.is_inbound
+        thread.has_attachment = thread.has_attachment or message.attachments > 0
+        if message.received_at >= thread.received_at:
+            thread.received_at, thread.last_message_id = message.received_at, message.id
+        if message.is_inbound:
+            self._move(thread, folders.after_inbound(thread.folder))
+        else:
+            self._move(thread, folders.after_outbound(thread.folder, has_inbound=thread.inbound > 0))
+
+    def _return(self, sent: KnownMessage, message: NewMessage) -> Joined:
+        """The inbox has sent this to itself: the row it has is of a received message from now on (9.3)."""
+        thread = self._of(sent.inbox, sent.thread_id)
+        if thread is None:
+            raise LookupError("a message without its thread")
+        thread.is_changed = True
+        thread.inbound += 1
+        thread.unread += 1
+        self._move(thread, folders.after_inbound(thread.folder))
+        self._known.replace(sent, sent._replace(is_inbound=True, body_key=message.body_key))
+        self._plan.returned.append(Returned(sent.inbox, sent.id, message.body_key))
+        self._tell(events.email_received, thread, sent.id)
+        return Joined(thread.id, sent.id, is_stored=False)
+
+    def _move(self, thread: Thread, folder: Folder) -> None:
+        if folder is thread.folder:
+            return
+        team_id, inbox_id = thread.inbox
+        ref = ThreadRef(team_id, inbox_id, thread.id, events.SYSTEM)
+        self._plan.told.append(events.folder_updated(ref, self._at, thread.folder, folder))
+        thread.folder = folder
+
+    # What the next messages of the commit find ------------------------------------------------------
+
+    def _remember(self, thread: Thread, message: NewMessage) -> None:
+        thread.people.add(message.sender_key)
+        if message.message_id is not None:
+            self._known.add(
+                KnownMessage(
+                    message.inbox,
+                    message.id,
+                    thread.id,
+                    message.is_inbound,
+                    message.sender_key,
+                    bare_id(message.message_id),
+                    message.body_key,
+                )
+            )
+
+    def _note_subject(self, thread: Thread) -> None:
+        text = compared_subject(thread.subject).text
+        if text:
+            self._by_subject.setdefault((thread.inbox, text), []).append(thread)
+
+    def _tell(self, event: events.MessageEvent, thread: Thread, email_id: UUID) -> None:
+        team_id, inbox_id = thread.inbox
+        self._plan.told.append(event(team_id, self._at, inbox_id, thread.id, email_id))
+
+
+def key_of_subject(subject: str | None) -> int | None:
+    """By which threads are looked up by their subject."""
+    return subject_key(compared_subject(subject).text)

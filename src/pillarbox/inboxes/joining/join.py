@@ -1,0 +1,72 @@
+"""Putting messages into threads, in the caller's transaction.
+
+    inboxes = await lock(conn, [message.inbox for message in messages])
+    joined = await join(conn, publisher, ids, at, messages)
+
+The caller holds the locks of the inboxes, and leaves out messages of inboxes that do not exist. Messages are
+handled in their order: one may answer another. Their events are queued with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pillarbox.inboxes.joining import deciding, queries
+from pillarbox.inboxes.joining.deciding import Known, Plan
+from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
+from pillarbox.inboxes.joining.queries import SubjectWanted
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection, after_commit
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.mail.message.threading import bare_id, compared_subject, subject_key
+from pillarbox.webhooks.publish import Publisher
+
+
+async def join(
+    conn: Connection, publisher: Publisher, ids: Ids, at: datetime, messages: Sequence[NewMessage]
+) -> list[Joined]:
+    """Put each message into its thread or a new one; returns what became of each, in the same order.
+
+    Raises NotFound where mail that is sent names a thread that its inbox has not.
+    """
+    plan = await planned(conn, ids, at, messages)
+    if await queries.carry_out(conn, plan, at, publisher.referring(plan.told)):
+        after_commit(conn, publisher.wake)
+    return plan.joined
+
+
+async def planned(conn: Connection, ids: Ids, at: datetime, messages: Sequence[NewMessage]) -> Plan:
+    """Decide about these messages, without writing: for a caller that writes more in the same statement."""
+    found = await queries.by_ids(conn, [key for message in messages for key in _ids_of(message)])
+    answered = await queries.threads(
+        conn, [(message.inbox, message.thread_id) for message in messages if message.thread_id is not None]
+    )
+    by_subject = await queries.by_subject(conn, [one for m in messages if (one := _subject_of(m))])
+    known = Known([*found.threads, *answered], found.messages)
+    for thread in by_subject:
+        known.threads.setdefault((thread.inbox, thread.id), thread).people.update(thread.people)
+    for message in messages:
+        if message.thread_id is not None and (message.inbox, message.thread_id) not in known.threads:
+            raise NotFound("Thread")
+    return deciding.plan(messages, known, ids.new, at)
+
+
+def _ids_of(message: NewMessage) -> list[tuple[tuple[UUID, UUID], str]]:
+    """The ids by which its thread, and the message itself, may be known."""
+    if not message.is_inbound:
+        return []
+    own = () if message.message_id is None else (bare_id(message.message_id),)
+    return [(message.inbox, one) for one in (*own, *message.earlier_ids)]
+
+
+def _subject_of(message: NewMessage) -> SubjectWanted | None:
+    """By which subject the thread of a message is looked for that names no earlier one."""
+    if not message.is_inbound or message.names_earlier:
+        return None
+    subject = compared_subject(message.subject)
+    key = subject_key(subject.text) if subject.is_answer else None
+    if key is None:
+        return None
+    return SubjectWanted(message.inbox, key, message.sender_key, message.received_at - deciding.ACTIVE)

@@ -1,0 +1,295 @@
+"""SQL by which messages come into threads; of several teams at once, each row names its own.
+
+Whoever uses it holds the locks of the inboxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.inboxes.folders import KEPT_IN_TRASH, Folder
+from pillarbox.inboxes.joining.deciding import KnownMessage, Plan, Thread, key_of_subject
+from pillarbox.inboxes.locking import InboxKey
+from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.threading import bare_id, id_key
+
+MOST_SAME: Final = 20
+"""Messages with one Message-ID, and threads with one subject, that are looked at; the newest."""
+
+MOST_PEOPLE: Final = 100
+"""Messages of a thread whose people are looked at, the newest."""
+
+# Messages with one of these ids, the oldest first, each with its thread.
+BY_IDS = """
+    SELECT m.team_id, m.inbox_id, m.id, m.thread_id, m.direction, m.sender_key, m.message_id, m.body_key,
+           t.subject, t.folder, t.messages, t.inbound, t.unread, t.has_attachment, t.last_message_id,
+           t.received_at, t.created_at
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, inbox_id, message_key)
+     CROSS JOIN LATERAL (
+           SELECT f.*
+             FROM inbox_messages f
+            WHERE f.team_id = k.team_id AND f.inbox_id = k.inbox_id AND f.message_key = k.message_key
+            ORDER BY f.id DESC
+            LIMIT $4) AS m
+      JOIN inbox_threads t ON t.team_id = m.team_id AND t.id = m.thread_id
+     ORDER BY m.id
+"""
+
+THREADS = """
+    SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, NULL::text AS person
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
+      JOIN inbox_threads t ON t.team_id = k.team_id AND t.inbox_id = k.inbox_id AND t.id = k.id
+"""
+
+# Threads with this subject that were active since $5, outside of spam and trash, in which the person takes
+# part.
+BY_SUBJECT = """
+    SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, k.person
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::timestamptz[])
+           AS k (team_id, inbox_id, subject_key, person, since)
+     CROSS JOIN LATERAL (
+           SELECT f.*
+             FROM inbox_threads f
+            WHERE f.team_id = k.team_id AND f.inbox_id = k.inbox_id AND f.subject_key = k.subject_key
+              AND f.received_at > k.since AND f.folder NOT IN ('spam', 'trash')
+            ORDER BY f.received_at DESC
+            LIMIT $6) AS t
+     WHERE EXISTS (
+           SELECT
+             FROM (SELECT p.sender_key, p.to_list, p.cc_list
+                     FROM inbox_messages p
+                    WHERE p.team_id = t.team_id AND p.thread_id = t.id
+                    ORDER BY p.received_at DESC, p.id DESC
+                    LIMIT $7) AS m
+            WHERE m.sender_key = k.person
+               OR EXISTS (SELECT FROM json_array_elements_text(m.to_list) AS a (shown)
+                           WHERE lower(coalesce(substring(a.shown FROM '<([^<>]*)>$'), a.shown)) = k.person)
+               OR EXISTS (SELECT FROM json_array_elements_text(m.cc_list) AS a (shown)
+                           WHERE lower(coalesce(substring(a.shown FROM '<([^<>]*)>$'), a.shown)) = k.person))
+"""
+
+BEGIN = """
+    INSERT INTO inbox_threads (team_id, id, inbox_id, subject, subject_key, folder, messages, inbound, unread,
+                               has_attachment, last_message_id, received_at, created_at)
+    SELECT k.*
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, inbox_id uuid, subject text, subject_key bigint, folder text,
+                 messages integer, inbound integer, unread integer, has_attachment boolean,
+                 last_message_id uuid, received_at timestamptz, created_at timestamptz)
+"""
+
+CHANGE = """
+    UPDATE inbox_threads t
+       SET folder = k.folder, messages = k.messages, inbound = k.inbound, unread = k.unread,
+           has_attachment = k.has_attachment, last_message_id = k.last_message_id,
+           received_at = k.received_at,
+           purge_at = CASE WHEN k.folder = 'trash' THEN coalesce(t.purge_at, $2::timestamptz) END
+      FROM json_to_recordset($1::text::json)
+           AS k (team_id uuid, id uuid, folder text, messages integer, inbound integer, unread integer,
+                 has_attachment boolean, last_message_id uuid, received_at timestamptz)
+     WHERE t.team_id = k.team_id AND t.id = k.id
+"""
+
+ADD = """
+    INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
+                                to_list, cc_list, bcc_list, reply_to_list, subject, message_id, message_key,
+                                body_key, attachments, is_read, is_automatic, searched)
+    SELECT k.team_id, k.inbox_id, k.id, k.thread_id, k.direction, k.received_at, k.sender, k.sender_key,
+           k.to_list::json, k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.message_id,
+           k.message_key, decode(k.body_key, 'hex'), k.attachments, k.direction = 'outbound', k.is_automatic,
+           ($2::text[])[k.place]
+      FROM json_to_recordset($1::text::json)
+           AS k (place integer, team_id uuid, inbox_id uuid, id uuid, thread_id uuid, direction text,
+                 received_at timestamptz, sender text, sender_key text, to_list text, cc_list text,
+                 bcc_list text, reply_to_list text, subject text, message_id text, message_key bigint,
+                 body_key text, attachments smallint, is_automatic boolean)
+"""
+
+RETURN = """
+    UPDATE inbox_messages m
+       SET direction = 'inbound', is_read = false, body_key = k.body_key
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bytea[]) AS k (team_id, inbox_id, id, body_key)
+     WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.id = k.id
+"""
+
+COUNT = """
+    UPDATE inboxes i
+       SET unread = i.unread + k.change
+      FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, id, change)
+     WHERE i.team_id = k.team_id AND i.id = k.id
+"""
+
+# Labels stand in lists where their threads stand.
+FOLLOW = """
+    UPDATE inbox_thread_labels l
+       SET list_class = t.list_class, received_at = t.received_at
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, id)
+      JOIN inbox_threads t ON t.team_id = k.team_id AND t.id = k.id
+     WHERE l.team_id = k.team_id AND l.thread_id = k.id
+       AND (l.list_class <> t.list_class OR l.received_at <> t.received_at)
+"""
+
+HAS_WEBHOOKS = """
+    SELECT EXISTS (SELECT FROM webhooks WHERE team_id = ANY ($1::uuid[]) AND status = 'enabled') AS found
+"""
+
+
+class SubjectWanted(NamedTuple):
+    """A subject that somebody has answered without naming an earlier message."""
+
+    inbox: InboxKey
+    key: int
+    person: str
+    since: datetime
+
+
+class Found(NamedTuple):
+    """What was found of messages and threads."""
+
+    threads: list[Thread]
+    messages: list[KnownMessage]
+
+
+async def by_ids(conn: Connection, wanted: Iterable[tuple[InboxKey, str]]) -> Found:
+    """The messages of these inboxes with these ids (without brackets), and their threads."""
+    keys = sorted({(*inbox, id_key(message_id)) for inbox, message_id in wanted})
+    if not keys:
+        return Found([], [])
+    rows = await conn.fetch(BY_IDS, *zip(*keys, strict=True), MOST_SAME)
+    messages = [
+        KnownMessage(
+            (row["team_id"], row["inbox_id"]),
+            row["id"],
+            row["thread_id"],
+            row["direction"] == "inbound",
+            row["sender_key"],
+            bare_id(row["message_id"]),
+            row["body_key"],
+        )
+        for row in rows
+    ]
+    return Found([_thread(row) for row in {row["thread_id"]: row for row in rows}.values()], messages)
+
+
+async def threads(conn: Connection, wanted: Iterable[tuple[InboxKey, UUID]]) -> list[Thread]:
+    """These threads of these inboxes, as far as they exist."""
+    keys = sorted({(*inbox, thread_id) for inbox, thread_id in wanted})
+    if not keys:
+        return []
+    return [_thread(row) for row in await conn.fetch(THREADS, *zip(*keys, strict=True))]
+
+
+async def by_subject(conn: Connection, wanted: Sequence[SubjectWanted]) -> list[Thread]:
+    """Threads with these subjects, each with the person that takes part in it."""
+    if not wanted:
+        return []
+    keys = [(*one.inbox, one.key, one.person, one.since) for one in wanted]
+    rows = await conn.fetch(BY_SUBJECT, *zip(*keys, strict=True), MOST_SAME, MOST_PEOPLE)
+    found: dict[UUID, Thread] = {}
+    for row in rows:
+        found.setdefault(row["thread_id"], _thread(row)).people.add(row["person"])
+    return list(found.values())
+
+
+def writes(plan: Plan, at: datetime) -> list[Statement]:
+    """What carries out the plan, except for its events; none of the statements sees another's rows."""
+    found = []
+    if new := [thread for thread in plan.threads if thread.is_new]:
+        found.append(Statement(BEGIN, (rows_json([_new_row(thread) for thread in new]),)))
+    if changed := [thread for thread in plan.threads if not thread.is_new]:
+        rows = rows_json([_changed_row(thread) for thread in changed])
+        found.append(Statement(CHANGE, (rows, at + KEPT_IN_TRASH)))
+    if plan.placed:
+        rows = rows_json([_message_row(plan, place) for place in range(len(plan.placed))])
+        found.append(Statement(ADD, (rows, [placed.message.searched for placed in plan.placed])))
+    if plan.returned:
+        columns = zip(*[(*one.inbox, one.id, one.body_key) for one in plan.returned], strict=True)
+        found.append(Statement(RETURN, tuple(columns)))
+    if counts := [(*inbox, change) for inbox, change in sorted(plan.unread.items()) if change]:
+        found.append(Statement(COUNT, tuple(zip(*counts, strict=True))))
+    return found
+
+
+async def carry_out(conn: Connection, plan: Plan, at: datetime, telling: Statement) -> bool:
+    """Write all of the plan, with what queues its events; whether somebody may want these."""
+    teams = list({thread.inbox[0] for thread in plan.threads})
+    rows = await combined(conn, [*writes(plan, at), telling], Statement(HAS_WEBHOOKS, (teams,)))
+    await follow(conn, plan)
+    return bool(rows[0]["found"])
+
+
+async def follow(conn: Connection, plan: Plan) -> None:
+    """Let the labels of changed threads stand where these stand now."""
+    changed = [(thread.inbox[0], thread.id) for thread in plan.threads if not thread.is_new]
+    if changed:
+        await conn.execute(FOLLOW, *zip(*changed, strict=True))
+
+
+def _thread(row: Any) -> Thread:
+    return Thread(
+        (row["team_id"], row["inbox_id"]),
+        row["thread_id"],
+        row["subject"],
+        Folder(row["folder"]),
+        row["messages"],
+        row["inbound"],
+        row["unread"],
+        row["has_attachment"],
+        row["last_message_id"],
+        row["received_at"],
+        row["created_at"],
+    )
+
+
+def _changed_row(thread: Thread) -> dict[str, Any]:
+    return {
+        "team_id": thread.inbox[0],
+        "id": thread.id,
+        "folder": thread.folder.value,
+        "messages": thread.messages,
+        "inbound": thread.inbound,
+        "unread": thread.unread,
+        "has_attachment": thread.has_attachment,
+        "last_message_id": thread.last_message_id,
+        "received_at": thread.received_at,
+    }
+
+
+def _new_row(thread: Thread) -> dict[str, Any]:
+    return _changed_row(thread) | {
+        "inbox_id": thread.inbox[1],
+        "subject": thread.subject,
+        "subject_key": key_of_subject(thread.subject),
+        "created_at": thread.created_at,
+    }
+
+
+def _message_row(plan: Plan, place: int) -> dict[str, Any]:
+    message, thread_id = plan.placed[place]
+    return {
+        "place": place + 1,
+        "team_id": message.team_id,
+        "inbox_id": message.inbox_id,
+        "id": message.id,
+        "thread_id": thread_id,
+        "direction": "inbound" if message.is_inbound else "outbound",
+        "received_at": message.received_at,
+        "sender": message.sender,
+        "sender_key": message.sender_key,
+        "to_list": message.to_list,
+        "cc_list": message.cc_list,
+        "bcc_list": message.bcc_list,
+        "reply_to_list": message.reply_to_list,
+        "subject": message.subject or None,
+        "message_id": message.message_id,
+        "message_key": None if message.message_id is None else id_key(message.message_id),
+        "body_key": None if message.body_key is None else message.body_key.hex(),
+        "attachments": message.attachments,
+        "is_automatic": message.is_automatic,
+    }

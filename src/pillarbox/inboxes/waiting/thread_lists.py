@@ -1,0 +1,88 @@
+"""A list of threads that is read when it is news: the query parameters `wait` and `after_change`.
+
+`change` names the state of a page: it is made of what the page shows, so it is the same in every process and after
+every restart, and it is another one as soon as the page shows something else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+
+from pillarbox.inboxes.threads import wire
+from pillarbox.inboxes.waiting.waiters import Waiters, Wanted
+from pillarbox.kernel.http.request import Request
+from pillarbox.kernel.wire.problems import InvalidParameter
+from pillarbox.kernel.wire.query import Query
+
+LONGEST_WAIT: Final = 60
+LONGEST_CHANGE: Final = 64
+WAIT_REASON: Final = f"Use a number of seconds from 0 to {LONGEST_WAIT}."
+CHANGE_REASON: Final = "Use the `change` of an earlier answer."
+
+WAITING_FOR: Final[dict[str, Any]] = {
+    "wait": Annotated[int, Meta(ge=0, le=LONGEST_WAIT)],
+    "after_change": Annotated[str, Meta(max_length=LONGEST_CHANGE)],
+}
+"""The query parameters."""
+
+_CHANGE_OCTETS: Final = 12
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`seconds` is None where the caller asks for nothing of this; `after_change` is the state it knows."""
+
+    seconds: int | None
+    after_change: str | None
+
+    @classmethod
+    def read(cls, query: Query) -> Wait:
+        """What a request asks for."""
+        seconds = query.integer("wait", WAIT_REASON)
+        if seconds is not None and seconds > LONGEST_WAIT:
+            raise InvalidParameter("wait", WAIT_REASON)
+        after_change = query.text("after_change")
+        if after_change is not None and len(after_change) > LONGEST_CHANGE:
+            raise InvalidParameter("after_change", CHANGE_REASON)
+        if seconds is None and after_change is not None:
+            seconds = 0
+        return cls(seconds, after_change)
+
+
+async def awaited(
+    request: Request,
+    wait: Wait,
+    inbox_id: UUID,
+    read: Callable[[], Awaitable[wire.ThreadList]],
+) -> wire.ThreadList:
+    """The page: at once where nothing is to be waited for, else as soon as its state is not `after_change`, or
+    as soon as it shows a thread where no state is named."""
+    if wait.seconds is None:
+        return await read()
+
+    async def with_change() -> wire.ThreadList:
+        page = await read()
+        page.change = change_of(page)
+        return page
+
+    def is_news(page: wire.ThreadList) -> bool:
+        return page.change != wait.after_change if wait.after_change else bool(page.data)
+
+    wanted = Wanted(request.known.team_id, inbox_id, float(wait.seconds), request.is_client_gone)
+    return await request.use(Waiters).first(wanted, with_change, is_news)
+
+
+def change_of(page: wire.ThreadList) -> str:
+    """The name of what the page shows."""
+    digest = hashlib.blake2b(_encode([page.has_more, page.data]), digest_size=_CHANGE_OCTETS)
+    return base64.urlsafe_b64encode(digest.digest()).decode()

@@ -1,0 +1,162 @@
+"""Requests that wait for an inbox to change.
+
+Each reads its page, sleeps until its inbox has changed or its time is over, and reads again. Sleeping costs a task
+and an event. Only `READS_AT_ONCE` of them read at a time, so a change that concerns many never takes the connections
+that other requests need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.inboxes.prometheus import WAITING
+from pillarbox.inboxes.waiting.changes import ChangeListener, ChangeNotifier
+from pillarbox.kernel.postgres import time_limit
+from pillarbox.kernel.wire.problems import Overloaded, RateLimited
+
+T = TypeVar("T")
+
+MOST_OF_TEAM: Final = 200
+MOST: Final = 2000
+"""Requests that wait in one process."""
+
+READS_AT_ONCE: Final = 4
+CONNECTING_SECONDS: Final = 2.0
+"""How long the first request waits for the connection that notifications come on."""
+
+STEP_SECONDS: Final = 2.0
+"""How often a request that waits looks whether its client is still there."""
+
+REST_SECONDS: Final = 0.1
+"""Between two readings of a page that did not change, in an inbox that changes all the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """For which inbox a request waits, for how long at most, and whether anybody still waits for the answer."""
+
+    team_id: UUID
+    inbox_id: UUID
+    seconds: float
+    is_gone: Callable[[], bool]
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Waiters:
+    """The waiting requests of one process."""
+
+    def __init__(self, pool: asyncpg.Pool, url: str) -> None:
+        self._notifier = ChangeNotifier(pool, self.wake)
+        self._listener = ChangeListener(url, self._notifier.token, self.wake, self._connected)
+        self._is_listening = False
+        self._ready = asyncio.Event()
+        self._waiting: dict[UUID, set[_Waiter]] = {}
+        self._of_team: Counter[UUID] = Counter()
+        self._reading = asyncio.Semaphore(READS_AT_ONCE)
+        self._is_closed = False
+        WAITING.read = lambda: {(): self._of_team.total()}
+
+    async def start(self) -> None:
+        """Tell other processes from now on what changes here."""
+        await self._notifier.start()
+
+    def close(self) -> None:
+        """Answer all who wait; nobody waits any more."""
+        self._is_closed = True
+        self._wake_all()
+
+    async def stop(self) -> None:
+        self.close()
+        await self._notifier.stop()
+        await self._listener.stop()
+
+    def wake(self, inbox_ids: Iterable[UUID]) -> None:
+        """Wake those who wait for one of these inboxes."""
+        for inbox_id in inbox_ids:
+            for waiter in self._waiting.get(inbox_id, ()):
+                waiter.changed.set()
+
+    async def first(self, wanted: Wanted, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]) -> T:
+        """What `read` gives, as soon as that is news and at the latest when the time is over.
+
+        Raises RateLimited where too many requests of the team wait, Overloaded where too many do.
+        """
+        found = await read()
+        if wanted.seconds <= 0 or is_news(found):
+            return found
+        with self._place(wanted) as waiter:
+            await self._listen()
+            return await self._watch(wanted, waiter, read, is_news)
+
+    async def _watch(
+        self, wanted: Wanted, waiter: _Waiter, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
+    ) -> T:
+        now = asyncio.get_running_loop().time
+        end = now() + wanted.seconds
+        while True:
+            waiter.changed.clear()
+            async with self._reading:
+                time_limit.renew()
+                found = await read()
+            if is_news(found) or now() >= end or self._is_closed or wanted.is_gone():
+                return found
+            await asyncio.sleep(min(REST_SECONDS, max(0.0, end - now())))
+            while not waiter.changed.is_set() and now() < end and not self._is_closed and not wanted.is_gone():
+                await _wait_at_most(waiter.changed, min(STEP_SECONDS, end - now()))
+
+    @contextmanager
+    def _place(self, wanted: Wanted) -> Iterator[_Waiter]:
+        if self._of_team[wanted.team_id] >= MOST_OF_TEAM:
+            raise RateLimited(f"At most {MOST_OF_TEAM} requests of a team may wait.", {"retry-after": "1"})
+        if self._of_team.total() >= MOST:
+            raise Overloaded("Too many requests wait for changes.")
+        waiter = _Waiter()
+        self._of_team[wanted.team_id] += 1
+        of_inbox = self._waiting.setdefault(wanted.inbox_id, set())
+        of_inbox.add(waiter)
+        try:
+            yield waiter
+        finally:
+            of_inbox.discard(waiter)
+            if not of_inbox and self._waiting.get(wanted.inbox_id) is of_inbox:
+                del self._waiting[wanted.inbox_id]
+            self._of_team[wanted.team_id] -= 1
+            if not self._of_team[wanted.team_id]:
+                del self._of_team[wanted.team_id]
+
+    async def _listen(self) -> None:
+        """Hear what other processes tell: from the first request on that waits."""
+        if not self._is_listening and not self._is_closed:
+            self._is_listening = True
+            await self._listener.start()
+        if not self._ready.is_set():
+            await _wait_at_most(self._ready, CONNECTING_SECONDS)
+
+    def _connected(self) -> None:
+        self._ready.set()
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        for of_inbox in self._waiting.values():
+            for waiter in of_inbox:
+                waiter.changed.set()
+
+
+async def _wait_at_most(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await event.wait()
+    except TimeoutError:
+        pass
