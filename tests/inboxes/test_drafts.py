@@ -12,11 +12,8 @@ import pytest
 from kit.inbox_rows import Inbox, Thread, inbox_world
 from kit.world import mail
 
-ORDER = (
-    "object id type to cc bcc subject html text thread_id reply_to_email_id email_id created_at updated_at "
-    "attachments"
-).split()
-ITEM = "id type to cc bcc subject snippet thread_id reply_to_email_id updated_at attachments".split()
+ORDER = ["object", "id", "type", "to", "cc", "bcc", "subject", "html", "text", "thread_id", "reply_to_email_id", "email_id", "created_at", "updated_at", "attachments"]
+ITEM = ["id", "type", "to", "cc", "bcc", "subject", "snippet", "thread_id", "reply_to_email_id", "updated_at", "attachments"]
 
 READY = {"to": "iris@customer.example", "subject": "Your order", "text": "Hi Iris"}
 

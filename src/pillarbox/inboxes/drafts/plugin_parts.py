@@ -40,7 +40,7 @@ def _draft_sending(kit: Kit) -> DraftSending:
 
 
 def _sending(kit: Kit) -> Sending:
-    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Publisher)))
+    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Ids), kit.need(Publisher)))
 
 
 def files(kit: Kit) -> Mapping[str, Opener]:
