@@ -10,10 +10,17 @@ from typing import Any
 import pytest
 
 from kit.inbox_rows import Inbox, Thread, inbox_world
-from kit.world import mail
 
-ORDER = ["object", "id", "type", "to", "cc", "bcc", "subject", "html", "text", "thread_id", "reply_to_email_id", "email_id", "created_at", "updated_at", "attachments"]
-ITEM = ["id", "type", "to", "cc", "bcc", "subject", "snippet", "thread_id", "reply_to_email_id", "updated_at", "attachments"]
+ORDER = [
+    *("object", "id", "type", "to", "cc", "bcc", "subject", "html", "text", "thread_id", "reply_to_email_id"),
+    *("email_id", "created_at", "updated_at", "attachments"),
+]
+ITEM = [
+    *("id", "type", "to", "cc", "bcc", "subject", "snippet", "thread_id", "reply_to_email_id", "updated_at"),
+    "attachments",
+]
+
+HEADERS = "SELECT headers FROM contents WHERE id = $1"
 
 READY = {"to": "iris@customer.example", "subject": "Your order", "text": "Hi Iris"}
 
@@ -62,7 +69,12 @@ async def a_reply(thread: Thread, email: object, **fields: Any) -> Any:
 async def test_a_draft_is_shown_as_it_was_given(database_url: str, tmp_path: Path) -> None:
     async with inbox_world(database_url, tmp_path) as inbox:
         draft = await drafted(
-            inbox, to="Iris <iris@customer.example>", cc=["ola@x.example"], subject="Your order", text="Hi", attachments=[file()]
+            inbox,
+            to="Iris <iris@customer.example>",
+            cc=["ola@x.example"],
+            subject="Your order",
+            text="Hi",
+            attachments=[file()],
         )
         found = await shown(inbox, draft)
         assert list(found) == ORDER
@@ -115,6 +127,8 @@ async def test_the_list_shows_what_was_changed_last_first(database_url: str, tmp
             assert (await inbox.get(f"/drafts?{wrong}")).status_code == 422
 
 
+SOME = "0199a000-0000-7000-8000-000000000001"
+
 WRONG = {
     "nothing in it": ({}, 422, "validation_error"),
     "only empty fields": ({"to": [], "cc": None, "subject": "", "html": ""}, 422, "validation_error"),
@@ -134,13 +148,13 @@ WRONG = {
     "bad base64": ({"attachments": [file(content="%%%")]}, 422, "invalid_attachment"),
     "a local path": ({"attachments": [{"path": "/etc/passwd"}]}, 422, "invalid_attachment"),
     "a path inside": ({"attachments": [{"path": "http://127.0.0.1:1/x"}]}, 422, "invalid_attachment"),
-    "half a reply": ({"text": "x", "thread_id": "0199a000-0000-7000-8000-000000000001"}, 422, "validation_error"),
+    "half a reply": ({"text": "x", "thread_id": SOME}, 422, "validation_error"),
     "a bad thread": ({"text": "x", "thread_id": "1", "reply_to_email_id": "2"}, 422, "invalid_parameter"),
     "an unknown email": (
         {
             "text": "x",
-            "thread_id": "0199a000-0000-7000-8000-000000000001",
-            "reply_to_email_id": "0199a000-0000-7000-8000-000000000002",
+            "thread_id": SOME,
+            "reply_to_email_id": SOME,
         },
         404,
         "not_found",
@@ -257,7 +271,9 @@ async def test_creating_is_repeated_by_its_key(database_url: str, tmp_path: Path
         refused = await inbox.team.post(url, {}, idempotency_key="refused")
         assert refused.status_code == 422
         assert (await inbox.team.post(url, READY, idempotency_key="refused")).status_code == 201
-        by_address = await inbox.team.post("/inboxes/help%40harbor.example/drafts", READY, idempotency_key="once")
+        by_address = await inbox.team.post(
+            "/inboxes/help%40harbor.example/drafts", READY, idempotency_key="once"
+        )
         assert by_address.status_code == 201
         assert by_address.json() != first.json(), "a key counts for its path"
         assert (await inbox.counts())[1] == 3
@@ -291,7 +307,8 @@ async def test_a_draft_becomes_an_email_in_a_new_thread(database_url: str, tmp_p
         assert thread["id"] == sent["thread_id"]
         assert (thread["subject"], thread["read"], thread["has_attachment"]) == ("Your order", True, True)
         [message] = (await inbox.get(f"/threads/{thread['id']}/emails")).json()["data"]
-        assert (message["id"], message["direction"], message["text"]) == (sent["email_id"], "outbound", "Hi Iris")
+        assert (message["id"], message["direction"]) == (sent["email_id"], "outbound")
+        assert message["text"] == "Hi Iris"
         again = await inbox.team.post(f"{inbox.url}/drafts/{draft}/send")
         assert (again.status_code, again.json()["name"], again.json()["message"]) == (
             409,
@@ -359,13 +376,14 @@ async def test_a_reply_draft_is_sent_in_its_thread(database_url: str, tmp_path: 
         thread = await inbox.thread("Refund for order 88", folder="trash")
         email = await thread.received(ORIGINAL)
         draft = (await a_reply(thread, email, text="Refund issued today.")).json()["id"]
-        answer = await inbox.team.post(f"{inbox.url}/drafts/{draft}/send", {"headers": {"Reply-To": "x@x.example"}})
+        url = f"{inbox.url}/drafts/{draft}/send"
+        answer = await inbox.team.post(url, {"headers": {"Reply-To": "x@x.example"}})
         assert answer.status_code == 422
-        sent = (await inbox.team.post(f"{inbox.url}/drafts/{draft}/send")).json()
+        sent = (await inbox.team.post(url)).json()
         assert sent["thread_id"] == str(thread.id)
         found = await inbox.team.email(sent["email_id"])
         assert found["subject"] == "Re: Refund for order 88"
-        headers = await inbox.team.world.pool.fetchval("SELECT headers FROM contents WHERE id = $1", found["id"])
+        headers = await inbox.team.world.pool.fetchval(HEADERS, found["id"])
         assert '["In-Reply-To","<88.a1@customer.example>"]' in headers
         assert '["References","<87@customer.example> <88.a1@customer.example>"]' in headers
         assert f'["X-Pillarbox-Inbox","{inbox.id}"]' in headers
@@ -383,4 +401,3 @@ async def test_another_team_sees_none_of_it(database_url: str, tmp_path: Path) -
         for url in (f"{inbox.url}/drafts", f"{inbox.url}/drafts/{draft}", f"/emails/{draft}"):
             assert (await other.get(url)).status_code == 404
         assert (await other.post(f"{inbox.url}/drafts/{draft}/send")).status_code == 404
-        assert mail()
