@@ -1,4 +1,4 @@
-"""Received mail that is answered or forwarded: gives `pillarbox.inboxes.sending.originals.ReceivedOriginals`."""
+"""Received mail that is answered or forwarded, for `pillarbox.inboxes.sending.originals`."""
 
 from __future__ import annotations
 

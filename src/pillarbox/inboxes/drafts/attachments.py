@@ -1,4 +1,4 @@
-"""Attachments of drafts: what is given by `path` is downloaded at once, what is large lies in the blob store."""
+"""Attachments of drafts: what is given by `path` is downloaded at once, large ones are blobs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class DraftFiles:
     async def stored(
         self, team_id: UUID, accepted: Sequence[NewAttachment], is_gone: IsGone
     ) -> AsyncIterator[list[NewFile]]:
-        """The rows of these attachments, for what is inside to commit. Where it fails their blobs go again."""
+        """The rows of these attachments, for what is inside to commit. Where that is refused their blobs
+        go again."""
         async with self._turns.of(team_id, _held(accepted), is_gone):
             files: list[NewFile] = []
             try:

@@ -120,21 +120,21 @@ class Drafts:
             content = content._replace(to=await self._answered(db, inbox_id, reply_to))
             content.check(len(accepted), may_be_empty=True)
         dropped: list[str | None] = []
-        async with self._files.stored(db.team_id, accepted, is_gone) as files:
-            async with own_transaction(db) as held:
-                await hold(held, inbox_id)
-                existing = None
-                if reply_to is not None:
-                    if not await sending_queries.has_message(held, inbox_id, *reply_to):
-                        raise NotFound("Email")
-                    existing = await queries.answering(held, inbox_id, reply_to.email_id)
-                if existing is None:
-                    made = await self._insert(held, inbox_id, content, reply_to, files, source)
-                else:
-                    made = Made(existing.id, is_new=False)
-                    if fields.attachments is not UNSET:
-                        dropped += await self._reattach(held, inbox_id, existing, files, source)
-                await finish(held, made)
+        stored = self._files.stored(db.team_id, accepted, is_gone)
+        async with stored as files, own_transaction(db) as held:
+            await hold(held, inbox_id)
+            existing = None
+            if reply_to is not None:
+                if not await sending_queries.has_message(held, inbox_id, *reply_to):
+                    raise NotFound("Email")
+                existing = await queries.answering(held, inbox_id, reply_to.email_id)
+            if existing is None:
+                made = await self._insert(held, inbox_id, content, reply_to, files, source)
+            else:
+                made = Made(existing.id, is_new=False)
+                if fields.attachments is not UNSET:
+                    dropped += await self._reattach(held, inbox_id, existing, files, source)
+            await finish(held, made)
         await self._files.forget(db.source, dropped)
         return made
 
@@ -155,25 +155,25 @@ class Drafts:
             raise AlreadySent
         accepted = () if fields.attachments is UNSET else fields.attachments
         dropped: list[str | None] = []
-        async with self._files.stored(db.team_id, accepted, is_gone) as files:
-            async with own_transaction(db) as held:
-                await hold(held, inbox_id)
-                now = self._clock.now()
-                attached = len(files)
-                if fields.attachments is UNSET:
-                    # Nothing took time since it was read, so it is read once more and nobody is refused.
-                    draft = await found(held, inbox_id, draft_id)
-                    attached = 0 if draft.attachments is None else 1
-                content = fields.over(draft.content)
-                content.check(attached)
-                if await queries.change(held, inbox_id, draft, content, now) is None:
-                    await refuse_change(held, inbox_id, draft_id)
-                if fields.attachments is not UNSET:
-                    dropped += await queries.detach(held, draft_id)
-                    await queries.attach(held, draft_id, files)
-                ref = DraftRef(db.team_id, inbox_id, draft_id, draft.thread_id, source)
-                await self._publisher.refer(held.connection, [events.draft_updated(ref, now)])
-                await finish(held)
+        stored = self._files.stored(db.team_id, accepted, is_gone)
+        async with stored as files, own_transaction(db) as held:
+            await hold(held, inbox_id)
+            now = self._clock.now()
+            attached = len(files)
+            if fields.attachments is UNSET:
+                # Nothing took time since it was read, so it is read once more and nobody is refused.
+                draft = await found(held, inbox_id, draft_id)
+                attached = 0 if draft.attachments is None else 1
+            content = fields.over(draft.content)
+            content.check(attached)
+            if await queries.change(held, inbox_id, draft, content, now) is None:
+                await refuse_change(held, inbox_id, draft_id)
+            if fields.attachments is not UNSET:
+                dropped += await queries.detach(held, draft_id)
+                await queries.attach(held, draft_id, files)
+            ref = DraftRef(db.team_id, inbox_id, draft_id, draft.thread_id, source)
+            await self._publisher.refer(held.connection, [events.draft_updated(ref, now)])
+            await finish(held)
         await self._files.forget(db.source, dropped)
 
     async def delete(

@@ -51,12 +51,12 @@ EMPTY: Final = DraftContent(None, (), (), None, None, None)
 class DraftFields(NamedTuple):
     """The fields of a request; UNSET where it does not have them."""
 
-    to: Sequence[str] | None | UnsetType
+    to: Sequence[str] | UnsetType | None
     cc: Sequence[str] | UnsetType
     bcc: Sequence[str] | UnsetType
-    subject: str | None | UnsetType
-    html: str | None | UnsetType
-    text: str | None | UnsetType
+    subject: str | UnsetType | None
+    html: str | UnsetType | None
+    text: str | UnsetType | None
     attachments: Sequence[NewAttachment] | UnsetType
 
     def over(self, before: DraftContent) -> DraftContent:
@@ -99,7 +99,7 @@ def changed(body: Mapping[str, Any]) -> DraftFields:
     return fields(body)
 
 
-def _addresses(body: Mapping[str, Any], name: str) -> Sequence[str] | None | UnsetType:
+def _addresses(body: Mapping[str, Any], name: str) -> Sequence[str] | UnsetType | None:
     if name not in body:
         return UNSET
     value = body[name]
@@ -108,7 +108,7 @@ def _addresses(body: Mapping[str, Any], name: str) -> Sequence[str] | None | Uns
     return list(parse.mailboxes(name, value)[0])
 
 
-def _subject(body: Mapping[str, Any]) -> str | None | UnsetType:
+def _subject(body: Mapping[str, Any]) -> str | UnsetType | None:
     if "subject" not in body:
         return UNSET
     value = body["subject"]
@@ -120,7 +120,7 @@ def _subject(body: Mapping[str, Any]) -> str | None | UnsetType:
     return subject
 
 
-def _body(body: Mapping[str, Any], name: str) -> str | None | UnsetType:
+def _body(body: Mapping[str, Any], name: str) -> str | UnsetType | None:
     if name not in body:
         return UNSET
     value = body[name]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.draft_emails import DraftEmails
 from pillarbox.inboxes.drafts import files as draft_files
-from pillarbox.inboxes.drafts import queries, routes
+from pillarbox.inboxes.drafts import queries, retention, routes
 from pillarbox.inboxes.drafts.attachments import DraftFiles
 from pillarbox.inboxes.drafts.changes import Drafts
 from pillarbox.inboxes.drafts.send import DraftSending
@@ -15,11 +15,12 @@ from pillarbox.inboxes.sending import routes as sending_routes
 from pillarbox.inboxes.sending.joined import OutboundJoining
 from pillarbox.inboxes.sending.originals import Originals, ReceivedOriginals
 from pillarbox.inboxes.sending.send import Sending
+from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.slices import Kit
+from pillarbox.kernel.slices import Kept, Kit, Retention
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.webhooks.publish import Publisher
 
@@ -40,7 +41,7 @@ def _draft_sending(kit: Kit) -> DraftSending:
 
 
 def _sending(kit: Kit) -> Sending:
-    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Publisher)))
+    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Ids), kit.need(Publisher)))
 
 
 def files(kit: Kit) -> Mapping[str, Opener]:
@@ -57,3 +58,10 @@ PROVIDES = {
 }
 
 ROUTES = collect(sending_routes, routes)
+
+RETENTION = [
+    Retention(
+        [Kept("drafts of inboxes that were sent, once their thread is purged", KEPT_IN_TRASH)],
+        lambda kit: retention.periodic(kit.pool),
+    )
+]

@@ -14,10 +14,11 @@ from pillarbox.inboxes.sending.originals import texts_of
 from pillarbox.kernel.postgres.database import TeamDb
 
 GET = """
-    SELECT d.id, d.to_list, d.cc_list, d.bcc_list, d.subject, d.html, d.text, d.thread_id, d.reply_to_email_id,
-           d.email_id, d.created_at, d.updated_at, d.version,
-           (SELECT json_agg(json_build_object('id', a.id, 'filename', a.filename, 'content_type', a.content_type,
-                                              'size', a.size) ORDER BY a.position)
+    SELECT d.id, d.to_list, d.cc_list, d.bcc_list, d.subject, d.html, d.text, d.thread_id,
+           d.reply_to_email_id, d.email_id, d.created_at, d.updated_at, d.version,
+           (SELECT json_agg(json_build_object('id', a.id, 'filename', a.filename,
+                                              'content_type', a.content_type, 'size', a.size)
+                            ORDER BY a.position)
               FROM inbox_draft_attachments a
              WHERE a.team_id = d.team_id AND a.draft_id = d.id) AS attachments
       FROM inbox_drafts d
@@ -29,8 +30,9 @@ PAGE = """
     SELECT d.id, d.to_list, d.cc_list, d.bcc_list, d.subject, left(d.text, 4000) AS text,
            CASE WHEN d.text IS NULL THEN left(d.html, 32000) END AS html, d.thread_id, d.reply_to_email_id,
            d.updated_at,
-           (SELECT json_agg(json_build_object('id', a.id, 'filename', a.filename, 'content_type', a.content_type,
-                                              'size', a.size) ORDER BY a.position)
+           (SELECT json_agg(json_build_object('id', a.id, 'filename', a.filename,
+                                              'content_type', a.content_type, 'size', a.size)
+                            ORDER BY a.position)
               FROM inbox_draft_attachments a
              WHERE a.team_id = d.team_id AND a.draft_id = d.id) AS attachments
       FROM ((SELECT id, updated_at FROM inbox_drafts

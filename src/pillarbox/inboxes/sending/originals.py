@@ -1,7 +1,7 @@
 """The message that is replied to or forwarded, as far as its answer needs it.
 
-A message of an inbox is a received email or a sent one. The slice `receiving` is above this one and gives what
-is read of the first (`ReceivedOriginals`).
+A message of an inbox is a received email or a sent one. The slice `receiving` is above this one and gives
+what is read of the first (`ReceivedOriginals`).
 """
 
 from __future__ import annotations

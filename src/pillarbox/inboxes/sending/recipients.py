@@ -74,7 +74,7 @@ def reply(
 def _answered(original: Addressed, own: Own, *, to_all: bool) -> Sequence[str]:
     """Whose message it was, or whom ours went to."""
     if original.is_inbound:
-        return original.reply_to or [original.sender]
+        return original.reply_to or [named.mailbox.addr_spec for named in readable([original.sender])]
     elsewhere = [named.text for named in readable(original.reply_to) if named.mailbox not in own]
     return elsewhere if to_all and elsewhere else original.to
 

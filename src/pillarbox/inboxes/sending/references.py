@@ -15,8 +15,8 @@ _ID: Final = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def ids(header: str | None) -> list[str]:
-    """The ids of a References or In-Reply-To field with their angle brackets, in order; anything else in it is
-    left out."""
+    """The ids of a References or In-Reply-To field with their angle brackets, in order; anything else in it
+    is left out."""
     return _ID.findall(header or "")
 
 

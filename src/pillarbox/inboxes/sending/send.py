@@ -1,8 +1,8 @@
 """Sends replies, forwards and drafts of inboxes (inboxes.md 6.2, 6.3 and 7.4).
 
-What is sent is accepted by `emails.accept` like any other mail. In the same transaction, under the lock of the
-inbox, it joins its thread: no email of an inbox is without its message, and none is queued for a thread that is
-gone.
+What is sent is accepted by `emails.accept` like any other mail. In the same transaction, under the lock of
+the inbox, it joins its thread: no email of an inbox is without its message, and none is queued for a thread
+that is gone.
 """
 
 from __future__ import annotations
