@@ -239,6 +239,12 @@ async def a_thread(team: Team, made: Made) -> str:
     return str(thread.id)
 
 
+async def an_inbox_with_a_thread(team: Team, made: Made) -> str:
+    made["inbox"] = await an_inbox_of(team, made)
+    await a_thread(team, made)
+    return made["inbox"]
+
+
 async def an_email_of_a_thread(team: Team, made: Made) -> str:
     """With an attachment."""
     thread = Thread(_inbox(team, made), UUID(made["thread_id"]), [])
@@ -277,6 +283,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
 }
 """The same for single paths, for their last parameter: the state of the thing decides what they do."""
 
