@@ -141,11 +141,11 @@ class _Planning:
         if message.is_inbound and message.message_id is not None:
             same = self._known.with_id(message.inbox, bare_id(message.message_id))
             for one in same:
-                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
-                    return Joined(one.thread_id, one.id, is_stored=False)
-            for one in same:
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
+            for one in same:
+                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
+                    return Joined(one.thread_id, one.id, is_stored=False)
         thread = self._thread_of(message)
         if thread is None:
             thread = self._begin(message)
