@@ -19,6 +19,7 @@ import httpx
 
 from kit.world import Team, world
 from pillarbox.kernel.ids import Ids
+from pillarbox.mail.message.threading import id_key
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Recipient
 from pillarbox.receiving.receive import Receiving
@@ -48,9 +49,10 @@ INSERT_THREAD = """
 
 INSERT_MESSAGE = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
-                                to_list, subject, message_id, attachments, is_read, is_automatic, searched)
+                                to_list, subject, message_id, message_key, attachments, is_read, is_automatic,
+                                searched)
     VALUES ($1, $2, $3, $4, $5, $6, 'Iris Vale <iris@customer.example>', 'iris@customer.example',
-            '["help@harbor.example"]', $7, '<88.a1@customer.example>', 0, $8, false, '')
+            '["help@harbor.example"]', $7, '<' || $9 || '>', $10, 0, $8, false, '')
 """
 
 JOIN = """
@@ -128,7 +130,15 @@ class Inbox:
         row = (thread.id, self.id, subject, folder, inbound, unread, message_id, when)
         await self.team.db.run(INSERT_THREAD, *row)
         await self.team.db.run(
-            INSERT_MESSAGE, self.id, message_id, thread.id, direction, when, subject, not unread
+            INSERT_MESSAGE,
+            self.id,
+            message_id,
+            thread.id,
+            direction,
+            when,
+            subject,
+            not unread,
+            *known_as(message_id),
         )
         thread.messages.append(message_id)
         await self.team.db.run(COUNT, self.id)
@@ -180,6 +190,7 @@ class Thread:
         unread = 0 if is_read else inbound
         team = self.inbox.team
         row = (self.inbox.id, message_id, self.id, direction, when, "Re: Refund", not unread)
+        row += known_as(message_id)
         await team.db.run(INSERT_MESSAGE, *row)
         await team.db.run(JOIN, self.id, inbound, unread, message_id, when)
         await team.db.run(COUNT, self.inbox.id)
@@ -209,6 +220,12 @@ class Thread:
         await self.inbox.team.db.run(BECOME, message_id, email_id, attachments)
         await self.inbox.team.db.run(BECOME_LAST, message_id, email_id)
         self.messages[-1] = email_id
+
+
+def known_as(message_id: UUID) -> tuple[str, int]:
+    """The Message-ID of a message without brackets, and how it is looked up."""
+    name = f"{message_id}@customer.example"
+    return name, id_key(name)
 
 
 async def an_inbox(team: Team, local: str = "help") -> Inbox:
