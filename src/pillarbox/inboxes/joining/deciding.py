@@ -140,7 +140,7 @@ class _Planning:
     def _decide(self, message: NewMessage) -> Joined:
         if message.is_inbound and message.message_id is not None:
             same = self._known.with_id(message.inbox, bare_id(message.message_id))
-            for one in same:
+            for one in same if not message.is_spam else ():
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
             for one in same:

@@ -11,9 +11,9 @@ import msgspec
 from pillarbox.emails.rows import Draft
 from pillarbox.inboxes.joining.join import join
 from pillarbox.inboxes.joining.new_messages import NewMessage
+from pillarbox.inboxes.search.searched_text import Searched, searched_text
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.mail.html.plain_text import text_of
 from pillarbox.webhooks.publish import Publisher
 
 _encode = msgspec.json.Encoder().encode
@@ -64,10 +64,11 @@ def message_of(place: Outbound, draft: Draft) -> NewMessage:
 
 
 def _searched(draft: Draft) -> str:
+    """As with mail that was received. There is a text wherever the html says something."""
     out = draft.outgoing
-    body = out.text if out.text is not None else text_of(out.html or "")
+    recipients = (*out.to_texts, *out.cc_texts)
     files = [row.filename for row in draft.attachments]
-    return "\n".join([out.subject, body, out.sender_text, *out.to_texts, *out.cc_texts, *files])
+    return searched_text(Searched(out.subject, out.sender_text, recipients, files, out.text))
 
 
 def _text(texts: Sequence[str]) -> str | None:
