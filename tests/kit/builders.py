@@ -239,6 +239,12 @@ async def a_thread(team: Team, made: Made) -> str:
     return str(thread.id)
 
 
+async def an_inbox_with_a_thread(team: Team, made: Made) -> str:
+    made["inbox"] = await an_inbox_of(team, made)
+    await a_thread(team, made)
+    return made["inbox"]
+
+
 async def an_email_of_a_thread(team: Team, made: Made) -> str:
     """With an attachment."""
     thread = Thread(_inbox(team, made), UUID(made["thread_id"]), [])
@@ -253,6 +259,26 @@ async def an_attachment_of_a_thread(team: Team, made: Made) -> str:
 async def a_label(team: Team, made: Made) -> str:
     """The one that the inbox has."""
     return made["label_id"]
+
+
+async def a_draft(team: Team, made: Made) -> str:
+    """With an attachment, and all that it takes to be sent."""
+    body = {"to": f"{MARK}@quay.example", "subject": MARK, "text": MARK}
+    files = [{"content": "aGk=", "filename": f"{MARK}.txt"}]
+    answer = await team.post(f"/inboxes/{made['inbox']}/drafts", {**body, "attachments": files})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def an_inbox_with_a_draft(team: Team, made: Made) -> str:
+    made["inbox"] = await an_inbox_of(team, made)
+    await a_draft(team, made)
+    return made["inbox"]
+
+
+async def an_attachment_of_a_draft(team: Team, made: Made) -> str:
+    draft = await team.get("/inboxes/{inbox}/drafts/{draft_id}".format(**made))
+    return str(draft.json()["attachments"][0]["id"])
 
 
 INBOXES = "/inboxes/"
@@ -277,6 +303,9 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
+    "/inboxes/{inbox}/drafts": an_inbox_with_a_draft,
+    "/inboxes/{inbox}/drafts/{draft_id}/attachments/{attachment_id}": an_attachment_of_a_draft,
 }
 """The same for single paths, for their last parameter: the state of the thing decides what they do."""
 
@@ -303,6 +332,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "inbox": an_inbox_of,
     "thread_id": a_thread,
     "label_id": a_label,
+    "draft_id": a_draft,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
@@ -331,6 +361,11 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/inboxes/{inbox}/threads/{thread_id}/labels"): {"labels": ["{label_id}"]},
     ("PUT", "/inboxes/{inbox}/threads/{thread_id}/labels"): {"labels": ["{label_id}"]},
     ("PUT", "/inboxes/{inbox}/threads/{thread_id}/assignee"): {"email": "{member}"},
+    ("POST", "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply"): {"text": MARK},
+    ("POST", "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward"): {"to": "ada@quay.example"},
+    ("POST", "/inboxes/{inbox}/drafts"): {"text": MARK},
+    ("PATCH", "/inboxes/{inbox}/drafts/{draft_id}"): {"text": "Mine now"},
+    ("POST", "/inboxes/{inbox}/drafts/{draft_id}/send"): {"headers": {"X-Berth": "12"}},
     ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that

@@ -200,7 +200,8 @@ class Thread:
     async def received(self, raw: bytes, *, at: float = 1) -> str:
         """One more message, which is a received email."""
         team = self.inbox.team
-        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, self.inbox.address),))
+        # No address of the inbox: it would join a thread by itself.
+        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, "other@harbor.example"),))
         outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)

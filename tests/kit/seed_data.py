@@ -10,6 +10,9 @@ from kit.world import Team, World, mail
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
 
+INBOX_DOMAIN = "desk.example"
+"""Where the team may have inboxes."""
+
 CAPTURE_TOKEN = "capture-token"
 """As `kit.world` sets it."""
 
@@ -22,8 +25,9 @@ async def seed_team(pillarbox: World) -> Team:
     for name, build in BUILDERS.items():
         made[name] = await build(team, made)
     await a_received_email(team, {})
-    await inbox_domain(team, "full.example")
-    await create_inbox(team, "help@full.example", from_name="Mina")
+    await team.domain("full.example")
+    await inbox_domain(team, INBOX_DOMAIN)
+    await create_inbox(team, f"help@{INBOX_DOMAIN}", from_name="Mina")
     for wanted in ({"receiving": "enabled"}, {"sending": "disabled", "receiving": "enabled"}):
         name = f"d{len(wanted)}.example"
         await team.post("/domains", {"name": name, "capabilities": wanted, "tracking_subdomain": "links"})
@@ -63,9 +67,9 @@ POSTED = {
     "/suppressions/batch/remove": {"emails": ["other@quay.example"]},
     "/contacts": {"email": "described@quay.example", "unsubscribed": True},
     "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
+    "/inboxes": {"email_address": f"described@{INBOX_DOMAIN}", "friendly_name": "Berth"},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
     "/segments": {"name": "Described"},
-    "/inboxes": {"email_address": "described@full.example", "name": "Described", "from_name": "Mina"},
     "/audiences": {"name": "Described"},
     "/templates": {
         "name": "Described",
@@ -84,5 +88,6 @@ QUERIES = {
     "/broadcasts/{broadcast_id}/recipients": ("?type=clicked", "?type=delivered"),
     "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
     "/emails/receiving/{email_id}": ("", "?html_format=cid"),
+    "/inboxes/{inbox}/threads": ("", "?wait=0", "?folders=inbox,sent&read=false"),
 }
 """Questions whose answers differ."""

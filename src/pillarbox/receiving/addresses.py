@@ -1,7 +1,9 @@
 """Which addresses mail is accepted for (receiving.md 5.1, SMTP-16, SMTP-17); everything else is no relay.
 
 What a domain means is asked of the database for all domains that are being asked about at once, and is
-kept for a second; so a change counts at the latest one second later in every process.
+kept for a second; so a change counts at the latest one second later in every process. So are the receiving
+addresses of inboxes, which lie at the installation's own domain. Which inbox gets a mail is not found out
+here but when it is stored (`arrivals`).
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.directory import domains
+from pillarbox.directory import domains, inboxes
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
 from pillarbox.mail.message.address import AddressError, parse_domain, wire_local
+from pillarbox.receiving.arrivals.inbox_addresses import receiving_local
 from pillarbox.receiving.reports.return_path import FEEDBACK
 from pillarbox.receiving.storage import Storage
 from pillarbox.teams import bootstrap, slugs
@@ -103,7 +106,7 @@ class Addresses:
         name = self._named(local, domain)
         if name is None:
             return Refused.RELAY
-        kept = self._kept.get(name)
+        kept = self._kept.get(self._asked_as(local, name))
         if kept is None or kept[0] < self._clock.boottime():
             return None
         return self._place(local, name, kept[1])
@@ -114,7 +117,14 @@ class Addresses:
         if found is not None:
             return found
         name = self._named(local, domain) or ""
-        return self._place(local, name, await self._meaning(name))
+        return self._place(local, name, await self._meaning(self._asked_as(local, name)))
+
+    def _asked_as(self, local: str, name: str) -> str:
+        """What is looked up: the domain, or the receiving address of an inbox."""
+        if name != self._rules.inbound_domain or self._is_return_path(local):
+            return name
+        label = receiving_local(local)
+        return name if label is None else f"{label}@{name}"
 
     def _named(self, local: str, domain: str) -> str | None:
         """The domain in the form in which it is looked up; None where the address cannot be ours."""
@@ -172,8 +182,29 @@ class Addresses:
         finally:
             self._asking = None
 
-    async def _look_up(self, names: Sequence[str]) -> dict[str, _Meaning]:
+    async def _look_up(self, asked: Sequence[str]) -> dict[str, _Meaning]:
         at = self._clock.boottime()
+        found: dict[str, _Meaning] = {}
+        if addresses := [one for one in asked if "@" in one]:
+            found |= await self._of_inboxes(addresses)
+        if names := [one for one in asked if "@" not in one]:
+            found |= await self._of_domains(names)
+        if len(self._kept) + len(found) > MOST_KEPT:
+            self._kept.clear()
+        self._kept.update((name, (at + KEPT, meaning)) for name, meaning in found.items())
+        return found
+
+    async def _of_inboxes(self, addresses: Sequence[str]) -> dict[str, _Meaning]:
+        """What receiving addresses mean; one that is nobody's means nothing."""
+        at = await inboxes.at(self._pool, addresses)
+        full = await self._storage.full({one.team_id for one in at.values()})
+        teams = {address: one.team_id for address, one in at.items()}
+        return {
+            address: _meaning_of(teams.get(address), (), None, teams.get(address) in full)
+            for address in addresses
+        }
+
+    async def _of_domains(self, names: Sequence[str]) -> dict[str, _Meaning]:
         known = await domains.receivers_of(self._pool, names, require_dns=self._rules.require_dns)
         by_slug = await self._by_slug(names)
         operators = None
@@ -182,14 +213,10 @@ class Addresses:
         # What lies below the installation's own domain is no team's to take, whatever one has added.
         teams = {name: by_slug.get(name) or receivers.team_id for name, receivers in known.items()}
         full = await self._storage.full({team for team in teams.values() if team is not None})
-        found = {
+        return {
             name: _meaning_of(teams[name], receivers.senders, operators, teams[name] in full)
             for name, receivers in known.items()
         }
-        if len(self._kept) + len(found) > MOST_KEPT:
-            self._kept.clear()
-        self._kept.update((name, (at + KEPT, meaning)) for name, meaning in found.items())
-        return found
 
     async def _by_slug(self, names: Sequence[str]) -> dict[str, UUID]:
         """The teams that receive at the installation's own domain."""

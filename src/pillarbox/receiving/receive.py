@@ -9,12 +9,12 @@ never got the 250 is recognised when it comes again (contract decision 27).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -23,7 +23,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
-from pillarbox.kernel.postgres.database import GONE, Source, problem_of, transaction
+from pillarbox.kernel.postgres.database import GONE, Connection, Source, problem_of, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
@@ -38,6 +38,8 @@ from pillarbox.mail.message.parse import Message
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
+from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommits
+from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, DraftBuilder
 from pillarbox.receiving.store_queries import Written
@@ -54,6 +56,7 @@ MOST_OCTETS: Final = 40 * 1024 * 1024
 MOST_HOPS: Final = 50
 MOST_TOGETHER: Final = 200
 """Messages of one commit."""
+INBOX_FLUSHERS: Final = 2
 COMMIT_SECONDS: Final = 7.0
 """How long a commit may take before its connection is given up."""
 REMEMBERED: Final = timedelta(hours=24)
@@ -75,6 +78,21 @@ class ReceivingRules:
     reject_dmarc_fail: bool = False
     most_small: int = 64 * 1024 * 1024
     most_large: int = 96 * 1024 * 1024
+
+
+class Received(NamedTuple):
+    """A message that is being taken; `is_light` where it is read fast enough for the event loop."""
+
+    message: Message
+    arrival: Arrival
+    is_light: bool
+
+
+class Stored(NamedTuple):
+    """What was stored of a message, and what of it goes to inboxes and is not stored yet."""
+
+    ids: tuple[UUID, ...]
+    for_inboxes: list[Draft]
 
 
 class Receiving:
@@ -107,16 +125,27 @@ class Receiving:
         self._rules = rules
         self._announce = announce
         self._metered: set[UUID] = set()
-        """Teams of the last commit that have a quota: they go straight to `_write_metered`."""
+        """Teams of the last commit that have a quota: nothing is tried without them."""
         self._commit_window = CommitWindow()
         self._small = 0
         self._large = ByteBudget(rules.most_large)
-        self._commits: GroupCommit[list[Draft], tuple[UUID, ...]] = GroupCommit(
+        self._inboxes = InboxCommits(ids, publisher)
+        self._commits: GroupCommit[list[Draft], Stored] = GroupCommit(
             self._flush,
             kind="receive",
             flushers=1,
             most_items=MOST_TOGETHER,
             weigh=lambda drafts: sum([draft.weight for draft in drafts]),
+            most_waiting=rules.most_small,
+            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
+        )
+        # Apart, so that mail for no inbox never waits for the lock of one.
+        self._inbox_commits: GroupCommit[list[ForInbox], tuple[UUID, ...]] = GroupCommit(
+            self._flush_for_inboxes,
+            kind="receive_for_inboxes",
+            flushers=INBOX_FLUSHERS,
+            most_items=MOST_TOGETHER,
+            weigh=lambda mails: sum([mail.draft.weight for mail in mails]),
             most_waiting=rules.most_small,
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
         )
@@ -166,6 +195,7 @@ class Receiving:
     async def drain(self) -> None:
         """Return when nothing is being committed."""
         await self._commits.drain()
+        await self._inbox_commits.drain()
 
     async def _take(self, arrival: Arrival, raw: bytes, expected: Expected | None) -> Outcome:
         is_light = _is_light(raw)
@@ -202,24 +232,40 @@ class Receiving:
             drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:
             expected.gone()
-        return await self._store(drafts, read.raw)
+        return await self._store(drafts, Received(read, arrival, is_light))
 
     def _read(self, raw: bytes) -> Message:
         """The message, without the results that it claims are ours (AR-01)."""
         # Looked for in the bytes: not every field of a malformed header or of a very long one is read.
         return parse.parse(results_header.without_forged(raw, self._rules.hostname))
 
-    async def _store(self, drafts: list[Draft], raw: bytes) -> Outcome:
+    async def _store(self, drafts: list[Draft], received: Received) -> Outcome:
         blobs = {draft.row.id: draft.row.blob for draft in drafts if draft.row.blob is not None}
         for blob in blobs.values():
-            await self._blobs.put(blob, raw)
+            await self._blobs.put(blob, received.message.raw)
         await self._commit_window.wait()
         with TimeLimit():
-            ids = await self._commits.submit(drafts)
+            ids = await self._commit(drafts, received)
         # It is committed: the answer is 250, whatever fails from here.
         if blobs and len(ids) < len(drafts):
             await self._forget([blob for email, blob in blobs.items() if email not in ids])
         return Outcome(Fate.STORED if ids else Fate.REPEATED, ids)
+
+    async def _commit(self, drafts: list[Draft], received: Received) -> tuple[UUID, ...]:
+        """Store what teams get of a message, for their inboxes or for none; returns what was stored now."""
+        known = self._inboxes.known
+        if any(known.has_one_of(draft.row.candidates) for draft in drafts):
+            return await self._commit_for_inboxes(drafts, received)
+        ids, for_inboxes = await self._commits.submit(drafts)
+        return ids + await self._commit_for_inboxes(for_inboxes, received) if for_inboxes else ids
+
+    async def _commit_for_inboxes(self, drafts: list[Draft], received: Received) -> tuple[UUID, ...]:
+        message, arrival, is_light = received
+        if is_light:
+            fields = MessageFields.of(message, arrival)
+        else:
+            fields = await self._in_thread(lambda: MessageFields.of(message, arrival))
+        return await self._inbox_commits.submit([ForInbox(draft, fields) for draft in drafts])
 
     async def _forget(self, blobs: Sequence[str]) -> None:
         """Delete blobs that no row names; one that stays is collected as an orphan."""
@@ -229,46 +275,77 @@ class Receiving:
             except BlobFailed as trouble:
                 log.warning("receiving.blob_stays", blob=blob, trouble=trouble.reason)
 
-    async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[tuple[UUID, ...]]:
+    async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[Stored]:
+        written = await self._committed(self._write([draft for drafts in batch for draft in drafts]))
+        stored = {row.id for row in written if row.is_stored}
+        for_inboxes = {row.id for row in written if row.has_inbox}
+        # Every repetition in this batch of what is not stored yet has to wait for it.
+        keys = {draft.key for drafts in batch for draft in drafts if draft.row.id in for_inboxes}
+        return [
+            Stored(
+                tuple([d.row.id for d in drafts if d.row.id in stored]), [d for d in drafts if d.key in keys]
+            )
+            for drafts in batch
+        ]
+
+    async def _flush_for_inboxes(self, batch: Sequence[list[ForInbox]]) -> Sequence[tuple[UUID, ...]]:
+        written = await self._committed(self._write_for_inboxes([mail for mails in batch for mail in mails]))
+        stored = {row.id for row in written}
+        return [tuple([m.draft.row.id for m in mails if m.draft.row.id in stored]) for mails in batch]
+
+    async def _committed(self, writing: Awaitable[list[Written]]) -> list[Written]:
+        """What was written, when it is committed and those are told who wait for it."""
         try:
             with TimeLimit(COMMIT_SECONDS):
-                stored = await self._write([draft for drafts in batch for draft in drafts])
+                written = await writing
         except GONE as gone:
             # What was committed all the same is recognised when its sender tries again.
             raise problem_of(gone) from gone
-        if stored and self._announce is not None:
+        if any(row.has_event for row in written):
+            self._publisher.wake()
+        if self._announce is not None and any(row.is_stored for row in written):
             self._announce()
         await faults.point("receive.after_commit")
-        return [tuple([d.row.id for d in drafts if d.row.id in stored]) for drafts in batch]
+        return written
 
-    async def _write(self, drafts: Sequence[Draft]) -> set[UUID]:
-        """Store those that are not repetitions, with all that follows from them; returns their ids."""
-        wanted: dict[tuple[UUID, bytes], Draft] = {}
-        for draft in drafts:
-            wanted.setdefault(draft.key, draft)
-        mails = list(wanted.values())
+    async def _write(self, drafts: Sequence[Draft]) -> list[Written]:
+        """Store those that are neither repetitions nor for an inbox, with all that follows from them."""
+        mails = _first_of_each(drafts)
         if self._metered.isdisjoint([draft.row.team_id for draft in mails]):
             await faults.point("receive.before_commit")
             written = await self._store_rows(self._pool, mails, metered=False)
-            if all(row.is_stored for row in written):
-                return self._wake_webhooks(written)
-        return self._wake_webhooks(await self._write_metered(mails))
-
-    async def _write_metered(self, mails: Sequence[Draft]) -> list[Written]:
-        """The same where teams have quotas: what is above them is marked."""
+            if all(row.is_stored or row.has_inbox for row in written):
+                return written
         async with transaction(self._pool) as conn:
-            written = await self._store_rows(conn, mails, metered=True)
-            metered = {row.id for row in written if row.is_metered}
-            rows = [draft.row for draft in mails if draft.row.id in metered]
-            await counting.mark_above(conn, [Arrived(row.team_id, row.id, row.created_at) for row in rows])
+            written = await self._store_metered(conn, mails)
             await faults.point("receive.before_commit")
-        self._metered = {row.team_id for row in rows}
         return written
 
-    def _wake_webhooks(self, written: Sequence[Written]) -> set[UUID]:
-        if any(row.has_event for row in written):
-            self._publisher.wake()
-        return {row.id for row in written}
+    async def _write_for_inboxes(self, mails: Sequence[ForInbox]) -> list[Written]:
+        """The same for mail of inboxes, with its messages and threads."""
+        first = _first_of_each([mail.draft for mail in mails])
+        chosen = {id(draft) for draft in first}
+        now = self._clock.now()
+        async with transaction(self._pool) as conn:
+            written = await self._inboxes.write(
+                conn,
+                [mail for mail in mails if id(mail.draft) in chosen],
+                now,
+                now - REMEMBERED,
+                self._store_metered,
+            )
+            await faults.point("receive.before_commit")
+        return written
+
+    async def _store_metered(self, conn: Connection, mails: Sequence[Draft]) -> list[Written]:
+        """Store rows also of teams that have quotas: what is above them is marked."""
+        written = await self._store_rows(conn, mails, metered=True)
+        metered = {row.id for row in written if row.is_metered and row.is_stored}
+        rows = [draft.row for draft in mails if draft.row.id in metered]
+        if rows:
+            await counting.mark_above(conn, [Arrived(row.team_id, row.id, row.created_at) for row in rows])
+        self._metered = {row.team_id for row in rows}
+        return written
 
     async def _store_rows(self, source: Source, mails: Sequence[Draft], *, metered: bool) -> list[Written]:
         now = self._clock.now()
@@ -277,6 +354,14 @@ class Receiving:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _first_of_each(drafts: Sequence[Draft]) -> list[Draft]:
+    """Each message once for each team."""
+    wanted: dict[tuple[UUID, bytes], Draft] = {}
+    for draft in drafts:
+        wanted.setdefault(draft.key, draft)
+    return list(wanted.values())
 
 
 def _is_light(raw: bytes) -> bool:

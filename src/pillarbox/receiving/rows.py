@@ -14,6 +14,7 @@ from pillarbox.mail.html import cids
 from pillarbox.mail.message import address_fields, header_text
 from pillarbox.mail.message.parse import Message
 from pillarbox.receiving.arrival import Arrival
+from pillarbox.receiving.arrivals.inbox_addresses import candidates
 from pillarbox.receiving.judging import Judgement
 from pillarbox.receiving.store_queries import FileRow, Row
 
@@ -45,6 +46,8 @@ class Draft:
     row: Row
     octets: bytes
     """The trace fields, and behind them the message or what was read of it."""
+    recipients: Sequence[str]
+    """The addresses of the envelope that are the team's."""
 
     @property
     def key(self) -> tuple[UUID, bytes]:
@@ -108,9 +111,10 @@ class DraftBuilder:
             new_id(),
             len(trace),
             len(self._held),
+            candidates(recipients),
             tuple(self._files(new_id)) if message.attachments else None,
         )
-        return Draft(row, trace + self._held)
+        return Draft(row, trace + self._held, recipients)
 
     def _files(self, new_id: Callable[[], UUID]) -> Iterable[FileRow]:
         message = self._message

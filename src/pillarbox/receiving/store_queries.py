@@ -14,23 +14,30 @@ from pillarbox.kernel.postgres.database import Source
 
 # All in one, for a commit's cost is its round trips. $4 are the rows (`Row`), $5 the octets that they speak
 # of. What was seen longer ago than $2 is new again. Where a team has a quota nothing is written unless $3 is
-# true: what it has used is read after it, in the same transaction. Rows of teams are locked in order.
+# true: what it has used is read after it, in the same transaction. Rows of teams are locked in order. What an
+# inbox takes is left out and named: it is stored under the lock of the inbox (docs/decisions/0096).
 STORE = """
     WITH given AS MATERIALIZED (
-        SELECT k.*, t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL AS is_metered
+        SELECT k.*, t.daily_quota IS NOT NULL OR t.monthly_quota IS NOT NULL AS is_metered,
+               k.candidates IS NOT NULL AND coalesce((
+                    SELECT true
+                      FROM directory_inboxes d
+                     WHERE d.address = ANY (k.candidates) AND d.team_id = k.team_id
+                     LIMIT 1), false) AS has_inbox
           FROM json_to_recordset($4::text::json)
                AS k (team_id uuid, fingerprint text, id uuid, created_at timestamptz, sender text,
                      to_list text, cc_list text, bcc_list text, reply_to_list text, subject text,
                      message_id text, received_for text, attachments smallint, recipients text,
                      mail_from text, client text, spf text, dkim text, dmarc text, spam_reason text,
                      size bigint, complete boolean, blob text, event_id uuid, at integer, trace integer,
-                     held integer, files json)
+                     held integer, candidates text[], inboxes uuid[], files json)
           LEFT JOIN teams t ON t.id = k.team_id
     ), fresh AS (
         INSERT INTO received_seen AS s (team_id, fingerprint, at)
         SELECT k.team_id, decode(k.fingerprint, 'base64'), $1
           FROM given k
-         WHERE $3 OR NOT EXISTS (SELECT FROM given g WHERE g.is_metered)
+         WHERE NOT k.has_inbox
+           AND ($3 OR NOT EXISTS (SELECT FROM given g WHERE g.is_metered AND NOT g.has_inbox))
          ORDER BY 1, 2
         ON CONFLICT (team_id, fingerprint) DO UPDATE SET at = excluded.at WHERE s.at <= $2
         RETURNING s.team_id, s.fingerprint
@@ -42,11 +49,11 @@ STORE = """
         INSERT INTO received_emails (team_id, id, created_at, sender, to_list, cc_list, bcc_list,
                                      reply_to_list, subject, message_id, received_for, attachments,
                                      recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
-                                     complete)
+                                     complete, inboxes)
         SELECT k.team_id, k.id, k.created_at, k.sender, k.to_list::json, k.cc_list::json, k.bcc_list::json,
                k.reply_to_list::json, k.subject, k.message_id, k.received_for::json, k.attachments,
                k.recipients::json, k.mail_from, k.client, k.spf, k.dkim, k.dmarc, k.spam_reason, k.size,
-               k.complete
+               k.complete, k.inboxes
           FROM stored k
     ), sources AS (
         INSERT INTO received_sources (team_id, id, trace, size, data, blob, parsed)
@@ -79,9 +86,12 @@ STORE = """
         ON CONFLICT (team_id, day)
         DO UPDATE SET received = u.received + excluded.received, octets = u.octets + excluded.octets
     )
-    SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS has_event FROM stored k
+    SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS has_event, false AS has_inbox
+      FROM stored k
      UNION ALL
-    SELECT k.id, true, false, false FROM given k WHERE k.is_metered AND NOT $3
+    SELECT k.id, true, false, false, false FROM given k WHERE k.is_metered AND NOT k.has_inbox AND NOT $3
+     UNION ALL
+    SELECT k.id, k.is_metered, false, false, true FROM given k WHERE k.has_inbox
 """
 
 
@@ -104,7 +114,8 @@ class FileRow(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True):
     """What is stored of one message for one team; the `*_list` columns, `received_for` and `recipients` are
     JSON text. From octet `at` of what goes with the rows on lie `trace` octets of trace fields and `held`
-    octets of the message, or of what was read of it where it lies in a blob."""
+    octets of the message, or of what was read of it where it lies in a blob. `candidates` are the addresses
+    that may be those of inboxes; None where it is known which `inboxes` have the message."""
 
     team_id: UUID
     fingerprint: bytes
@@ -132,18 +143,27 @@ class Row(msgspec.Struct, frozen=True):
     event_id: UUID
     trace: int
     held: int
+    candidates: tuple[str, ...] | None
     files: tuple[FileRow, ...] | None
+    inboxes: tuple[UUID, ...] | None = None
     at: int = 1
+
+
+def with_inboxes(row: Row, inboxes: tuple[UUID, ...]) -> Row:
+    """The row of a message that these inboxes have; it is stored whatever inboxes there are."""
+    return replace(row, candidates=None, inboxes=inboxes or None)
 
 
 class Written(NamedTuple):
     """A row that is stored, or one whose team has a quota, for which nothing was. `has_event`: something of
-    all that was stored waits for the dispatcher of webhooks."""
+    all that was stored waits for the dispatcher of webhooks. `has_inbox`: an inbox takes it, so it is not
+    stored."""
 
     id: UUID
     is_metered: bool
     is_stored: bool
     has_event: bool
+    has_inbox: bool
 
 
 _encode = msgspec.json.Encoder().encode
@@ -154,8 +174,9 @@ async def store(
 ) -> list[Written]:
     """Store received emails, each with its octets, its attachments, its events and its unit, or none of them.
 
-    Left out is what its team has seen since `expired`. Unless `metered`, nothing is stored where one of the
-    teams has a quota; then the answer names its rows. No two rows may have team and fingerprint in common.
+    Left out is what its team has seen since `expired`, and what an inbox takes. Unless `metered`, nothing
+    is stored where one of the teams has a quota; then the answer names its rows. No two rows may have team
+    and fingerprint in common.
     """
     rows, place = [], 1
     for row, octets in mails:
@@ -164,3 +185,19 @@ async def store(
     given = _encode(rows).decode()
     found = await source.fetch(STORE, at, expired, metered, given, b"".join([octets for _, octets in mails]))
     return [Written(*row) for row in found]
+
+
+# Across teams: each row names its team.
+SEEN = """
+    SELECT s.team_id, s.fingerprint
+      FROM unnest($1::uuid[], $2::bytea[]) AS k (team_id, fingerprint)
+      JOIN received_seen s ON s.team_id = k.team_id AND s.fingerprint = k.fingerprint AND s.at > $3
+"""
+
+
+async def seen(
+    source: Source, keys: Sequence[tuple[UUID, bytes]], expired: datetime
+) -> set[tuple[UUID, bytes]]:
+    """Which of these messages their teams have seen since `expired`."""
+    rows = await source.fetch(SEEN, *map(list, zip(*keys, strict=True)), expired)
+    return {(row["team_id"], row["fingerprint"]) for row in rows}

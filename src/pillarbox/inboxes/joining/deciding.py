@@ -140,7 +140,7 @@ class _Planning:
     def _decide(self, message: NewMessage) -> Joined:
         if message.is_inbound and message.message_id is not None:
             same = self._known.with_id(message.inbox, bare_id(message.message_id))
-            for one in same:
+            for one in same if not message.is_spam else ():
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
             for one in same:
@@ -199,7 +199,7 @@ class _Planning:
         inbound = int(message.is_inbound)
         thread = Thread(
             message.inbox,
-            self._new_id(),
+            message.new_thread_id or self._new_id(),
             message.subject or None,
             folders.of_first_message(is_inbound=message.is_inbound, is_spam=message.is_spam),
             messages=1,

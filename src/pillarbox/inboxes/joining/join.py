@@ -32,13 +32,18 @@ async def join(
     Raises NotFound where mail that is sent names a thread that its inbox has not.
     """
     plan = await planned(conn, ids, at, messages)
-    if await queries.carry_out(conn, plan, at, publisher.referring(plan.told)):
-        after_commit(conn, publisher.wake)
+    await carry_out(conn, publisher, at, plan)
     return plan.joined
 
 
+async def carry_out(conn: Connection, publisher: Publisher, at: datetime, plan: Plan) -> None:
+    """Write what was decided, with its events."""
+    if await queries.carry_out(conn, plan, at, publisher.referring(plan.told)):
+        after_commit(conn, publisher.wake)
+
+
 async def planned(conn: Connection, ids: Ids, at: datetime, messages: Sequence[NewMessage]) -> Plan:
-    """Decide about these messages, without writing: for a caller that writes more in the same statement."""
+    """Decide about these messages, without writing: for a caller that has to know it before it writes."""
     found = await queries.by_ids(conn, [key for message in messages for key in _ids_of(message)])
     answered = await queries.threads(
         conn, [(message.inbox, message.thread_id) for message in messages if message.thread_id is not None]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pillarbox.inboxes.waiting.waiters import Waiters
 from pillarbox.kernel.slices import Background, Kit, Start, Stop
-
-
-def _waiters(kit: Kit) -> Waiters:
-    return Waiters(kit.pool, kit.settings.database_url or "")
 
 
 def background(kit: Kit) -> Sequence[Background]:
@@ -19,4 +15,6 @@ def background(kit: Kit) -> Sequence[Background]:
     ]
 
 
-PROVIDES = {Waiters: _waiters}
+PROVIDES: Mapping[type, Callable[[Kit], object]] = {
+    Waiters: lambda kit: Waiters(kit.pool, kit.settings.database_url or "")
+}

@@ -1,0 +1,45 @@
+"""The text of a message in which words are looked for: its subject, its correspondents, the names of its
+attachments and its body. Pure, and cheap: it is made while the sender waits for the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from pillarbox.mail.html.plain_text import text_of
+from pillarbox.mail.message import header_text
+
+MOST_BODY: Final = 100_000
+"""Characters of a body that are searched."""
+MOST_HTML: Final = 400_000
+"""Characters of HTML that are read for them."""
+MOST_NAMES: Final = 10_000
+"""Characters of correspondents, and of names of attachments."""
+
+
+class Searched(NamedTuple):
+    """What of a message is searched."""
+
+    subject: str | None
+    sender: str
+    recipients: Sequence[str] = ()
+    filenames: Sequence[str] = ()
+    text: str | None = None
+    html: str | None = None
+
+
+def searched_text(message: Searched) -> str:
+    """One text, part for part on lines of their own, as it was written; the HTML counts where there is no
+    text."""
+    body = message.text
+    if (body is None or body.isspace() or not body) and message.html:
+        body = text_of(message.html[:MOST_HTML])
+    parts = (
+        message.subject or "",
+        message.sender,
+        " ".join(message.recipients)[:MOST_NAMES],
+        " ".join(message.filenames)[:MOST_NAMES],
+        (body or "")[:MOST_BODY],
+    )
+    return "\n".join([part if part.isprintable() else header_text.clean(part) for part in parts if part])

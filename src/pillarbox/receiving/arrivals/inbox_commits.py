@@ -1,0 +1,143 @@
+"""Storing mail for inboxes: the received email, its message and its thread in one transaction.
+
+The inboxes of a commit are locked first. So what is found out then, which thread a message joins and whether
+it has been here before, is so until the commit (docs/decisions/0091, 0096). Mail for no inbox never waits for
+these locks: it has commits of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from msgspec.json import decode
+
+from pillarbox.directory import inboxes as directory
+from pillarbox.inboxes.joining import join
+from pillarbox.inboxes.joining.deciding import Plan
+from pillarbox.inboxes.joining.new_messages import NewMessage
+from pillarbox.inboxes.locking import InboxKey, lock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.process import faults
+from pillarbox.receiving import store_queries
+from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
+from pillarbox.receiving.arrivals.message_fields import MessageFields
+from pillarbox.receiving.rows import Draft
+from pillarbox.receiving.store_queries import Written, with_inboxes
+from pillarbox.webhooks.publish import Publisher
+
+MOST_KNOWN: Final = 10_000
+
+StoreRows = Callable[[Connection, Sequence[Draft]], Awaitable[list[Written]]]
+
+
+class ForInbox(NamedTuple):
+    """A mail of a team, with what its inboxes keep of it."""
+
+    draft: Draft
+    fields: MessageFields
+
+
+class StoredElsewhere(Exception):  # noqa: N818 - what was assumed is not so, which is no error
+    """A message was stored by somebody who knew of no inbox, while we planned to store it."""
+
+
+class KnownAddresses:
+    """The addresses that lately were those of inboxes. Mail for them goes the way of inboxes at once; for
+    any other the database says whether it has to."""
+
+    def __init__(self) -> None:
+        self._addresses: set[str] = set()
+
+    def has_one_of(self, addresses: Collection[str] | None) -> bool:
+        return addresses is not None and not self._addresses.isdisjoint(addresses)
+
+    def learn(self, asked: Collection[str], found: Collection[str]) -> None:
+        """Of those that were asked about these are addresses of inboxes."""
+        self._addresses.difference_update(asked)
+        if len(self._addresses) + len(found) > MOST_KNOWN:
+            self._addresses.clear()
+        self._addresses.update(found)
+
+
+class InboxCommits:
+    """Stores mail of inboxes, in the caller's transaction."""
+
+    def __init__(self, ids: Ids, publisher: Publisher) -> None:
+        self._ids = ids
+        self._publisher = publisher
+        self.known = KnownAddresses()
+
+    async def write(
+        self,
+        conn: Connection,
+        mails: Sequence[ForInbox],
+        at: datetime,
+        expired: datetime,
+        store_rows: StoreRows,
+    ) -> list[Written]:
+        """Store those that are not repetitions, with their messages, threads and events.
+
+        Left out is what its team has seen since `expired`, and what all of its inboxes have already.
+        """
+        routes = await self._routes(conn, [mail.draft for mail in mails])
+        seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
+        fresh = [mail for mail in mails if mail.draft.key not in seen]
+        placed = [_messages(mail, routes) for mail in fresh]
+        messages = [one for of_mail in placed for one in of_mail]
+        plan = await join.planned(conn, self._ids, at, messages)
+        drafts = _to_store(fresh, placed, plan)
+        written = await store_rows(conn, drafts) if drafts else []
+        if len([row for row in written if row.is_stored]) < len(drafts):
+            raise StoredElsewhere
+        await faults.point("receive.before_threads")
+        if messages:
+            await join.carry_out(conn, self._publisher, at, plan)
+        return written
+
+    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Mapping[UUID, dict[str, InboxKey]]:
+        """The inboxes of each team by their addresses; they are locked."""
+        asked = {address for draft in drafts for address in draft.row.candidates or ()}
+        found = await directory.at(conn, sorted(asked))
+        locked = await lock(conn, {(one.team_id, one.inbox_id) for one in found.values()})
+        routes: dict[UUID, dict[str, InboxKey]] = {}
+        for address, one in found.items():
+            if (one.team_id, one.inbox_id) in locked:
+                routes.setdefault(one.team_id, {})[address] = (one.team_id, one.inbox_id)
+        self.known.learn(asked, found)
+        return routes
+
+
+def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:
+    """The messages of one mail, one for each inbox that it is for."""
+    row, draft = mail.draft.row, mail.draft
+    inboxes = by_inbox(draft.recipients, routes.get(row.team_id, {}))
+    return [mail.fields.message(row, inbox_id, to) for (_, inbox_id), to in inboxes.items()]
+
+
+def _to_store(mails: Sequence[ForInbox], placed: Sequence[Sequence[NewMessage]], plan: Plan) -> list[Draft]:
+    """The received emails that are to be stored, each with the inboxes that have it.
+
+    What comes again to inboxes alone that have it is not stored again (inboxes.md 9.3); where another address
+    of the team gets it as well, it is.
+    """
+    drafts = []
+    outcomes = iter(plan.joined)
+    returned = {(*one.inbox, one.id) for one in plan.returned}
+    for mail, messages in zip(mails, placed, strict=True):
+        draft = mail.draft
+        joined = [(message, next(outcomes)) for message in messages]
+        repeated = [
+            message
+            for message, outcome in joined
+            if not outcome.is_stored and (*message.inbox, outcome.message_id) not in returned
+        ]
+        if sum([len(decode(message.to_list)) for message in repeated]) == len(draft.recipients):
+            continue
+        having = tuple([message.inbox_id for message, outcome in joined if outcome.is_stored])
+        drafts.append(replace(draft, row=with_inboxes(draft.row, having)))
+    return drafts

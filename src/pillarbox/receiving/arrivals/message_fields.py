@@ -1,0 +1,88 @@
+"""What an inbox keeps of a message beside what is stored of every received email. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.inboxes.joining.new_messages import NewMessage
+from pillarbox.inboxes.search.searched_text import Searched, searched_text
+from pillarbox.mail.message import header_text
+from pillarbox.mail.message.automatic import is_automatic
+from pillarbox.mail.message.parse import Message
+from pillarbox.mail.message.threading import earlier_ids
+from pillarbox.receiving.arrival import Arrival
+from pillarbox.receiving.store_queries import Row
+
+BODY_OCTETS = 16
+"""Of the hash by which two messages with one Message-ID are the same."""
+
+_json = msgspec.json.Encoder().encode
+
+
+class MessageFields(msgspec.Struct, frozen=True):
+    """The same for all inboxes that get a message."""
+
+    sender_key: str
+    message_id: str | None
+    is_automatic: bool
+    earlier_ids: tuple[str, ...]
+    names_earlier: bool
+    body_key: bytes
+    searched: str
+
+    @classmethod
+    def of(cls, message: Message, arrival: Arrival) -> MessageFields:
+        mailboxes = message.authors.mailboxes
+        addresses = [mailbox.address for mailbox in mailboxes if "@" in mailbox.address]
+        named = message.named
+        return cls(
+            clean(addresses[0].lower() if addresses else message.author.lower()),
+            None if message.message_id is None else clean(message.message_id),
+            is_automatic(message, arrival.mail_from),
+            earlier_ids(message.in_reply_to, message.references),
+            "in-reply-to" in named or "references" in named,
+            sha256(memoryview(message.raw)[message.root.content_start :]).digest()[:BODY_OCTETS],
+            searched_text(
+                Searched(
+                    message.subject,
+                    message.author,
+                    [str(one) for one in (*message.to, *message.cc)],
+                    [one.filename for one in message.attachments if one.filename],
+                    message.text,
+                    message.html,
+                )
+            ),
+        )
+
+    def message(self, row: Row, inbox_id: UUID, recipients: Sequence[str]) -> NewMessage:
+        """The message of an inbox that has these addresses of the envelope."""
+        return NewMessage(
+            team_id=row.team_id,
+            inbox_id=inbox_id,
+            id=row.id,
+            received_at=row.created_at,
+            is_inbound=True,
+            sender=row.sender,
+            sender_key=self.sender_key,
+            to_list=_json(recipients).decode(),
+            cc_list=row.cc_list,
+            reply_to_list=row.reply_to_list,
+            subject=row.subject or None,
+            message_id=self.message_id,
+            attachments=row.attachments,
+            is_automatic=self.is_automatic,
+            searched=self.searched,
+            earlier_ids=self.earlier_ids,
+            names_earlier=self.names_earlier,
+            body_key=self.body_key,
+            is_spam=row.spam_reason is not None,
+        )
+
+
+def clean(text: str) -> str:
+    """Text that the database takes: without NUL and half characters."""
+    return text if text.isprintable() else header_text.clean(text)
