@@ -25,9 +25,9 @@ async def seed_team(pillarbox: World) -> Team:
     for name, build in BUILDERS.items():
         made[name] = await build(team, made)
     await a_received_email(team, {})
-    await inbox_domain(team, "full.example")
-    await create_inbox(team, "help@full.example", from_name="Mina")
+    await team.domain("full.example")
     await inbox_domain(team, INBOX_DOMAIN)
+    await create_inbox(team, f"help@{INBOX_DOMAIN}", from_name="Mina")
     for wanted in ({"receiving": "enabled"}, {"sending": "disabled", "receiving": "enabled"}):
         name = f"d{len(wanted)}.example"
         await team.post("/domains", {"name": name, "capabilities": wanted, "tracking_subdomain": "links"})
