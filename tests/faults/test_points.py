@@ -60,6 +60,9 @@ DISPATCHING = {"webhooks.claimed", "webhooks.before_send", "webhooks.after_answe
 RECEIVING = {"receive.before_commit", "receive.before_threads", "receive.after_commit"}
 """Tried in tests/receiving/test_durable.py."""
 
+SENDING = {"accept.within"}
+"""Tried in tests/inboxes/test_sending_deaths.py."""
+
 UNACKNOWLEDGED = {"accept.before_commit", "timeline.events@1"}
 
 
@@ -76,7 +79,7 @@ BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.cop
 
 
 def test_every_point_is_tried() -> None:
-    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING
+    elsewhere = DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)
     assert KILLED.keys() == RAISED.keys()
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from kit.imports import accepted
+from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
 from kit.webhooks import hook, publish
 from kit.world import Team
@@ -85,8 +86,7 @@ async def an_event(team: Team, made: Made) -> str:
     return str((await team.get(f"/webhooks/{made['webhook_id']}/events")).json()["data"][0]["id"])
 
 
-async def a_received_email(team: Team, made: Made) -> str:
-    """With an attachment."""
+def a_message() -> bytes:
     lines = (
         f"From: {MARK}@quay.example",
         f"Subject: {MARK}",
@@ -95,7 +95,12 @@ async def a_received_email(team: Team, made: Made) -> str:
         "",
         f"hi {uuid4()}",
     )
-    raw = "\r\n".join(lines).encode()
+    return "\r\n".join(lines).encode()
+
+
+async def a_received_email(team: Team, made: Made) -> str:
+    """With an attachment."""
+    raw = a_message()
     arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, f"{MARK}@harbor.example"),))
     outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
     assert outcome.fate is Fate.STORED
@@ -211,6 +216,80 @@ async def a_broadcast_to_preview(team: Team, made: Made) -> str:
     return await a_broadcast(team, made)
 
 
+async def an_inbox_of(team: Team, made: Made) -> str:
+    """With a label, which is on the thread that is made in it."""
+    inbox = await an_inbox(team, f"{MARK}-{uuid4().hex[:8]}")
+    made["label_id"] = await inbox.label(MARK)
+    made["inbox_address"] = inbox.address
+    return str(inbox.id)
+
+
+def _inbox(team: Team, made: Made) -> Inbox:
+    return Inbox(team, UUID(made["inbox"]), made["inbox_address"])
+
+
+async def a_thread(team: Team, made: Made) -> str:
+    """Assigned to a member of the team."""
+    thread = await _inbox(team, made).thread(MARK)
+    await thread.put_labels([made["label_id"]])
+    made["member"] = f"{MARK}-{uuid4().hex[:8]}@harbor.example"
+    member = "INSERT INTO team_members (team_id, id, email, created_at) VALUES ($1, $2, $3, $4)"
+    await team.db.run(member, uuid4(), made["member"], team.world.clock.now())
+    await team.call("PUT", f"{thread.url}/assignee", {"email": made["member"]})
+    return str(thread.id)
+
+
+async def an_inbox_with_a_thread(team: Team, made: Made) -> str:
+    made["inbox"] = await an_inbox_of(team, made)
+    await a_thread(team, made)
+    return made["inbox"]
+
+
+async def an_email_of_a_thread(team: Team, made: Made) -> str:
+    """With an attachment."""
+    thread = Thread(_inbox(team, made), UUID(made["thread_id"]), [])
+    return await thread.received(a_message())
+
+
+async def an_attachment_of_a_thread(team: Team, made: Made) -> str:
+    path = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments".format(**made)
+    return str((await team.get(path)).json()["data"][0]["id"])
+
+
+async def a_label(team: Team, made: Made) -> str:
+    """The one that the inbox has."""
+    return made["label_id"]
+
+
+async def a_draft(team: Team, made: Made) -> str:
+    """With an attachment, and all that it takes to be sent."""
+    body = {"to": f"{MARK}@quay.example", "subject": MARK, "text": MARK}
+    files = [{"content": "aGk=", "filename": f"{MARK}.txt"}]
+    answer = await team.post(f"/inboxes/{made['inbox']}/drafts", {**body, "attachments": files})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def an_inbox_with_a_draft(team: Team, made: Made) -> str:
+    made["inbox"] = await an_inbox_of(team, made)
+    await a_draft(team, made)
+    return made["inbox"]
+
+
+async def an_attachment_of_a_draft(team: Team, made: Made) -> str:
+    draft = await team.get("/inboxes/{inbox}/drafts/{draft_id}".format(**made))
+    return str(draft.json()["attachments"][0]["id"])
+
+
+INBOXES = "/inboxes/"
+
+INBOX_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
+    "thread_id": a_thread,
+    "email_id": an_email_of_a_thread,
+    "attachment_id": an_attachment_of_a_thread,
+}
+"""The same for paths below `INBOXES`."""
+
 RECEIVED = "/emails/receiving"
 
 RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
@@ -224,6 +303,9 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
+    "/inboxes/{inbox}/drafts": an_inbox_with_a_draft,
+    "/inboxes/{inbox}/drafts/{draft_id}/attachments/{attachment_id}": an_attachment_of_a_draft,
 }
 """The same for single paths, for their last parameter: the state of the thing decides what they do."""
 
@@ -247,6 +329,10 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "contact_property_id": a_contact_property,
     "import_id": an_import,
     "broadcast_id": a_broadcast,
+    "inbox": an_inbox_of,
+    "thread_id": a_thread,
+    "label_id": a_label,
+    "draft_id": a_draft,
 }
 """How to make the thing that a path parameter names; the parameters before it are made already."""
 
@@ -267,6 +353,19 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},
     ("PATCH", "/broadcasts/{broadcast_id}"): {"name": "Mine now"},
     ("POST", "/broadcasts/{broadcast_id}/send"): {"scheduled_at": "in 1 hour"},
+    ("PATCH", "/inboxes/{inbox}"): {"name": "Mine now"},
+    ("PATCH", "/inboxes/{inbox}/agent"): {"instructions": "Mine now", "actions": ["archive"]},
+    ("POST", "/inboxes/{inbox}/labels"): {"name": f"{MARK} 2"},
+    ("PATCH", "/inboxes/{inbox}/labels/{label_id}"): {"name": "Mine now"},
+    ("PATCH", "/inboxes/{inbox}/threads/{thread_id}"): {"read": True, "label_id": "{label_id}"},
+    ("POST", "/inboxes/{inbox}/threads/{thread_id}/labels"): {"labels": ["{label_id}"]},
+    ("PUT", "/inboxes/{inbox}/threads/{thread_id}/labels"): {"labels": ["{label_id}"]},
+    ("PUT", "/inboxes/{inbox}/threads/{thread_id}/assignee"): {"email": "{member}"},
+    ("POST", "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply"): {"text": MARK},
+    ("POST", "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward"): {"to": "ada@quay.example"},
+    ("POST", "/inboxes/{inbox}/drafts"): {"text": MARK},
+    ("PATCH", "/inboxes/{inbox}/drafts/{draft_id}"): {"text": "Mine now"},
+    ("POST", "/inboxes/{inbox}/drafts/{draft_id}/send"): {"headers": {"X-Berth": "12"}},
     ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
@@ -276,7 +375,11 @@ name."""
 async def made_for(team: Team, entry: Route) -> Made:
     made: Made = {}
     for name in entry.parameters:
-        builders = RECEIVED_BUILDERS if entry.path.startswith(RECEIVED) else BUILDERS
+        builders = BUILDERS
+        if entry.path.startswith(RECEIVED):
+            builders = RECEIVED_BUILDERS
+        elif entry.path.startswith(INBOXES):
+            builders = BUILDERS | INBOX_BUILDERS
         build = ROUTE_BUILDERS.get(entry.path) if name == entry.parameters[-1] else None
         made[name] = await (build or builders[name])(team, made)
     return made

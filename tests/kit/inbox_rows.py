@@ -13,17 +13,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
 from kit.world import Team, world
 from pillarbox.kernel.ids import Ids
+from pillarbox.mail.message.threading import id_key
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving.arrival import Arrival, Recipient
 from pillarbox.receiving.receive import Receiving
 
 BEGAN = datetime(2026, 10, 1, 8, tzinfo=UTC)
+
+ELSEWHERE = "elsewhere@harbor.example"
+"""An address of no inbox: what comes there joins no thread by itself."""
+
+A_DOMAIN = """
+    SELECT id FROM domains WHERE team_id = $1 ORDER BY id LIMIT 1
+"""
 
 INSERT_INBOX = """
     INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at)
@@ -48,9 +56,10 @@ INSERT_THREAD = """
 
 INSERT_MESSAGE = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
-                                to_list, subject, message_id, attachments, is_read, is_automatic, searched)
+                                to_list, subject, message_id, message_key, attachments, is_read, is_automatic,
+                                searched)
     VALUES ($1, $2, $3, $4, $5, $6, 'Iris Vale <iris@customer.example>', 'iris@customer.example',
-            '["help@harbor.example"]', $7, '<88.a1@customer.example>', 0, $8, false, '')
+            '["help@harbor.example"]', $7, '<' || $9 || '>', $10, 0, $8, false, '')
 """
 
 JOIN = """
@@ -128,7 +137,15 @@ class Inbox:
         row = (thread.id, self.id, subject, folder, inbound, unread, message_id, when)
         await self.team.db.run(INSERT_THREAD, *row)
         await self.team.db.run(
-            INSERT_MESSAGE, self.id, message_id, thread.id, direction, when, subject, not unread
+            INSERT_MESSAGE,
+            self.id,
+            message_id,
+            thread.id,
+            direction,
+            when,
+            subject,
+            not unread,
+            *known_as(message_id),
         )
         thread.messages.append(message_id)
         await self.team.db.run(COUNT, self.id)
@@ -180,6 +197,7 @@ class Thread:
         unread = 0 if is_read else inbound
         team = self.inbox.team
         row = (self.inbox.id, message_id, self.id, direction, when, "Re: Refund", not unread)
+        row += known_as(message_id)
         await team.db.run(INSERT_MESSAGE, *row)
         await team.db.run(JOIN, self.id, inbound, unread, message_id, when)
         await team.db.run(COUNT, self.inbox.id)
@@ -189,7 +207,7 @@ class Thread:
     async def received(self, raw: bytes, *, at: float = 1) -> str:
         """One more message, which is a received email."""
         team = self.inbox.team
-        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, self.inbox.address),))
+        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, ELSEWHERE),))
         outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)
@@ -211,11 +229,21 @@ class Thread:
         self.messages[-1] = email_id
 
 
+def known_as(message_id: UUID) -> tuple[str, int]:
+    """The Message-ID of a message without brackets, and how it is looked up."""
+    name = f"{message_id}@customer.example"
+    return name, id_key(name)
+
+
 async def an_inbox(team: Team, local: str = "help") -> Inbox:
-    """An empty inbox."""
+    """An empty inbox, of the first domain of the team whatever its address is."""
     address = f"{local}@harbor.example"
     inbox = Inbox(team, team.world.app.need(Ids).new(), address)
-    await team.db.run(INSERT_INBOX, inbox.id, address, inbox.new_id(), BEGAN)
+    domain_id = await team.db.value(A_DOMAIN)
+    if domain_id is None:
+        name = f"{uuid4().hex[:8]}.example"
+        domain_id = UUID((await team.post("/domains", {"name": name})).json()["id"])
+    await team.db.run(INSERT_INBOX, inbox.id, address, domain_id, BEGAN)
     await team.db.run(INSERT_ADDRESS, inbox.id, address)
     return inbox
 

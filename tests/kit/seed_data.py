@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from kit.builders import BUILDERS, Made, a_received_email
+from kit.inboxes import create as create_inbox
+from kit.inboxes import inbox_domain
 from kit.manual_world import run_jobs
 from kit.world import Team, World, mail
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
+
+INBOX_DOMAIN = "desk.example"
+"""Where the team may have inboxes."""
 
 CAPTURE_TOKEN = "capture-token"
 """As `kit.world` sets it."""
@@ -21,6 +26,8 @@ async def seed_team(pillarbox: World) -> Team:
         made[name] = await build(team, made)
     await a_received_email(team, {})
     await team.domain("full.example")
+    await inbox_domain(team, INBOX_DOMAIN)
+    await create_inbox(team, f"help@{INBOX_DOMAIN}", from_name="Mina")
     for wanted in ({"receiving": "enabled"}, {"sending": "disabled", "receiving": "enabled"}):
         name = f"d{len(wanted)}.example"
         await team.post("/domains", {"name": name, "capabilities": wanted, "tracking_subdomain": "links"})
@@ -43,7 +50,7 @@ async def rival(pillarbox: World, name: str) -> None:
 
 KINDS = [
     *("email.sent", "email.bounced", "email.received", "domain.created", "suppression.added"),
-    "topic.created",
+    *("topic.created", "inbox.created"),
     *("contact.created", "contact.topics.updated"),
 ]
 TAG = {"name": "kind", "value": "berth"}
@@ -60,6 +67,7 @@ POSTED = {
     "/suppressions/batch/remove": {"emails": ["other@quay.example"]},
     "/contacts": {"email": "described@quay.example", "unsubscribed": True},
     "/contact-properties": {"key": "described", "type": "number", "fallback_value": 1.5},
+    "/inboxes": {"email_address": f"described@{INBOX_DOMAIN}", "friendly_name": "Berth"},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},
@@ -80,5 +88,6 @@ QUERIES = {
     "/broadcasts/{broadcast_id}/recipients": ("?type=clicked", "?type=delivered"),
     "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
     "/emails/receiving/{email_id}": ("", "?html_format=cid"),
+    "/inboxes/{inbox}/threads": ("", "?wait=0", "?folders=inbox,sent&read=false"),
 }
 """Questions whose answers differ."""

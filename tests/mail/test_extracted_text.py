@@ -114,6 +114,11 @@ def test_hostile_html_is_read_to_its_bound(html: str) -> None:
     assert len(extracted_text(None, html) or "") <= LONGEST_TEXT
 
 
+def test_text_behind_large_images_is_read() -> None:
+    image = '<img alt="" src="data:image/png;base64,' + "A" * 3_000_000 + '">'
+    assert extracted_text(None, f"<p>Before</p>{image}<p>After</p>") == "Before\n\nAfter"
+
+
 WORDS = st.sampled_from(
     [
         "Hello",

@@ -37,12 +37,33 @@ BLOBS = """
             SELECT blob, size FROM received_sources WHERE blob IS NOT NULL
              UNION ALL
             SELECT blob, size FROM contact_imports
-             WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress')) AS named
+             WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress')
+             UNION ALL
+            SELECT blob, size FROM inbox_draft_attachments WHERE blob IS NOT NULL) AS named
      GROUP BY key
      ORDER BY key COLLATE "C"
 """
 
 # A database of an older release is backed up before an upgrade, with the program of this one.
+HAS_DRAFTS = """
+    SELECT to_regclass('inbox_draft_attachments') IS NOT NULL
+"""
+
+# Across teams, as above, for schemas without drafts of inboxes.
+BLOBS_BEFORE_DRAFTS = """
+    SELECT key, max(size) AS size
+      FROM (SELECT blob AS key, size FROM attachments WHERE blob IS NOT NULL
+             UNION ALL
+            SELECT blob, size FROM captured WHERE blob IS NOT NULL
+             UNION ALL
+            SELECT blob, size FROM received_sources WHERE blob IS NOT NULL
+             UNION ALL
+            SELECT blob, size FROM contact_imports
+             WHERE blob IS NOT NULL AND status IN ('queued', 'in_progress')) AS named
+     GROUP BY key
+     ORDER BY key COLLATE "C"
+"""
+
 HAS_IMPORTS = """
     SELECT EXISTS (SELECT FROM pg_attribute
                     WHERE attrelid = to_regclass('contact_imports') AND attname = 'blob' AND NOT attisdropped)
@@ -102,10 +123,16 @@ async def open_work(conn: Connection) -> dict[str, int]:
     return dict(row)
 
 
+async def _blobs_of(conn: Connection) -> str:
+    """The statement that lists what this schema names."""
+    if await conn.fetchval(HAS_DRAFTS):
+        return BLOBS
+    return BLOBS_BEFORE_DRAFTS if await conn.fetchval(HAS_IMPORTS) else BLOBS_BEFORE_IMPORTS
+
+
 async def list_blobs(conn: Connection, file: BufferedRandom) -> None:
     """Write the blobs that the snapshot names to a file, a line each, sorted; then go to its start."""
-    statement = BLOBS if await conn.fetchval(HAS_IMPORTS) else BLOBS_BEFORE_IMPORTS
-    async for row in conn.cursor(statement, prefetch=PREFETCH):
+    async for row in conn.cursor(await _blobs_of(conn), prefetch=PREFETCH):
         size = "" if row["size"] is None else row["size"]
         file.write(f"{row['key']}\t{size}\n".encode())
     file.seek(0)

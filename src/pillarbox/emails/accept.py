@@ -3,7 +3,8 @@
 `check` asks what only the database knows (may this sender write as this address?); `store` commits
 emails with their recipients, work items, timeline, idempotent answer and log row in one group commit, and
 hands the work to this process's engine when the commit returns. Teams with a quota have a group commit of
-their own, because theirs waits for its turn.
+their own, because theirs waits for its turn. Mail that comes with work for the same transaction (`Within`)
+is committed by itself: that work may wait for locks, and nobody else's mail waits for them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pillarbox.delivery.engine import Engine
 from pillarbox.delivery.queue.claims import Claims
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails import prometheus, queries
-from pillarbox.emails.commits import Acceptance, Commits
+from pillarbox.emails.commits import Acceptance, Commits, Within
 from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -35,6 +36,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
+from pillarbox.kernel.work.keyed_commits import KeyedCommits
 from pillarbox.kernel.work.team_queues import TeamQueues
 from pillarbox.mail.message.address import Mailbox
 
@@ -51,6 +53,10 @@ MOST_ROWS = 2000
 ROW_WEIGHT = 4096
 MOST_WAITING = 64 * 1024 * 1024
 """What one team may have waiting in its commit queue."""
+
+WITHIN_AT_ONCE = 3
+"""So many commits with work of their callers one process has at once; the others of its connections are for
+the group commits and the engine."""
 
 RESERVED_TEST_DOMAINS = frozenset({"example.com", "example.net", "example.org", "test.com"})
 MOST_FETCHES = 1000
@@ -130,6 +136,14 @@ class Accept:
             most_waiting=MOST_WAITING,
             shared=SHARED,
         )
+        self._within: KeyedCommits[Acceptance, None] = KeyedCommits(
+            self._flush,
+            kind="accept within",
+            weigh=lambda a: a.weight,
+            at_once=WITHIN_AT_ONCE,
+            most_waiting=MOST_WAITING,
+            shared=SHARED,
+        )
 
     def _group(self, kind: str) -> GroupCommit[Acceptance, None]:
         return GroupCommit(
@@ -187,11 +201,13 @@ class Accept:
         answer: Callable[[Sequence[UUID]], bytes],
         status: int = 200,
         asked: Asked | None = None,
+        within: Within | None = None,
     ) -> bytes:
         """Commit these emails, all or none, and return `answer(ids)`, which is kept for the key.
 
-        `asked` is the request whose log row is committed with them. Raises what `admits` does where no mail
-        can be taken for now, and TooManyFetches.
+        `asked` is the request whose log row is committed with them, `within` what is done in the same
+        transaction. Raises what `admits` does where no mail can be taken for now, TooManyFetches, and what
+        `within` raises.
         """
         self._admits()
         drafts = [await self._draft(caller, checked) for checked in emails]
@@ -209,8 +225,10 @@ class Accept:
             return body
         if have_files:
             await self._store_blobs(drafts)
-        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked)
-        if not are_immediate and any(draft.outgoing.scheduled_at is not None for draft in drafts):
+        acceptance = Acceptance(caller, drafts, idempotency, body, status, weight, asked, within)
+        if within is not None:
+            await self._within.submit(within.key, acceptance)
+        elif not are_immediate and any(draft.outgoing.scheduled_at is not None for draft in drafts):
             await self._submit_scheduled(acceptance)
         else:
             await self._commits_of(caller).submit(acceptance)
@@ -238,6 +256,7 @@ class Accept:
 
     async def drain(self) -> None:
         """Return when nothing is being committed."""
+        await self._within.drain()
         await self._team_commits.drain()
         await self._commits.drain()
         await self._metered.drain()

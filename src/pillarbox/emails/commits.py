@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -19,7 +19,7 @@ from pillarbox.delivery.queue.claims import LEASE
 from pillarbox.emails import queries
 from pillarbox.emails.rows import JOB_FETCH, Draft, Origins, Rows
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency
+from pillarbox.kernel.http.idempotency import LIFETIME, AlreadyAnswered, Idempotency, lock_name
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.request_log import Answered, Asked, Content, RequestLogWriter
 from pillarbox.kernel.postgres.combined_statement import Statement
@@ -45,9 +45,17 @@ LOOK_UP_SECONDS = 1.0
 """For one try."""
 
 
+class Within(NamedTuple):
+    """What is done in the transaction of an acceptance, before its emails are written: `work` is given them,
+    and raises to refuse. Those with the same `key` come one after the other in this process."""
+
+    key: UUID
+    work: Callable[[Connection, Sequence[Draft]], Awaitable[None]]
+
+
 @dataclass(slots=True)
 class Acceptance:
-    """One caller's share of a commit."""
+    """One caller's share of a commit. With `within` it has a commit of its own."""
 
     caller: Caller
     drafts: list[Draft]
@@ -56,6 +64,7 @@ class Acceptance:
     status: int
     weight: int
     asked: Asked | None
+    within: Within | None = None
 
 
 class Committed(NamedTuple):
@@ -144,6 +153,9 @@ class Commits:
 
     async def _commit(self, batch: Sequence[Acceptance], leased: Sequence[bool]) -> Committed:
         with TimeLimit(COMMIT_SECONDS):
+            if batch[0].within is not None:
+                [acceptance] = batch
+                return Committed({}, await self._with_work(acceptance, batch[0].within, leased))
             if any(a.idempotency is not None or a.caller.is_metered for a in batch):
                 return await self._with_conditions(batch, leased)
             return Committed({}, await self._plainly(self._prepare(batch, leased)))
@@ -192,6 +204,30 @@ class Commits:
                 raise problem_of(gone) from gone
             origins = await self._found(prepared, backend, gone)
         return Committed(failed, origins)
+
+    async def _with_work(
+        self, acceptance: Acceptance, within: Within, leased: Sequence[bool]
+    ) -> Origins | None:
+        """Commit one acceptance with the work of its caller. What refuses it undoes all of it."""
+        prepared = None
+        backend = 0
+        try:
+            async with transaction(self._pool) as conn:
+                backend = conn.get_server_pid()
+                for problem in (await self._claim_keys(conn, [acceptance])).values():
+                    raise problem
+                await within.work(conn, acceptance.drafts)
+                await faults.point("accept.within")
+                for problem in (await self._over_quota(conn, [acceptance], {})).values():
+                    raise problem
+                prepared = self._prepare([acceptance], leased)
+                origins = await self._write_and_publish(conn, prepared)
+                await faults.point("accept.before_commit")
+        except GONE as gone:
+            if prepared is None:
+                raise problem_of(gone) from gone
+            return await self._found(prepared, backend, gone)
+        return origins
 
     # What is written -------------------------------------------------------------------------------
 
@@ -248,7 +284,7 @@ class Commits:
         if not keyed:
             return {}
         failed: dict[int, BaseException] = {}
-        names = [f"{a.caller.team_id} {key.scope} {key.key}" for _, a, key in keyed]
+        names = [lock_name(a.caller.team_id, key) for _, a, key in keyed]
         held = await queries.lock_keys(conn, names)
         rows = []
         first: dict[tuple[UUID, str, str], int] = {}

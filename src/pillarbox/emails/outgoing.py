@@ -103,6 +103,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     template: UsedTemplate | None = None
     template_id: UUID | None = None
     link_places: LinkPlaces | None = None
+    inbox_id: UUID | None = None
 
     @property
     def is_personal(self) -> bool:

@@ -41,14 +41,14 @@ STORE = """
                      tags json, scheduled_at timestamptz, topic_id uuid, key_id uuid, domain_id uuid,
                      domain_name text, state text, headers text, attachments smallint, role text,
                      address text, mailbox text, destination text, due_at timestamptz, leased boolean,
-                     template_id uuid, link_places text)
+                     template_id uuid, link_places text, inbox_id uuid)
     ), heads AS (
         INSERT INTO emails (team_id, id, created_at, content_id, message_id, sender, to_list, cc_list,
                             bcc_list, reply_to_list, subject, tags, scheduled_at, topic_id, key_id, domain_id,
-                            domain_name, last_event, last_event_at, template_id)
+                            domain_name, last_event, last_event_at, template_id, inbox_id)
         SELECT team_id, id, created_at, id, message_id, sender, to_list, cc_list, bcc_list, reply_to_list,
                subject, tags, scheduled_at, topic_id, key_id, domain_id, domain_name, state, created_at,
-               template_id
+               template_id, inbox_id
           FROM accepted
     ), bodies AS (
         INSERT INTO contents (team_id, id, created_at, html, text, headers, attachments, link_places)

@@ -12,6 +12,7 @@ import msgspec
 from pillarbox.delivery.queue import email_work
 from pillarbox.emails import queries, wire
 from pillarbox.emails.accept import Accept, Checked
+from pillarbox.emails.draft_emails import DraftEmails
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.templating import Templating
@@ -188,7 +189,11 @@ async def list_emails(request: Request, db: TeamDb) -> Reply[ListOf[wire.ListIte
 
 @route("GET", "/emails/{email_id}", needs=Access.FULL, summary="Retrieve a sent email")
 async def retrieve(request: Request, db: TeamDb) -> Reply[wire.Email]:
-    found = await queries.get(db, request.uuid("email_id"))
+    email_id = request.uuid("email_id")
+    found = await queries.get(db, email_id)
+    drafts = request.services.find(DraftEmails)
+    if found is None and drafts is not None and (sent_as := await drafts.find(db, email_id)) is not None:
+        found = await queries.get(db, sent_as)
     if found is None:
         raise NotFound("Email")
     return Reply(wire.email(found))

@@ -287,6 +287,8 @@ def _add_seldom(row: Record, draft: Draft) -> None:
         row["topic_id"] = out.topic_id
     if out.template_id is not None:
         row["template_id"] = out.template_id
+    if out.inbox_id is not None:
+        row["inbox_id"] = out.inbox_id
     if out.link_places is not None:
         row["link_places"] = _json(out.link_places).decode()
     if not draft.is_immediate:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from pillarbox.inboxes.waiting import changes
 from pillarbox.kernel.postgres.database import Connection
 
 InboxKey = tuple[UUID, UUID]
@@ -42,4 +43,6 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
     if not keys:
         return {}
     rows = await conn.fetch(LOCK, *map(list, zip(*sorted(set(keys)), strict=True)))
+    # Whoever takes the lock is about to change what those see who wait for the inbox.
+    changes.changed(conn, [row["id"] for row in rows])
     return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pillarbox.inboxes.settings import SETTINGS
-from pillarbox.kernel.manifests import Manifest
+from pillarbox.kernel.manifests import Group, Manifest
 
 if TYPE_CHECKING:
+    import typer
+
     from pillarbox.kernel.slices import Slice
 
 
@@ -17,4 +19,15 @@ def _plugin() -> Slice:
     return SLICE
 
 
-MANIFEST = Manifest(name="inboxes", plugin=_plugin, settings=SETTINGS)
+def _inboxes() -> typer.Typer:
+    from pillarbox.inboxes.commands.threads import group
+
+    return group
+
+
+MANIFEST = Manifest(
+    name="inboxes",
+    plugin=_plugin,
+    settings=SETTINGS,
+    commands={"inboxes": Group(_inboxes, "List and create inboxes, read their threads and answer them.")},
+)

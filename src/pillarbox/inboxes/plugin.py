@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pillarbox.inboxes.boxes import plugin_parts as boxes
+from pillarbox.inboxes.drafts import plugin_parts as drafts
 from pillarbox.inboxes.event_data import SHAPES
 from pillarbox.inboxes.threads import plugin_parts as threads
+from pillarbox.inboxes.waiting import plugin_parts as waiting
 from pillarbox.kernel.slices import Slice
 
 SLICE = Slice(
     name="inboxes",
-    provides={**boxes.PROVIDES, **threads.PROVIDES},
-    routes=[*boxes.ROUTES, *threads.ROUTES],
+    provides={**boxes.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
+    routes=[*boxes.ROUTES, *threads.ROUTES, *drafts.ROUTES],
+    files=drafts.files,
     jobs=boxes.jobs,
     job_limits=lambda _: boxes.JOB_LIMITS,
-    retention=threads.RETENTION,
+    background=waiting.background,
+    retention=[*threads.RETENTION, *drafts.RETENTION],
     webhook_shapes=SHAPES,
     event_bodies=boxes.EVENT_BODIES,
     invariants=(*boxes.INVARIANTS, *threads.INVARIANTS),

@@ -10,6 +10,7 @@ from pillarbox.domains.settings import INBOUND_DOMAIN, SIMULATOR_DOMAINS
 from pillarbox.emails.sharing.shared_page import OtherMail
 from pillarbox.inboxes.boxes.conditions import InboundDns
 from pillarbox.inboxes.received_mail import ReceivedMail as MailOfInboxes
+from pillarbox.inboxes.sending.originals import ReceivedOriginals
 from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
@@ -25,6 +26,7 @@ from pillarbox.receiving import event_data, files, routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
 from pillarbox.receiving.inbox_mail import InboxMail
+from pillarbox.receiving.inbox_originals import InboxOriginals
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading
@@ -146,6 +148,7 @@ SLICE = Slice(
         OtherMail: lambda kit: ReceivedMail(kit.need(Reading)),
         InboundDns: lambda kit: InboundDns(kit.settings[INBOUND_REQUIRE_DNS]),
         MailOfInboxes: lambda kit: InboxMail(kit.need(Reading)),
+        ReceivedOriginals: lambda kit: InboxOriginals(kit.need(Reading)),
         ReturnPath: _return_path,
         Addresses: _addresses,
         SpamCheck: _spam_check,

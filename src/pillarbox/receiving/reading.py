@@ -84,7 +84,7 @@ class Reading:
         room = sum([image.size for image in images.values()]) // 3 * 4
         if room > self.longest:
             return html, CID
-        octets = {cid: await self._octets(source, image) for cid, image in images.items()}
+        octets = {cid: await self.octets(source, image) for cid, image in images.items()}
         found = await self._in_thread_if_large(
             len(html) + room,
             lambda: cids.with_data_uris(
@@ -104,7 +104,7 @@ class Reading:
         for cid, image in _shown_images(html, parts).items():
             if image.content_type in kinds and image.size <= room:
                 room -= image.size
-                found[cid] = image.content_type, await self._octets(source, image)
+                found[cid] = image.content_type, await self.octets(source, image)
         return found
 
     def part(self, db: TeamDb, part: Part) -> Callable[[int, int], AsyncIterator[bytes]]:
@@ -142,7 +142,8 @@ class Reading:
 
         return read
 
-    async def _octets(self, source: Source, part: Part) -> bytes:
+    async def octets(self, source: Source, part: Part) -> bytes:
+        """The decoded octets of a part. Who asks holds a turn."""
         if source.data is not None:
             encoded = source.data[part.starts : part.ends]
         else:

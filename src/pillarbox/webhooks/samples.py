@@ -100,9 +100,18 @@ TOPIC: Final = {
 INBOX_OBJECT: Final = {
     "object": "inbox",
     "id": INBOX,
-    "name": "Help",
-    "address": "help@harbor.example",
+    "name": "Help desk",
+    "email_address": "help@harbor.example",
+    "forwarding_address": None,
+    "friendly_name": "Mina at Harbor",
+    "unread": 2,
+    "drafts": 1,
+    "last_received": AT,
+    "domain_id": DOMAIN["id"],
+    "receiving_address": None,
+    "from_name": "Mina at Harbor",
     "created_at": AT,
+    "updated_at": AT,
 }
 THREAD: Final = {
     "object": "inbox_thread",

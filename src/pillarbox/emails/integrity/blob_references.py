@@ -29,7 +29,7 @@ AT_ONCE = 16
 OLD = timedelta(hours=24)
 NIL = UUID(int=0)
 
-FOLDERS = ("attachments", "captured", "received", "imports")
+FOLDERS = ("attachments", "captured", "received", "imports", "drafts")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 
@@ -86,6 +86,16 @@ TABLES = (
          WHERE team_id = $1 AND id = $2 AND status IN ('queued', 'in_progress')
         """,
     ),
+    Table(
+        "inbox_draft_attachments",
+        """
+        SELECT team_id, id, blob, size FROM inbox_draft_attachments
+         WHERE blob IS NOT NULL AND (team_id, id) > ($1, $2)
+         ORDER BY team_id, id
+         LIMIT $3
+        """,
+        "SELECT blob FROM inbox_draft_attachments WHERE team_id = $1 AND id = $2",
+    ),
 )
 
 LISTED = "CREATE TEMPORARY TABLE listed_blobs (key text NOT NULL)"
@@ -103,6 +113,8 @@ DELETE_NAMED = """
             UNION ALL
             SELECT blob FROM contact_imports WHERE blob IS NOT NULL
             UNION ALL
+            SELECT blob FROM inbox_draft_attachments WHERE blob IS NOT NULL
+            UNION ALL
             SELECT 'attachments/' || id::text FROM attachments WHERE size IS NULL) AS named
      WHERE l.key = named.key
 """
@@ -115,6 +127,7 @@ NAMED = """
          + (SELECT count(*) FROM captured WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM received_sources WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM contact_imports WHERE blob IS NOT NULL)
+         + (SELECT count(*) FROM inbox_draft_attachments WHERE blob IS NOT NULL)
 """
 
 

@@ -86,19 +86,19 @@ def outgoing(
         raise Invalid("Invalid email. Use an object.")
     template = used_template(body.get("template"), templates)
     sender_text, sender = _sender(body.get("from"), template)
-    to_texts, to = _mailboxes("to", body.get("to"))
+    to_texts, to = mailboxes("to", body.get("to"))
     if not to and not is_letter:
         raise MissingField("to")
     subject = _subject(body.get("subject"), template, may_lack=is_letter)
-    cc_texts, cc = _mailboxes("cc", body.get("cc"))
-    bcc_texts, bcc = _mailboxes("bcc", body.get("bcc"))
-    reply_texts, reply_to = _mailboxes("reply_to", body.get("reply_to"))
+    cc_texts, cc = mailboxes("cc", body.get("cc"))
+    bcc_texts, bcc = mailboxes("bcc", body.get("bcc"))
+    reply_texts, reply_to = mailboxes("reply_to", body.get("reply_to"))
     html, text = _bodies(body, template, may_lack=is_letter)
     headers, reply_header = _headers(body.get("headers"))
     if not reply_to and reply_header is not None:
-        reply_texts, reply_to = _mailboxes("headers.Reply-To", reply_header)
+        reply_texts, reply_to = mailboxes("headers.Reply-To", reply_header)
     if not reply_to and template is not None and template.content is not None:
-        reply_texts, reply_to = _mailboxes("reply_to", list(template.content.reply_to or ()))
+        reply_texts, reply_to = mailboxes("reply_to", list(template.content.reply_to or ()))
     attachments = attachment_input.read(body.get("attachments"))
     tags = _tags(body.get("tags"))
     scheduled_at = schedule(body.get("scheduled_at"), now)
@@ -167,7 +167,8 @@ def _mailbox(field: str, value: object) -> tuple[str, Mailbox]:
         raise InvalidField(field, wrong.reason) from None
 
 
-def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailbox]]:
+def mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailbox]]:
+    """The addresses of a field, as they were given and as they go on the wire."""
     if value is None or value == "" or value == []:
         return (), ()
     items = [value] if isinstance(value, str) else value
@@ -178,8 +179,8 @@ def _mailboxes(field: str, value: object) -> tuple[Sequence[str], Sequence[Mailb
     if len(items) == 1:
         text, mailbox = _mailbox(field, items[0])
         return (text,), (mailbox,)
-    texts, mailboxes = zip(*[_mailbox(field, item) for item in items], strict=True)
-    return texts, mailboxes
+    texts, found = zip(*[_mailbox(field, item) for item in items], strict=True)
+    return texts, found
 
 
 def _subject(value: object, template: UsedTemplate | None, *, may_lack: bool) -> str | None:
@@ -193,10 +194,15 @@ def _subject(value: object, template: UsedTemplate | None, *, may_lack: bool) ->
         value = template.content.subject
         if value is None:
             raise MissingField("subject")
+    return subject_text(value)
+
+
+def subject_text(value: object, most: int = MOST_SUBJECT) -> str:
+    """A subject that can be written; raises where it cannot."""
     if not isinstance(value, str):
         raise InvalidField("subject", "Use a string.")
-    if len(value) > MOST_SUBJECT:
-        raise InvalidField("subject", f"Use at most {MOST_SUBJECT} characters.")
+    if len(value) > most:
+        raise InvalidField("subject", f"Use at most {most} characters.")
     if FORBIDDEN.search(value):
         raise InvalidField("subject", "Line breaks and control characters are not allowed.")
     return value

@@ -199,7 +199,7 @@ class _Planning:
         inbound = int(message.is_inbound)
         thread = Thread(
             message.inbox,
-            self._new_id(),
+            message.new_thread_id or self._new_id(),
             message.subject or None,
             folders.of_first_message(is_inbound=message.is_inbound, is_spam=message.is_spam),
             messages=1,

@@ -158,8 +158,8 @@ class Threads:
     ) -> str | None:
         """Assign a thread to a member of the team, or to nobody; returns the member's address. `by` is who
         does it, where that is a person."""
-        assignee = None if email is None else await _member(db, email)
         thread = await self._locked(db, inbox_id, thread_id)
+        assignee = None if email is None else await _member(db, email)
         if assignee != thread.assignee:
             await queries.assign(db, thread_id, assignee)
             ref = self._ref(db, inbox_id, thread_id, source)

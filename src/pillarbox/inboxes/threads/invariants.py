@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pillarbox.inboxes.boxes.queries import JOB_REMOVE
+from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
 from pillarbox.kernel.postgres.invariant import Invariant
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -16,8 +18,15 @@ INVARIANTS: tuple[Invariant, ...] = (
                               AND EXISTS (SELECT FROM inbox_threads t
                                            WHERE t.team_id = k.team_id AND t.id = k.thread_id
                                              AND t.inbox_id = l.inbox_id))
+           AND NOT EXISTS (SELECT FROM jobs j
+                            WHERE j.team_id = k.team_id AND j.kind = $2 AND j.subject_id = k.label_id)
+           AND NOT EXISTS (SELECT FROM inbox_threads t
+                             JOIN jobs j
+                               ON j.team_id = t.team_id AND j.kind = $3 AND j.subject_id = t.inbox_id
+                            WHERE t.team_id = k.team_id AND t.id = k.thread_id)
          LIMIT $1
         """,
+        (JOB_REMOVE_LABEL, JOB_REMOVE),
     ),
     Invariant(
         "label_elsewhere",

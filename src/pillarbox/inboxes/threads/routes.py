@@ -25,7 +25,13 @@ LABELS = "/inboxes/{inbox}/threads/{thread_id}/labels"
 ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
 
 
-@route("GET", THREADS, needs=Access.FULL, query={**FILTERS, **PAGING, **WAITING_FOR, "query": str}, summary="List threads")
+@route(
+    "GET",
+    THREADS,
+    needs=Access.FULL,
+    query={**FILTERS, **PAGING, **WAITING_FOR, "query": str},
+    summary="List threads",
+)
 async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
     page, wanted, wait = (
         Page.read(request.query),

@@ -1,7 +1,7 @@
 """A list of threads that is read when it is news: the query parameters `wait` and `after_change`.
 
-`change` names the state of a page: it is made of what the page shows, so it is the same in every process and after
-every restart, and it is another one as soon as the page shows something else.
+`change` names the state of a page: it is made of what the page shows, so it is the same in every process and
+after every restart, and it is another one as soon as the page shows something else.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ async def awaited(
     inbox_id: UUID,
     read: Callable[[], Awaitable[wire.ThreadList]],
 ) -> wire.ThreadList:
-    """The page: at once where nothing is to be waited for, else as soon as its state is not `after_change`, or
-    as soon as it shows a thread where no state is named."""
+    """The page: at once where nothing is to be waited for, else as soon as its state is not `after_change`,
+    or as soon as it shows a thread where no state is named."""
     if wait.seconds is None:
         return await read()
 

@@ -1,8 +1,8 @@
 """Requests that wait for an inbox to change.
 
-Each reads its page, sleeps until its inbox has changed or its time is over, and reads again. Sleeping costs a task
-and an event. Only `READS_AT_ONCE` of them read at a time, so a change that concerns many never takes the connections
-that other requests need.
+Each reads its page, sleeps until its inbox has changed or its time is over, and reads again. Sleeping costs a
+task and an event. Only `READS_AT_ONCE` of them read at a time, so a change that concerns many never takes
+the connections that other requests need.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REST_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """For which inbox a request waits, for how long at most, and whether anybody still waits for the answer."""
+    """For which inbox a request waits, how long at most, and whether anybody still wants the answer."""
 
     team_id: UUID
     inbox_id: UUID
@@ -88,7 +88,9 @@ class Waiters:
             for waiter in self._waiting.get(inbox_id, ()):
                 waiter.changed.set()
 
-    async def first(self, wanted: Wanted, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]) -> T:
+    async def first(
+        self, wanted: Wanted, read: Callable[[], Awaitable[T]], is_news: Callable[[T], bool]
+    ) -> T:
         """What `read` gives, as soon as that is news and at the latest when the time is over.
 
         Raises RateLimited where too many requests of the team wait, Overloaded where too many do.
@@ -113,7 +115,9 @@ class Waiters:
             if is_news(found) or now() >= end or self._is_closed or wanted.is_gone():
                 return found
             await asyncio.sleep(min(REST_SECONDS, max(0.0, end - now())))
-            while not waiter.changed.is_set() and now() < end and not self._is_closed and not wanted.is_gone():
+            while (
+                not waiter.changed.is_set() and now() < end and not self._is_closed and not wanted.is_gone()
+            ):
                 await _wait_at_most(waiter.changed, min(STEP_SECONDS, end - now()))
 
     @contextmanager

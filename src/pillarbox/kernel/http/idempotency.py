@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -18,6 +18,7 @@ import asyncpg
 import msgspec
 
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.postgres.standbys import confirm_commits
 from pillarbox.kernel.wire import large_json
 from pillarbox.kernel.wire.problems import (
@@ -86,6 +87,38 @@ class IdempotencyRows:
         # Found by reading: repeated only once it is as durable as the answer promises.
         await confirm_commits(self._pool)
         return Stored(row["fingerprint"], row["status"], row["body"])
+
+
+KEEP = """
+    INSERT INTO idempotency_keys AS i (team_id, scope, key, fingerprint, status, body, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (team_id, scope, key) DO UPDATE
+       SET fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+           created_at = excluded.created_at
+     WHERE i.created_at <= $8
+    RETURNING true
+"""
+
+# Tried, never waited for (contract decision 26).
+HOLD = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
+
+
+def lock_name(team_id: UUID, wanted: Idempotency) -> str:
+    """What the advisory lock of a key is made from."""
+    return f"{team_id} {wanted.scope} {wanted.key}"
+
+
+async def keep_answer(
+    conn: Connection, team_id: UUID, wanted: Idempotency, status: int, body: bytes, now: datetime
+) -> None:
+    """Keep the answer in the transaction of the effects it answers for. Raises AlreadyAnswered or
+    ConcurrentIdempotentRequest, which must undo them."""
+    name = lock_name(team_id, wanted)
+    if not await conn.fetchval(HOLD, name):
+        raise ConcurrentIdempotentRequest
+    arguments = (team_id, wanted.scope, wanted.key, wanted.fingerprint, status, body, now, now - LIFETIME)
+    if not await conn.fetchval(KEEP, *arguments):
+        raise AlreadyAnswered
 
 
 def key_of(header: bytes | None) -> str | None:

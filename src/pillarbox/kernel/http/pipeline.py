@@ -290,7 +290,7 @@ class Api:
         salt = route.salt(request) if route.salt else ""
         is_large = request.size > SMALL
         made = await in_thread_if_large(request.size, fingerprint, request.body, salt, is_large=is_large)
-        wanted = request.idempotency = Idempotency(route.scope, key, made)
+        wanted = request.idempotency = Idempotency(route.scope_of(values), key, made)
         team = request.known.team_id
         with self._running.hold(team, wanted):
             stored = await self._answers.find(team, wanted.scope, key)

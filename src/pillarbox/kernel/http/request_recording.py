@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TypeVar
 
+from pillarbox.kernel.http.idempotency import keep_answer
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.observability.request_log import Answered, Asked, RequestLogWriter
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import GONE, TeamDb
+from pillarbox.kernel.wire.problems import OutcomeUnknown
 
 T = TypeVar("T")
 
@@ -40,3 +45,28 @@ async def recorded(request: Request, db: TeamDb, reply: Reply[T]) -> Reply[T]:
         await request_log.keep(db.connection, [answered_by(request.asked, reply)])
         request.asked.is_kept = True
     return reply
+
+
+@asynccontextmanager
+async def own_transaction(db: TeamDb) -> AsyncIterator[TeamDb]:
+    """One transaction, for handlers that commit by themselves. Where the database goes away during the commit
+    it is OutcomeUnknown."""
+    is_committing = False
+    try:
+        async with db.transaction() as held:
+            yield held
+            is_committing = True
+    except GONE as gone:
+        if is_committing:
+            raise OutcomeUnknown from gone
+        raise
+
+
+async def kept(request: Request, db: TeamDb, reply: Reply[T], now: datetime) -> Reply[T]:
+    """The same as `recorded`, with the answer for the idempotency key of the request. `reply` has its status.
+    Raises where the key has an answer, or is in use; that must undo the transaction."""
+    reply.encode()
+    if request.idempotency is not None and reply.status is not None:
+        team = request.known.team_id
+        await keep_answer(db.connection, team, request.idempotency, reply.status, reply.body, now)
+    return await recorded(request, db, reply)

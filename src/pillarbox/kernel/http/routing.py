@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import ModuleType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.security.authentication import Access
@@ -83,6 +83,10 @@ class Route:
         object.__setattr__(self, "parameters", names)
         object.__setattr__(self, "uuids", tuple(name for name in names if name.endswith("_id")))
         object.__setattr__(self, "scope", f"{self.method} {self.path}")
+
+    def scope_of(self, values: Sequence[str]) -> str:
+        """What an idempotency key counts for: the method and the path with the values of its parameters."""
+        return " ".join([self.scope, *[quote(value.lower(), safe="@") for value in values]])
 
     @property
     def takes_body(self) -> bool:

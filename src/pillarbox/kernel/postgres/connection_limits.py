@@ -1,6 +1,7 @@
 """How many database connections this machine may use, and whether the database has them.
 
-Each process has two pools of fixed size, one connection for each channel that it listens on, and one that
+Each process has two pools of fixed size, one connection for each channel that it listens on (that of
+inboxes from the first request on that waits), and one that
 `/health` asks on. Where the database has fewer, processes fail under load only, when mail waits: so a start
 compares the numbers. `COMMANDS` connections stay free for `pillarbox …` commands and the operator.
 """
@@ -68,6 +69,7 @@ def of_process(settings: Settings) -> int:
     listening = [
         Role.DELIVERY in roles,
         Role.WEBHOOKS in roles,
+        Role.API in roles,
         settings.route.kind is RouteKind.CAPTURE,
     ]
     return REQUESTS + ENGINE + sum(listening) + (Role.API in roles)

@@ -30,6 +30,7 @@ from typing import Final
 VARIABLE: Final = "PILLARBOX_FAULT"
 
 POINTS: Final[Mapping[str, str]] = {
+    "accept.within": "the work that came with an email is done, the email is not written",
     "accept.before_commit": "all rows of a group commit are written, nothing is committed",
     "accept.after_commit": "the group commit is done, nobody was answered and no work was handed over",
     "receive.before_commit": "received messages are about to be written and committed by one statement",

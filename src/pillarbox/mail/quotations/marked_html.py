@@ -7,6 +7,7 @@ attribution stands before it or a line is drawn along its side.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -18,6 +19,8 @@ QUOTED: Final = "\x02"
 """Stands for a quotation; answers may follow it."""
 HISTORY: Final = "\x03"
 """Behind it everything is another message."""
+
+_IMAGE = re.compile(r"data:[^\"'>) ]{1000,}+")
 
 LONGEST_HTML: Final = 1_000_000
 MOST_LOOKED_BEFORE: Final = 50
@@ -72,13 +75,20 @@ STRONG_MARKS: Final = (
 
 def text_of(html: str) -> str:
     """The visible text, with lines `QUOTED` and `HISTORY`, and without signatures that are marked as such."""
-    return plain_text.text_of(html[:LONGEST_HTML], instead=_Marks().instead)
+    return plain_text.text_of(_cut(html), instead=_Marks().instead)
 
 
 def has_marks(html: str) -> bool:
     """Whether a mail program marked what it quotes."""
-    source = html[:LONGEST_HTML]
+    source = _cut(html)
     return any(mark in source for mark in STRONG_MARKS)
+
+
+def _cut(html: str) -> str:
+    """As much of the source as is read, without the octets of images that stand in it."""
+    if len(html) > LONGEST_HTML:
+        html = _IMAGE.sub("data:,", html)
+    return html[:LONGEST_HTML]
 
 
 class _Marks:

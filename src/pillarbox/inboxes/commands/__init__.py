@@ -1,0 +1,1 @@
+"""`pillarbox inboxes`: inboxes in a terminal."""

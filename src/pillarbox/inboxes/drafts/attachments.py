@@ -1,0 +1,146 @@
+"""Attachments of drafts: what is given by `path` is downloaded at once, large ones are blobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+from uuid import UUID
+
+from pillarbox.emails.outgoing import NewAttachment
+from pillarbox.inboxes.drafts import queries
+from pillarbox.inboxes.drafts.queries import NewFile
+from pillarbox.inboxes.sending.originals import MOST_ATTACHED, TooMuchAttached
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.fetch_result import FetchError
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.database import Source, TeamDb
+from pillarbox.kernel.storage import blob_removal
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.wire.problems import InvalidAttachment, Problem
+from pillarbox.kernel.work.team_turns import IsGone, TeamTurns
+
+log = get("inboxes")
+
+FOLDER: Final = "drafts"
+"""The folder of their blobs."""
+INLINE: Final = 256 * 1024
+CONNECT_SECONDS: Final = 10.0
+DOWNLOAD_SECONDS: Final = 15.0
+"""For all files of one request."""
+REDIRECTS: Final = 5
+
+SERVER_ERROR: Final = 500
+
+HELD_AT_ONCE: Final = 96 * 1024 * 1024
+REFUSAL: Final = "Too many large attachments are being handled. Try again in a moment."
+
+
+class NotDownloaded(InvalidAttachment):
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(f"Invalid `attachments[{index}].path` field. It could not be downloaded. {reason}")
+
+
+class DraftFiles:
+    """Stores and reads attachments of drafts. What they take in memory is bounded; teams take turns."""
+
+    def __init__(self, ids: Ids, outbound: Outbound, blobs: BlobStore) -> None:
+        self._ids = ids
+        self._outbound = outbound
+        self._blobs = blobs
+        self._turns = TeamTurns(HELD_AT_ONCE, REFUSAL)
+
+    @asynccontextmanager
+    async def stored(
+        self, team_id: UUID, accepted: Sequence[NewAttachment], is_gone: IsGone
+    ) -> AsyncIterator[list[NewFile]]:
+        """The rows of these attachments, for what is inside to commit. Where that is refused their blobs
+        go again."""
+        async with self._turns.of(team_id, _held(accepted), is_gone):
+            files: list[NewFile] = []
+            try:
+                await self._store(accepted, files)
+                yield files
+            except Problem as refused:
+                # Only where it is sure that nothing was committed.
+                if refused.status < SERVER_ERROR:
+                    await self._delete(file.blob for file in files)
+                raise
+
+    @asynccontextmanager
+    async def read(
+        self, db: TeamDb, draft_id: UUID, size: int, is_gone: IsGone
+    ) -> AsyncIterator[list[NewAttachment]]:
+        """The attachments of a draft, of `size` octets together, as the door for outgoing mail takes them."""
+        async with self._turns.of(db.team_id, 2 * size, is_gone):
+            yield [
+                NewAttachment(file.filename, file.content_type, None, await self._octets(file), None)
+                for file in await queries.files(db, draft_id)
+            ]
+
+    async def forget(self, source: Source, blobs: Sequence[str | None]) -> None:
+        """Delete blobs that no row names any more; one that stays is collected as an orphan."""
+        if any(blobs) and await blob_removal.is_allowed(source):
+            await self._delete(blobs)
+
+    async def _store(self, accepted: Sequence[NewAttachment], files: list[NewFile]) -> None:
+        left = MOST_ATTACHED
+        ends = time.monotonic() + DOWNLOAD_SECONDS
+        for index, one in enumerate(accepted):
+            data = one.data
+            if data is None:
+                data = await self._download(index, one.url or "", left, ends - time.monotonic())
+            left -= len(data)
+            if left < 0:
+                raise TooMuchAttached
+            files.append(await self._file(one, data))
+
+    async def _file(self, one: NewAttachment, data: bytes) -> NewFile:
+        file_id = self._ids.new()
+        if len(data) <= INLINE:
+            return NewFile(file_id, one.filename, one.content_type, len(data), data, None)
+        blob = f"{FOLDER}/{file_id}"
+        await self._blobs.put(blob, data)
+        return NewFile(file_id, one.filename, one.content_type, len(data), None, blob)
+
+    async def _download(self, index: int, url: str, most: int, seconds: float) -> bytes:
+        if seconds <= 0:
+            raise NotDownloaded(index, "The files took too long.")
+        try:
+            answer = await self._outbound.fetch(
+                "GET",
+                url,
+                connect_timeout=min(CONNECT_SECONDS, seconds),
+                total_timeout=seconds,
+                max_bytes=most,
+                redirects=REDIRECTS,
+            )
+        except FetchError as failure:
+            if failure.kind == "too_large":
+                raise TooMuchAttached from None
+            raise NotDownloaded(index, str(failure)) from None
+        if not 200 <= answer.status < 300:
+            raise NotDownloaded(index, f"The server answered {answer.status}.")
+        if not answer.body:
+            raise NotDownloaded(index, "The file is empty.")
+        return answer.body
+
+    async def _octets(self, file: NewFile) -> bytes:
+        return file.data or b"" if file.blob is None else await self._blobs.get(file.blob)
+
+    async def _delete(self, blobs: Iterable[str | None]) -> None:
+        for blob in blobs:
+            if blob is not None:
+                try:
+                    await self._blobs.delete(blob)
+                except BlobFailed as trouble:
+                    log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)
+
+
+def _held(accepted: Sequence[NewAttachment]) -> int:
+    """How much memory they take. What is downloaded may be as large as all of them may be."""
+    if any(one.url is not None for one in accepted):
+        return MOST_ATTACHED
+    return sum([len(one.data or b"") for one in accepted])

@@ -1,0 +1,67 @@
+"""What sending and drafts bring to the slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pillarbox.emails.accept import Accept
+from pillarbox.emails.draft_emails import DraftEmails
+from pillarbox.inboxes.drafts import files as draft_files
+from pillarbox.inboxes.drafts import queries, retention, routes
+from pillarbox.inboxes.drafts.attachments import DraftFiles
+from pillarbox.inboxes.drafts.changes import Drafts
+from pillarbox.inboxes.drafts.send import DraftSending
+from pillarbox.inboxes.sending import routes as sending_routes
+from pillarbox.inboxes.sending.joined import OutboundJoining
+from pillarbox.inboxes.sending.originals import Originals, ReceivedOriginals
+from pillarbox.inboxes.sending.send import Sending
+from pillarbox.inboxes.folders import KEPT_IN_TRASH
+from pillarbox.kernel.http.files import Opener
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.network.outbound import Outbound
+from pillarbox.kernel.slices import Kept, Kit, Retention
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.webhooks.publish import Publisher
+
+
+def _originals(kit: Kit) -> Originals:
+    received = kit.need(ReceivedOriginals)  # type: ignore[type-abstract]
+    return Originals(received, kit.need(BlobStore))
+
+
+def _drafts(kit: Kit) -> Drafts:
+    files = kit.need(DraftFiles)
+    return Drafts(kit.need(Ids), kit.clock, kit.need(Publisher), kit.need(Originals), files)
+
+
+def _draft_sending(kit: Kit) -> DraftSending:
+    files = kit.need(DraftFiles)
+    return DraftSending(kit.need(Ids), kit.clock, kit.need(Publisher), kit.need(Sending), files)
+
+
+def _sending(kit: Kit) -> Sending:
+    return Sending(kit.need(Accept), kit.need(Originals), OutboundJoining(kit.need(Ids), kit.need(Publisher)))
+
+
+def files(kit: Kit) -> Mapping[str, Opener]:
+    return {draft_files.KIND: draft_files.DraftAttachments(kit.pool).open}
+
+
+PROVIDES = {
+    Originals: _originals,
+    Sending: _sending,
+    DraftFiles: lambda kit: DraftFiles(kit.need(Ids), kit.need(Outbound), kit.need(BlobStore)),
+    Drafts: _drafts,
+    DraftSending: _draft_sending,
+    DraftEmails: lambda _: DraftEmails(queries.email_of),
+}
+
+ROUTES = collect(sending_routes, routes)
+
+RETENTION = [
+    Retention(
+        [Kept("drafts of inboxes that were sent, once their thread is purged", KEPT_IN_TRASH)],
+        lambda kit: retention.periodic(kit.pool),
+    )
+]

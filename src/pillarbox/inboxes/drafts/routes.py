@@ -1,0 +1,162 @@
+"""HTTP routes of drafts (inboxes.md section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pillarbox.emails.requests import parse
+from pillarbox.inboxes import paths
+from pillarbox.inboxes.drafts import fields as draft_fields
+from pillarbox.inboxes.drafts import lists, queries, wire
+from pillarbox.inboxes.drafts.changes import Drafts, Made, ReplyTo, found
+from pillarbox.inboxes.drafts.files import KIND
+from pillarbox.inboxes.drafts.send import DraftSending
+from pillarbox.inboxes.sending.routes import LARGEST, call_of
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.http.files import Files
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.request_recording import kept, recorded
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire.fields import reference
+from pillarbox.kernel.wire.paging import PAGING, ListOf, Page
+from pillarbox.kernel.wire.problems import Invalid, NotFound
+
+DRAFTS: Final = "/inboxes/{inbox}/drafts"
+DRAFT: Final = "/inboxes/{inbox}/drafts/{draft_id}"
+
+
+class HalfAReply(Invalid):
+    def __init__(self) -> None:
+        super().__init__("Use `thread_id` and `reply_to_email_id` together, or neither of them.")
+
+
+@route("GET", DRAFTS, needs=Access.FULL, query=PAGING, summary="List the unsent drafts of an inbox")
+async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DraftItem]]:
+    page = Page.read(request.query)
+    rows, more = await lists.draft_page(db, await paths.inbox_of(request, db), page)
+    octets = sum([len(row.html or "") for row in rows])
+    return Reply(ListOf(has_more=more, data=await in_thread_if_large(octets, _listed, rows)))
+
+
+@route(
+    "POST",
+    DRAFTS,
+    needs=Access.FULL,
+    status=201,
+    also=(200,),
+    limit=LARGEST,
+    idempotent=True,
+    transaction=False,
+    body=wire.NewDraft,
+    problems=(404,),
+    summary="Create a draft",
+)
+async def create(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
+    body = request.json()
+    wanted = await in_thread_if_large(_octets(request, body), draft_fields.fields, body)
+    reply_to = _reply_to(body)
+    inbox_id = await paths.inbox_of(request, db)
+    answers: list[Reply[wire.DraftRef]] = []
+
+    async def finish(held: TeamDb, made: Made) -> None:
+        answer = Reply(wire.DraftRef("inbox_draft", made.id), 201 if made.is_new else 200)
+        answers.append(await kept(request, held, answer, request.use(Clock).now()))  # type: ignore[type-abstract]
+
+    drafts = request.use(Drafts)
+    await drafts.create(db, inbox_id, wanted, reply_to, finish=finish, is_gone=request.is_client_gone)
+    return answers[-1]
+
+
+@route("GET", DRAFT, needs=Access.FULL, summary="Retrieve a draft")
+async def show(request: Request, db: TeamDb) -> Reply[wire.Draft]:
+    inbox_id = await paths.inbox_of(request, db)
+    return Reply(wire.draft(await found(db, inbox_id, request.uuid("draft_id"))))
+
+
+@route(
+    "PATCH",
+    DRAFT,
+    needs=Access.FULL,
+    limit=LARGEST,
+    transaction=False,
+    body=wire.DraftChange,
+    problems=(409,),
+    summary="Change a draft",
+)
+async def update(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
+    body = request.json()
+    wanted = await in_thread_if_large(_octets(request, body), draft_fields.changed, body)
+    inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
+    answer = Reply(wire.DraftRef("inbox_draft", draft_id))
+
+    async def finish(held: TeamDb) -> None:
+        await recorded(request, held, answer)
+
+    drafts = request.use(Drafts)
+    await drafts.change(db, inbox_id, draft_id, wanted, finish=finish, is_gone=request.is_client_gone)
+    return answer
+
+
+@route("DELETE", DRAFT, needs=Access.FULL, transaction=False, problems=(409,), summary="Delete a draft")
+async def remove(request: Request, db: TeamDb) -> Reply[wire.DraftDeleted]:
+    inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
+    answer = Reply(wire.DraftDeleted("inbox_draft", draft_id, True))
+
+    async def finish(held: TeamDb) -> None:
+        await recorded(request, held, answer)
+
+    await request.use(Drafts).delete(db, inbox_id, draft_id, finish=finish)
+    return answer
+
+
+@route(
+    "POST",
+    f"{DRAFT}/send",
+    needs=Access.FULL,
+    idempotent=True,
+    transaction=False,
+    body=wire.SendDraft,
+    problems=(404, 409),
+    summary="Send a draft",
+)
+async def send(request: Request, db: TeamDb) -> Reply[wire.DraftSent]:
+    inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
+    headers = request.json().get("headers")
+    sending = request.use(DraftSending)
+    return Reply(await sending.send(db, call_of(request), inbox_id, draft_id, headers))
+
+
+@route(
+    "GET",
+    f"{DRAFT}/attachments/{{attachment_id}}",
+    needs=Access.FULL,
+    summary="Retrieve an attachment of a draft",
+)
+async def retrieve_attachment(request: Request, db: TeamDb) -> Reply[wire.LinkedFile]:
+    inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
+    file = await queries.file(db, inbox_id, draft_id, request.uuid("attachment_id"))
+    if file is None:
+        await found(db, inbox_id, draft_id)
+        raise NotFound("Attachment")
+    return Reply(wire.linked(file, *request.use(Files).link(KIND, db.team_id, file.id)))
+
+
+def _octets(request: Request, body: Mapping[str, Any]) -> int:
+    return parse.octets_to_read(request.size, [body])
+
+
+def _listed(rows: list[queries.ListedDraft]) -> list[wire.DraftItem]:
+    return [wire.listed(row) for row in rows]
+
+
+def _reply_to(body: dict[str, Any]) -> ReplyTo | None:
+    """The message that the draft answers."""
+    thread_id, email_id = reference(body, "thread_id"), reference(body, "reply_to_email_id")
+    if thread_id is None and email_id is None:
+        return None
+    if thread_id is None or email_id is None:
+        raise HalfAReply
+    return ReplyTo(thread_id, email_id)

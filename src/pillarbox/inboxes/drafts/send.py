@@ -1,0 +1,135 @@
+"""Sends drafts (inboxes.md 7.4): the draft becomes an email, once, in the transaction that accepts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.emails.outgoing import NewAttachment, Outgoing
+from pillarbox.emails.requests import parse
+from pillarbox.inboxes import events
+from pillarbox.inboxes.drafts import queries, wire
+from pillarbox.inboxes.drafts.attachments import DraftFiles
+from pillarbox.inboxes.drafts.changes import AlreadySent, found, refuse_change
+from pillarbox.inboxes.drafts.queries import StoredDraft
+from pillarbox.inboxes.events import DraftRef
+from pillarbox.inboxes.sending import queries as sending_queries
+from pillarbox.inboxes.sending import references
+from pillarbox.inboxes.sending.header_rules import custom_headers
+from pillarbox.inboxes.sending.joined import Outbound
+from pillarbox.inboxes.sending.message import outgoing
+from pillarbox.inboxes.sending.recipients import Named, Recipients
+from pillarbox.inboxes.sending.send import Call, Sending
+from pillarbox.inboxes.sending.subjects import REPLY, prefixed
+from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.webhooks.publish import Publisher
+
+_encode = msgspec.json.Encoder().encode
+
+
+class NotReady(Invalid):
+    """Something is missing without which a draft cannot be sent."""
+
+
+class DraftSending:
+    """Sends drafts."""
+
+    def __init__(
+        self, ids: Ids, clock: Clock, publisher: Publisher, sending: Sending, files: DraftFiles
+    ) -> None:
+        self._ids = ids
+        self._clock = clock
+        self._publisher = publisher
+        self._sending = sending
+        self._files = files
+
+    async def send(
+        self,
+        db: TeamDb,
+        call: Call,
+        inbox_id: UUID,
+        draft_id: UUID,
+        headers: object = None,
+        source: events.Source = events.API,
+    ) -> bytes:
+        """Send a draft; returns the answer to the request."""
+        draft = await found(db, inbox_id, draft_id)
+        if draft.email_id is not None:
+            raise AlreadySent
+        _refuse_unready(draft)
+        own_headers = custom_headers(headers)
+        size = sum([file.size for file in wire.files_of(draft.attachments)])
+        dropped: list[str | None] = []
+        async with self._files.read(db, draft_id, size, call.is_gone) as attachments:
+            mail = await self._mail(db, inbox_id, draft, own_headers, attachments)
+            is_new = draft.thread_id is None
+            thread_id = draft.thread_id or self._ids.new()
+
+            async def mark(inside: TeamDb, email_id: UUID) -> None:
+                now = self._clock.now()
+                if not await queries.sent(inside, inbox_id, draft, email_id, now):
+                    await refuse_change(inside, inbox_id, draft_id)
+                await queries.count(inside, inbox_id, draft.thread_id, -1)
+                dropped.extend(await queries.empty_files(inside, draft_id))
+                ref = DraftRef(db.team_id, inbox_id, draft_id, thread_id, source)
+                await self._publisher.refer(inside.connection, [events.draft_sent(ref, now, email_id)])
+
+            answer = await self._sending.store(
+                db,
+                call,
+                mail,
+                Outbound(inbox_id, thread_id, is_new),
+                lambda email_id: _encode(wire.DraftSent("inbox_draft", draft_id, thread_id, email_id)),
+                mark,
+            )
+        await self._files.forget(db.source, dropped)
+        return answer
+
+    async def _mail(
+        self,
+        db: TeamDb,
+        inbox_id: UUID,
+        draft: StoredDraft,
+        headers: Sequence[tuple[str, str]],
+        attachments: Sequence[NewAttachment],
+    ) -> Outgoing:
+        """The email that the draft becomes."""
+        inbox = await sending_queries.inbox(db, inbox_id)
+        if inbox is None:
+            raise NotFound("Inbox")
+        content = draft.content
+        subject, fields = content.subject, list[tuple[str, str]]()
+        if draft.thread_id is not None and draft.reply_to_email_id is not None:
+            target = await sending_queries.target(db, inbox_id, draft.thread_id, draft.reply_to_email_id)
+            thread = await sending_queries.thread_subject(db, inbox_id, draft.thread_id)
+            if target is None or thread is None:
+                raise NotFound("Draft")
+            original = await self._sending.originals.original(db, target)
+            fields = references.answering(original.references, original.message_id)
+            subject = subject or prefixed(REPLY, thread[0])
+        to = Recipients(_named("to", content.to or ()), _named("cc", content.cc), _named("bcc", content.bcc))
+        subject = parse.subject_text(subject or "")
+        return await outgoing(
+            inbox, to, subject, content.html, content.text, [*fields, *headers], attachments
+        )
+
+
+def _refuse_unready(draft: StoredDraft) -> None:
+    content = draft.content
+    if not content.to:
+        raise NotReady("A draft needs at least one recipient in `to` before it can be sent.")
+    if not content.subject and draft.reply_to_email_id is None:
+        raise NotReady("A draft needs a `subject` before it can be sent.")
+    if not (content.html or "").strip() and not (content.text or "").strip():
+        raise NotReady("A draft needs `html` or `text` before it can be sent.")
+
+
+def _named(field: str, texts: Sequence[str]) -> list[Named]:
+    """Addresses that were checked when the draft was stored."""
+    found, mailboxes = parse.mailboxes(field, list(texts))
+    return [Named(text, mailbox) for text, mailbox in zip(found, mailboxes, strict=True)]

@@ -1,0 +1,202 @@
+"""Shapes of drafts on the wire (inboxes.md sections 2 and 7); field order is the contract's."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from pillarbox.emails.requests import attachment_input
+from pillarbox.inboxes.drafts.fields import MOST_SUBJECT
+from pillarbox.inboxes.drafts.queries import File, ListedDraft, StoredDraft
+from pillarbox.inboxes.sending.recipients import MOST
+from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.mail.html.plain_text import text_of
+
+SNIPPET: Final = 140
+
+Texts = Annotated[Raw, shown_as(list[str])]
+SomeTexts = Annotated[Raw, shown_as(list[str] | None)]
+DraftType = Literal["standalone", "reply"]
+Addresses = str | Annotated[list[str], Meta(max_length=MOST)]
+
+NULL: Final = Raw(b"null")
+
+
+class FileIn(Struct):
+    """`content` or `path` must be there; where both are, `content` counts. `path` is downloaded at once."""
+
+    content: str | list[Annotated[int, Meta(ge=0, le=255)]] | None = None
+    path: Annotated[str, Meta(max_length=attachment_input.MOST_URL)] | None = None
+    filename: Annotated[str, Meta(max_length=attachment_input.MOST_NAME)] | None = None
+    content_type: str | None = None
+
+
+class DraftChange(Struct):
+    """Null clears. Html or text replaces both."""
+
+    to: Addresses | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    subject: Annotated[str, Meta(max_length=MOST_SUBJECT)] | None = None
+    html: str | None = None
+    text: str | None = None
+    attachments: Annotated[list[FileIn], Meta(max_length=attachment_input.MOST)] | None = None
+
+
+class NewDraft(DraftChange):
+    """`thread_id` and `reply_to_email_id` come together."""
+
+    thread_id: UUID | None = None
+    reply_to_email_id: UUID | None = None
+
+
+class SendDraft(Struct):
+    headers: dict[str, str] | None = None
+
+
+class DraftFile(Struct):
+    id: UUID
+    filename: str
+    content_type: str
+    size: int
+
+
+class Draft(Struct):
+    object: Literal["inbox_draft"]
+    id: UUID
+    type: DraftType
+    to: SomeTexts
+    cc: Texts
+    bcc: Texts
+    subject: str | None
+    html: str | None
+    text: str | None
+    thread_id: UUID | None
+    reply_to_email_id: UUID | None
+    email_id: UUID | None
+    created_at: IsoTime
+    updated_at: IsoTime
+    attachments: list[DraftFile]
+
+
+class DraftItem(Struct):
+    id: UUID
+    type: DraftType
+    to: SomeTexts
+    cc: Texts
+    bcc: Texts
+    subject: str | None
+    snippet: str | None
+    thread_id: UUID | None
+    reply_to_email_id: UUID | None
+    updated_at: IsoTime
+    attachments: list[DraftFile]
+
+
+class DraftRef(Struct):
+    object: Literal["inbox_draft"]
+    id: UUID
+
+
+class DraftDeleted(Struct):
+    object: Literal["inbox_draft"]
+    id: UUID
+    deleted: Literal[True]
+
+
+class DraftSent(Struct):
+    object: Literal["inbox_draft"]
+    id: UUID
+    thread_id: UUID
+    email_id: UUID
+
+
+class LinkedFile(Struct):
+    """An attachment with its link."""
+
+    object: Literal["attachment"]
+    id: UUID
+    filename: str
+    size: int
+    content_type: str
+    content_disposition: Literal["attachment"]
+    content_id: None
+    download_url: str
+    expires_at: IsoTime
+
+
+_files = msgspec.json.Decoder(list[DraftFile]).decode
+
+
+def draft(row: StoredDraft) -> Draft:
+    return Draft(
+        "inbox_draft",
+        row.id,
+        type_of(row.reply_to_email_id),
+        _raw(row.to_list),
+        _raw(row.cc_list),
+        _raw(row.bcc_list),
+        row.subject,
+        row.html,
+        row.text,
+        row.thread_id,
+        row.reply_to_email_id,
+        row.email_id,
+        iso_style(row.created_at),
+        iso_style(row.updated_at),
+        files_of(row.attachments),
+    )
+
+
+def listed(row: ListedDraft) -> DraftItem:
+    return DraftItem(
+        row.id,
+        type_of(row.reply_to_email_id),
+        _raw(row.to_list),
+        _raw(row.cc_list),
+        _raw(row.bcc_list),
+        row.subject,
+        snippet(row.text, row.html),
+        row.thread_id,
+        row.reply_to_email_id,
+        iso_style(row.updated_at),
+        files_of(row.attachments),
+    )
+
+
+def linked(file: File, url: str, expires_at: datetime) -> LinkedFile:
+    return LinkedFile(
+        "attachment",
+        file.id,
+        file.filename,
+        file.size,
+        file.content_type,
+        "attachment",
+        None,
+        url,
+        iso_style(expires_at),
+    )
+
+
+def type_of(reply_to_email_id: UUID | None) -> DraftType:
+    return "standalone" if reply_to_email_id is None else "reply"
+
+
+def files_of(text: Any) -> list[DraftFile]:
+    """The attachments from the JSON that the database makes."""
+    return [] if text is None else _files(text)
+
+
+def snippet(text: str | None, html: str | None) -> str | None:
+    """The beginning of a draft on one line; None where it says nothing."""
+    said = text if text is not None else text_of(html) if html is not None else ""
+    return " ".join(said.split())[:SNIPPET].rstrip() or None
+
+
+def _raw(text: str | None) -> Raw:
+    return NULL if text is None else Raw(text.encode())

@@ -1,0 +1,70 @@
+"""The bodies of a forward: the note, then the original as it was (inboxes.md 6.3). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Final
+
+from pillarbox.mail.html.plain_text import text_of
+from pillarbox.mail.message.headers import DAYS, MONTHS
+
+TITLE: Final = "---------- Forwarded message ----------"
+
+_BODY_START: Final = re.compile(r"<body\b[^<>]{0,2000}>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A message as it is quoted."""
+
+    sender: str
+    at: datetime
+    subject: str | None
+    to: Sequence[str]
+    cc: Sequence[str]
+    html: str | None
+    text: str | None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What stands above it."""
+        t = self.at.astimezone(UTC)
+        date = f"{DAYS[t.weekday()]}, {t.day} {MONTHS[t.month - 1]} {t.year} {t.hour:02}:{t.minute:02} UTC"
+        found = [
+            ("From", self.sender),
+            ("Date", date),
+            ("Subject", self.subject or ""),
+            ("To", ", ".join(self.to)),
+        ]
+        return [*found, ("Cc", ", ".join(self.cc))] if self.cc else found
+
+
+def bodies(original: Original, html: str | None, text: str | None) -> tuple[str | None, str]:
+    """Html and text of the forward with this note. There is html where the note or the original has some."""
+    note = text if text is not None else (text_of(html) if html else "")
+    quoted = original.text if original.text is not None else text_of(original.html or "")
+    above = "\n".join([TITLE, *[f"{name}: {value}".rstrip() for name, value in original.lines()]])
+    plain = f"{note}\n\n{above}\n\n{quoted}" if note.strip() else f"{above}\n\n{quoted}"
+    if not html and original.html is None:
+        return None, plain
+    note_html = html or (f"<div>{_as_html(text)}</div>" if text and text.strip() else "")
+    head = "<br>\n".join([escape(TITLE), *[_line(name, value) for name, value in original.lines()]])
+    shown = original.html if original.html is not None else f"<div>{_as_html(quoted)}</div>"
+    return _above(shown, f"{note_html}<br>\n<div>{head}</div><br>\n"), plain
+
+
+def _above(html: str, block: str) -> str:
+    """The page with a block at its top."""
+    start = _BODY_START.search(html)
+    return block + html if start is None else html[: start.end()] + block + html[start.end() :]
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}: {escape(value, quote=False)}"
+
+
+def _as_html(text: str) -> str:
+    return escape(text, quote=False).replace("\r\n", "\n").replace("\n", "<br>\n")

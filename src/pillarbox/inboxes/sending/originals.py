@@ -1,0 +1,169 @@
+"""The message that is replied to or forwarded, as far as its answer needs it.
+
+A message of an inbox is a received email or a sent one. The slice `receiving` is above this one and gives
+what is read of the first (`ReceivedOriginals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.emails import originals as sent
+from pillarbox.inboxes.sending.queries import Target
+from pillarbox.inboxes.sending.recipients import Addressed
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.wire.problems import Invalid, InvalidAttachment, InvalidField
+from pillarbox.mail.message.header_block import message_ids
+
+MOST_ATTACHED: Final = 25 * 1024 * 1024
+"""What the attachments of one message of an inbox may have together, in octets."""
+
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class GivenByPath(InvalidField):
+    def __init__(self) -> None:
+        super().__init__(
+            "attachments", "An attachment of the original was given by `path` and cannot be forwarded."
+        )
+
+
+class TooMuchAttached(InvalidAttachment):
+    def __init__(self) -> None:
+        super().__init__("Invalid `attachments` field. All of it may have 25 MB, with those of the original.")
+
+
+class ContentGone(Invalid):
+    def __init__(self) -> None:
+        super().__init__("The content of this email is not stored any more, so it cannot be forwarded.")
+
+
+class ReceivedFields(NamedTuple):
+    """Header fields of a received email: lists of addresses, and as they stood there the other two."""
+
+    to: Sequence[str]
+    cc: Sequence[str]
+    reply_to: Sequence[str]
+    references: str | None
+    in_reply_to: str | None
+
+
+class OriginalFile(NamedTuple):
+    """An attachment with its octets."""
+
+    filename: str
+    content_type: str
+    cid: str | None
+    data: bytes
+
+
+class Content(NamedTuple):
+    """What a message says, with its attachments. The html names its images by their Content-ID."""
+
+    html: str | None
+    text: str | None
+    files: Sequence[OriginalFile]
+
+
+class ReceivedOriginals(Protocol):
+    """Received emails that are answered."""
+
+    async def fields(self, db: TeamDb, email_id: UUID) -> ReceivedFields | None:
+        """Header fields; None where it was not received, or is gone."""
+        ...
+
+    async def size(self, db: TeamDb, email_id: UUID) -> int | None:
+        """How many octets the message has; None where it was not received, or is gone."""
+        ...
+
+    def turn(
+        self, team_id: UUID, size: int, is_gone: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[None]:
+        """Hold the memory in which a message of that size is read. Raises Overloaded, and ClientGone for who
+        has left."""
+        ...
+
+    async def content(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+        """Bodies and attachments; None where they are gone. Raises ValueError where the attachments have more
+        than `most` octets together. Who asks holds a turn."""
+        ...
+
+    async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
+        """403 where its content is kept from the team."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """Whom a message names, and which it belongs to."""
+
+    addressed: Addressed
+    references: Sequence[str]
+    message_id: str | None
+    was_received: bool
+
+
+class Originals:
+    """Reads the messages that are answered."""
+
+    def __init__(self, received: ReceivedOriginals, blobs: BlobStore) -> None:
+        self.received = received
+        self._blobs = blobs
+
+    async def original(self, db: TeamDb, target: Target) -> Original:
+        """The message with its header fields."""
+        fields = await self.received.fields(db, target.id) if target.is_inbound else None
+        if fields is not None:
+            found = Addressed(True, target.sender, fields.to, fields.cc, fields.reply_to)
+            before = message_ids(fields.references or "") or message_ids(fields.in_reply_to or "")
+            return Original(found, before, target.message_id, was_received=True)
+        written = await sent.fields(db, target.id)
+        found = Addressed(
+            target.is_inbound,
+            target.sender,
+            texts_of(target.to_list),
+            texts_of(target.cc_list),
+            texts_of(written.reply_to_list),
+        )
+        return Original(found, message_ids(written.references or ""), target.message_id, was_received=False)
+
+    async def content(self, db: TeamDb, target: Target, *, was_received: bool, most: int) -> Content:
+        """What it says, with attachments of at most `most` octets. Who asks holds a turn."""
+        if was_received:
+            try:
+                found = await self.received.content(db, target.id, most)
+            except ValueError:
+                raise TooMuchAttached from None
+        else:
+            found = await self._sent(db, target.id, most)
+        if found is None:
+            raise ContentGone
+        return found
+
+    async def _sent(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+        bodies, files = await sent.bodies(db, email_id), await sent.files(db, email_id)
+        if bodies is None:
+            return None
+        if any(file.url is not None for file in files):
+            raise GivenByPath
+        if sum([file.size or 0 for file in files]) > most:
+            raise TooMuchAttached
+        found = [
+            OriginalFile(
+                file.filename, file.content_type, file.cid, await sent.octets(db, self._blobs, file.id)
+            )
+            for file in files
+        ]
+        return Content(bodies.html, bodies.text, found)
+
+
+def texts_of(text: str | None) -> list[str]:
+    """A list of texts that the database keeps as JSON."""
+    return [] if text is None else _texts(text)

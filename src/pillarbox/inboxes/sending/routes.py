@@ -1,0 +1,65 @@
+"""HTTP routes that answer and forward the messages of a thread (inboxes.md 6.2 and 6.3)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pillarbox.emails.requests import parse
+from pillarbox.emails.wire import EmailId
+from pillarbox.inboxes import paths
+from pillarbox.inboxes.sending import answers, wire
+from pillarbox.inboxes.sending.send import Call, Place, Sending
+from pillarbox.kernel.http.request import Reply, Request
+from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
+
+EMAIL: Final = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}"
+LARGEST: Final = 50 * 1024 * 1024
+
+
+@route(
+    "POST",
+    f"{EMAIL}/reply",
+    needs=Access.FULL,
+    limit=LARGEST,
+    idempotent=True,
+    transaction=False,
+    body=wire.ReplyIn,
+    problems=(404,),
+    summary="Reply to an email of a thread",
+)
+async def reply(request: Request, db: TeamDb) -> Reply[EmailId]:
+    body = request.json()
+    size = parse.octets_to_read(request.size, [body])
+    answer = await in_thread_if_large(size, answers.reply, body)
+    return Reply(await request.use(Sending).reply(db, call_of(request), await _place(request, db), answer))
+
+
+@route(
+    "POST",
+    f"{EMAIL}/forward",
+    needs=Access.FULL,
+    limit=LARGEST,
+    idempotent=True,
+    transaction=False,
+    body=wire.ForwardIn,
+    problems=(404,),
+    summary="Forward an email of a thread",
+)
+async def forward(request: Request, db: TeamDb) -> Reply[EmailId]:
+    body = request.json()
+    size = parse.octets_to_read(request.size, [body])
+    answer = await in_thread_if_large(size, answers.forward, body)
+    return Reply(await request.use(Sending).forward(db, call_of(request), await _place(request, db), answer))
+
+
+def call_of(request: Request) -> Call:
+    """Who asks, and what the answer is kept for."""
+    return Call(request.known, request.idempotency, request.asked, request.is_client_gone)
+
+
+async def _place(request: Request, db: TeamDb) -> Place:
+    """The message that the path names; whether it is there is not known yet."""
+    inbox_id = await paths.inbox_of(request, db)
+    return Place(inbox_id, request.uuid("thread_id"), request.uuid("email_id"))

@@ -1,0 +1,101 @@
+"""Received mail that is answered or forwarded, for `pillarbox.inboxes.sending.originals`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.inboxes.sending.originals import Content, OriginalFile, ReceivedFields
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.mail.message import header_block
+from pillarbox.receiving import queries
+from pillarbox.receiving.files import UNNAMED
+from pillarbox.receiving.reading import Reading
+from pillarbox.usage import counting
+
+# Of a message in the row its header, at most 256 KiB; of one in the blob store what was read of it.
+FIELDS: Final = """
+    SELECT e.to_list, e.cc_list, e.reply_to_list, substring(s.data FROM 1 FOR 262144) AS head,
+           s.parsed -> 'headers' ->> 'references' AS references,
+           s.parsed -> 'headers' ->> 'in-reply-to' AS in_reply_to
+      FROM received_emails e
+      LEFT JOIN received_sources s ON s.team_id = e.team_id AND s.id = e.id
+     WHERE e.team_id = $1 AND e.id = $2
+"""
+
+SIZE: Final = """
+    SELECT size FROM received_emails WHERE team_id = $1 AND id = $2
+"""
+
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class _Fields(NamedTuple):
+    to_list: str
+    cc_list: str | None
+    reply_to_list: str | None
+    head: bytes | None
+    references: str | None
+    in_reply_to: str | None
+
+
+class InboxOriginals:
+    """Reads received mail for its answers."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    async def fields(self, db: TeamDb, email_id: UUID) -> ReceivedFields | None:
+        row = await db.one(_Fields, FIELDS, email_id)
+        if row is None:
+            return None
+        references, in_reply_to = row.references, row.in_reply_to
+        if row.head is not None:
+            named = header_block.first_of_each(header_block.split_message(row.head).fields)
+            references, in_reply_to = _text(named, "references"), _text(named, "in-reply-to")
+        to, cc, reply_to = _list(row.to_list), _list(row.cc_list), _list(row.reply_to_list)
+        return ReceivedFields(to, cc, reply_to, references, in_reply_to)
+
+    async def size(self, db: TeamDb, email_id: UUID) -> int | None:
+        size: int | None = await db.value(SIZE, email_id)
+        return size
+
+    def turn(
+        self, team_id: UUID, size: int, is_gone: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[None]:
+        return self._reading.turn(team_id, size, is_gone)
+
+    async def content(self, db: TeamDb, email_id: UUID, most: int) -> Content | None:
+        source = await queries.source(db, email_id)
+        if source is None:
+            return None
+        parts = await queries.parts(db, email_id)
+        if sum([part.size for part in parts]) > most:
+            raise ValueError("more than may be attached")
+        parsed = await self._reading.parsed(source)
+        files = [
+            OriginalFile(
+                part.filename or UNNAMED,
+                part.content_type,
+                part.content_id,
+                await self._reading.octets(source, part),
+            )
+            for part in parts
+        ]
+        return Content(parsed.html, parsed.text, files)
+
+    async def refuse_above(self, db: TeamDb, email_id: UUID) -> None:
+        await counting.refuse_above(db, email_id)
+
+
+def _list(text: str | None) -> list[str]:
+    return [] if text is None else _texts(text)
+
+
+def _text(named: dict[str, bytes], name: str) -> str | None:
+    value = named.get(name)
+    return None if value is None else value.decode("utf-8", "replace")

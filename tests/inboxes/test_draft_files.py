@@ -1,0 +1,69 @@
+"""What drafts leave behind: blobs, and drafts that were sent (inboxes.md 7; architecture 6.8)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from kit.inbox_rows import Inbox, inbox_world
+from pillarbox.emails.integrity import blob_references
+from pillarbox.inboxes.drafts import retention
+from pillarbox.kernel.storage.blobs import BlobStore
+
+LARGE = {"content": b64encode(b"x" * 300_000).decode(), "filename": "large.bin"}
+READY: dict[str, Any] = {"to": "iris@customer.example", "subject": "x", "text": "x", "attachments": [LARGE]}
+
+
+async def drafted(inbox: Inbox) -> str:
+    return str((await inbox.team.post(f"{inbox.url}/drafts", READY)).json()["id"])
+
+
+def blobs_of(folder: Path) -> int:
+    return len([path for path in folder.rglob("*") if path.is_file() and "drafts" in path.parts])
+
+
+async def test_blobs_of_drafts_are_named_by_their_rows(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        await drafted(inbox)
+        pool, blobs = inbox.team.world.pool, inbox.team.world.app.need(BlobStore)
+        later = inbox.team.world.clock.now() + timedelta(days=3)
+        found = await blob_references.take(pool, blobs, later, 10, collect=True)
+        assert (found.named, found.unnamed, found.gaps) == (1, 0, [])
+        assert blobs_of(tmp_path) == 1
+        await pool.execute("DELETE FROM inbox_draft_attachments")
+        found = await blob_references.take(pool, blobs, later, 10, collect=True)
+        assert (found.named, found.collected) == (0, 1)
+        assert blobs_of(tmp_path) == 0
+
+
+async def test_a_change_that_is_refused_leaves_no_blob(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        body = {**READY, "thread_id": str(inbox.new_id()), "reply_to_email_id": str(inbox.new_id())}
+        assert (await inbox.team.post(f"{inbox.url}/drafts", body)).status_code == 404
+        body = {**READY, "attachments": [LARGE, {"path": "http://127.0.0.1:9/x", "filename": "x"}]}
+        assert (await inbox.team.post(f"{inbox.url}/drafts", body)).status_code == 422
+        assert blobs_of(tmp_path) == 0
+
+
+async def test_replaced_and_sent_files_let_go_of_their_blobs(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        draft = await drafted(inbox)
+        await inbox.team.call("PATCH", f"{inbox.url}/drafts/{draft}", {"attachments": [LARGE]})
+        assert blobs_of(tmp_path) == 1
+        assert (await inbox.team.post(f"{inbox.url}/drafts/{draft}/send")).status_code == 200
+        assert blobs_of(tmp_path) == 0
+
+
+async def test_a_draft_that_was_sent_goes_with_its_message(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        unsent, sent = await drafted(inbox), await drafted(inbox)
+        assert (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).status_code == 200
+        pool = inbox.team.world.pool
+        assert await retention.purge(pool) == 0
+        assert (await inbox.get(f"/drafts/{sent}")).status_code == 200
+        await pool.execute("DELETE FROM inbox_messages")
+        assert await retention.purge(pool) == 1
+        assert (await inbox.get(f"/drafts/{sent}")).status_code == 404
+        assert (await inbox.get(f"/drafts/{unsent}")).status_code == 200
