@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.inboxes import threads
+from bench.inboxes import arrivals, threads
 from bench.kit.results import Report, ended
 
-PARTS = (threads.measure,)
+PARTS = (threads.measure, arrivals.measure)
 
 
 def measure(report: Report) -> None:
