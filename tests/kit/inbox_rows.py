@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
@@ -25,6 +25,13 @@ from pillarbox.receiving.arrival import Arrival, Recipient
 from pillarbox.receiving.receive import Receiving
 
 BEGAN = datetime(2026, 10, 1, 8, tzinfo=UTC)
+
+ELSEWHERE = "elsewhere@harbor.example"
+"""An address of no inbox: what comes there joins no thread by itself."""
+
+A_DOMAIN = """
+    SELECT id FROM domains WHERE team_id = $1 ORDER BY id LIMIT 1
+"""
 
 INSERT_INBOX = """
     INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at)
@@ -200,8 +207,7 @@ class Thread:
     async def received(self, raw: bytes, *, at: float = 1) -> str:
         """One more message, which is a received email."""
         team = self.inbox.team
-        # No address of the inbox: it would join a thread by itself.
-        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, "other@harbor.example"),))
+        arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, ELSEWHERE),))
         outcome = await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)
@@ -230,10 +236,14 @@ def known_as(message_id: UUID) -> tuple[str, int]:
 
 
 async def an_inbox(team: Team, local: str = "help") -> Inbox:
-    """An empty inbox."""
+    """An empty inbox, of the first domain of the team whatever its address is."""
     address = f"{local}@harbor.example"
     inbox = Inbox(team, team.world.app.need(Ids).new(), address)
-    await team.db.run(INSERT_INBOX, inbox.id, address, inbox.new_id(), BEGAN)
+    domain_id = await team.db.value(A_DOMAIN)
+    if domain_id is None:
+        name = f"{uuid4().hex[:8]}.example"
+        domain_id = UUID((await team.post("/domains", {"name": name})).json()["id"])
+    await team.db.run(INSERT_INBOX, inbox.id, address, domain_id, BEGAN)
     await team.db.run(INSERT_ADDRESS, inbox.id, address)
     return inbox
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kit.builders import BUILDERS, Made, a_received_email
+from kit.inboxes import create as create_inbox
 from kit.inboxes import inbox_domain
 from kit.manual_world import run_jobs
 from kit.world import Team, World, mail
@@ -26,6 +27,7 @@ async def seed_team(pillarbox: World) -> Team:
     await a_received_email(team, {})
     await team.domain("full.example")
     await inbox_domain(team, INBOX_DOMAIN)
+    await create_inbox(team, f"help@{INBOX_DOMAIN}", from_name="Mina")
     for wanted in ({"receiving": "enabled"}, {"sending": "disabled", "receiving": "enabled"}):
         name = f"d{len(wanted)}.example"
         await team.post("/domains", {"name": name, "capabilities": wanted, "tracking_subdomain": "links"})
@@ -48,7 +50,7 @@ async def rival(pillarbox: World, name: str) -> None:
 
 KINDS = [
     *("email.sent", "email.bounced", "email.received", "domain.created", "suppression.added"),
-    "topic.created",
+    *("topic.created", "inbox.created"),
     *("contact.created", "contact.topics.updated"),
 ]
 TAG = {"name": "kind", "value": "berth"}

@@ -1,4 +1,4 @@
-"""The events of inboxes (webhooks.md 7.5, inboxes.md section 10).
+"""The events of inboxes (webhooks.md 7.5).
 
 Each function makes the reference to one event; whoever makes the change hands it to the publisher in the
 same transaction. Its body is made when the event is dispatched (`event_data`): then it shows the inbox, the

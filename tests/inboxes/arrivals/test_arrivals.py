@@ -57,7 +57,7 @@ async def test_a_message_comes_into_a_thread_of_the_inbox_of_its_address(
 async def test_which_inbox_an_address_means(
     database_url: str, tmp_path: Path, addresses: list[str], to: list[str], reached: dict[str, list[str]]
 ) -> None:
-    """inboxes.md 9.1: exact before the base of a plus address; two recipients of one inbox are one message."""
+    """inboxes.md 9.1: exact before the base of a plus address; one message for two recipients."""
     async with inbox_mail(database_url, tmp_path) as mail:
         inboxes = {name: await mail.inbox(f"{name}@harbor.example") for name in addresses}
         recipients = [f"{name}@harbor.example" for name in to]
@@ -198,16 +198,16 @@ async def test_without_id_and_subject_it_is_a_message_all_the_same(database_url:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"\x00\xff no header at all", b"Subject: =?utf-8?b?////?=\r\nTo\r\n\r\n\x00", b""]
+    "raw", [b"\xff no header at all", b"Subject: =?utf-8?b?////?=\r\nTo\r\n\r\n\xff", b""]
 )
 async def test_broken_mime_is_stored_with_what_could_be_read(
     database_url: str, tmp_path: Path, raw: bytes
 ) -> None:
-    """inboxes.md 9.9."""
+    """inboxes.md 9.9: mail without an author counts as forged, so it is in spam."""
     async with inbox_mail(database_url, tmp_path) as mail:
         inbox = await mail.inbox(HELP)
         assert (await mail.client.deliver(raw, [HELP])).startswith("250")
-        [thread] = await mail.threads(inbox)
+        [thread] = await mail.threads(inbox, "?folder=spam")
         assert len(await mail.emails(inbox, thread)) == 1
 
 

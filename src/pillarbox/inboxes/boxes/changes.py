@@ -27,6 +27,7 @@ from pillarbox.inboxes.boxes.queries import NewRow
 from pillarbox.inboxes.boxes.wire import InboxChange, NewInbox
 from pillarbox.inboxes.events import InboxRef, Source
 from pillarbox.inboxes.waiting.changes import changed
+from pillarbox.inboxes.waiting.changes import changed
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Conflict, InvalidField, NotFound
@@ -105,6 +106,7 @@ class Inboxes:
         if not gone:
             return False
         await directory.remove(db, gone)
+        changed(db.connection, gone)
         changed(db.connection, gone)
         told = [events.deleted(InboxRef(db.team_id, inbox_id, source), at) for inbox_id in gone]
         await self.publisher.refer(db.connection, told)

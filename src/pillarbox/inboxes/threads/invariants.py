@@ -21,7 +21,8 @@ INVARIANTS: tuple[Invariant, ...] = (
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = k.team_id AND j.kind = $2 AND j.subject_id = k.label_id)
            AND NOT EXISTS (SELECT FROM inbox_threads t
-                             JOIN jobs j ON j.team_id = t.team_id AND j.kind = $3 AND j.subject_id = t.inbox_id
+                             JOIN jobs j
+                               ON j.team_id = t.team_id AND j.kind = $3 AND j.subject_id = t.inbox_id
                             WHERE t.team_id = k.team_id AND t.id = k.thread_id)
          LIMIT $1
         """,
