@@ -122,19 +122,27 @@ class InboundClient:
             await dialogue.end()
 
 
+def loopback_socket() -> socket.socket:
+    """Bound to a free port."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    return bound
+
+
 @asynccontextmanager
 async def inbound_client(
-    pillarbox: World, receiving: Receiving | None = None
+    pillarbox: World, receiving: Receiving | None = None, bound: socket.socket | None = None
 ) -> AsyncIterator[InboundClient]:
-    """A client of the inbound listener of a world, with the world's `Receiving` or another one."""
+    """A client of the inbound listener of a world, with the world's `Receiving` or another one, on a free
+    port or the one that is bound."""
     app = pillarbox.app
     handler = InboundHandler(
         receiving or app.need(Receiving), app.need(Addresses), app.need(ReturnPath).take, app.kit.clock
     )
     options = ListenerOptions(HOSTNAME, 52_428_800, timeouts=AT_ONCE)
     listener = Listener(handler, options, NoLimits())
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", 0))
+    if bound is None:
+        bound = loopback_socket()
     await listener.open(bound)
     client = InboundClient(bound.getsockname()[1], handler)
     try:
