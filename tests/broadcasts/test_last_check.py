@@ -113,7 +113,7 @@ async def test_a_copy_whose_server_is_out_of_reach_is_stopped_too(
 
 
 async def test_copies_whose_commit_was_not_answered_go_out_when_the_database_is_back(
-    database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are leased to the process, which does not have them: no lease has to run out."""
     async with (
@@ -124,7 +124,14 @@ async def test_copies_whose_commit_was_not_answered_go_out_when_the_database_is_
         team = await pillarbox.team()
         await team.domain()
         broadcast = await a_broadcast(team, [await a_contact(team, "ada@quay.example")])
-        link.stalls_behind = b"COMMIT"
+        passed = faults.point
+
+        async def stalled_behind_commit(name: str) -> None:
+            if name == "broadcast.copies_written":
+                link.stalls_behind = b"COMMIT"
+            await passed(name)
+
+        monkeypatch.setattr(faults, "point", stalled_behind_commit)
         turn = asyncio.create_task(pillarbox.turn())
         async with asyncio.timeout(30):
             while not await open_work(conn):
