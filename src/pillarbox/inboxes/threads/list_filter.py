@@ -47,7 +47,8 @@ SHOWN_AS_SENT: Final = (Folder.INBOX, Folder.ARCHIVE, Folder.SENT)
 @dataclass(frozen=True, slots=True)
 class ThreadFilter:
     """`folders` as the caller names them. `with_sent` adds the threads in which something was sent. `labels`
-    are alternatives; none means that labels do not matter. `text` is in the subject or the name of a label."""
+    are alternatives; none means that labels do not matter. `text` is in the subject or the name of a
+    label."""
 
     folders: frozenset[Folder] = frozenset({Folder.INBOX})
     with_sent: bool = False

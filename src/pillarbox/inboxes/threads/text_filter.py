@@ -1,4 +1,4 @@
-"""The filter `query` of lists of threads: a piece of the subject, or of the name of a label (inboxes.md 5.1)."""
+"""The filter `query`: a piece of the subject of a thread, or of the name of a label (inboxes.md 5.1)."""
 
 from __future__ import annotations
 
