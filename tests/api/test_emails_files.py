@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from email.utils import collapse_rfc2231_value
 from pathlib import Path
@@ -15,38 +12,11 @@ from urllib.parse import unquote
 from uuid import uuid4
 
 from kit.client import error
+from kit.file_server import file_server
 from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_jobs
 
 LOOPBACK = "127.0.0.0/8"
 DATA = bytes(range(256)) * 8
-
-
-@asynccontextmanager
-async def file_server(files: dict[str, bytes]) -> AsyncIterator[tuple[str, list[str]]]:
-    """Its origin and the paths that were asked for; a file `302 …` redirects, a missing one is 404."""
-    asked: list[str] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        path = head.split()[1].decode()
-        asked.append(path)
-        found = files.get(path)
-        if found is None:
-            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-        elif found.startswith(b"302 "):
-            writer.write(b"HTTP/1.1 302 Found\r\nLocation: %b\r\nContent-Length: 0\r\n\r\n" % found[4:])
-        else:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
-            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(found), found))
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}", asked
-    finally:
-        server.close()
 
 
 async def test_a_path_is_fetched_after_the_answer_and_delivered(database_url: str, tmp_path: Path) -> None:

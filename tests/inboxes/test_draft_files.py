@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kit.file_server import file_server
 from kit.inbox_rows import Inbox, inbox_world
 from pillarbox.emails.integrity import blob_references
-from pillarbox.inboxes.drafts import retention
+from pillarbox.inboxes.drafts import attachments, retention
 from pillarbox.kernel.storage.blobs import BlobStore
 
 LARGE = {"content": b64encode(b"x" * 300_000).decode(), "filename": "large.bin"}
@@ -67,3 +71,46 @@ async def test_a_draft_that_was_sent_goes_with_its_message(database_url: str, tm
         assert await retention.purge(pool) == 1
         assert (await inbox.get(f"/drafts/{sent}")).status_code == 404
         assert (await inbox.get(f"/drafts/{unsent}")).status_code == 200
+
+
+async def test_a_path_is_downloaded_at_once(database_url: str, tmp_path: Path) -> None:
+    """inboxes.md 7.2: what cannot be had is refused with the draft, and nothing is asked for later."""
+    files = {"/map": b"map", "/moved": b"302 /map", "/empty": b"", "/large": b"x" * 300_000}
+    async with (
+        file_server(files) as (origin, asked),
+        inbox_world(database_url, tmp_path, allow_private="127.0.0.0/8") as inbox,
+    ):
+        url = f"{inbox.url}/drafts"
+
+        def given(path: str) -> dict[str, Any]:
+            return {"attachments": [{"path": f"{origin}{path}", "filename": "map.png"}]}
+
+        for path in ("/missing", "/empty"):
+            answer = await inbox.team.post(url, given(path))
+            assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
+            assert "`attachments[0].path`" in answer.json()["message"]
+        draft = (await inbox.team.post(url, given("/moved"))).json()["id"]
+        [attached] = (await inbox.get(f"/drafts/{draft}")).json()["attachments"]
+        assert (attached["filename"], attached["content_type"], attached["size"]) == (
+            "map.png",
+            "image/png",
+            3,
+        )
+        await inbox.team.call("PATCH", f"{url}/{draft}", {**READY, **given("/large")})
+        asked.clear()
+        sent = (await inbox.team.post(f"{url}/{draft}/send")).json()
+        [file] = (await inbox.team.get(f"/emails/{sent['email_id']}/attachments")).json()["data"]
+        assert (file["size"], asked) == (300_000, [])
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachments, "DOWNLOAD_SECONDS", 0.2)
+    silent = await asyncio.start_server(lambda _, __: asyncio.sleep(30), "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    async with inbox_world(database_url, tmp_path, allow_private="127.0.0.0/8") as inbox:
+        path = {"path": f"http://127.0.0.1:{port}/x", "filename": "x"}
+        answer = await inbox.team.post(f"{inbox.url}/drafts", {"attachments": [path, path]})
+        assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
+    silent.close()

@@ -384,8 +384,9 @@ async def test_a_reply_draft_is_sent_in_its_thread(database_url: str, tmp_path: 
         found = await inbox.team.email(sent["email_id"])
         assert found["subject"] == "Re: Refund for order 88"
         headers = await inbox.team.world.pool.fetchval(HEADERS, found["id"])
-        assert '["In-Reply-To","<88.a1@customer.example>"]' in headers
-        assert '["References","<87@customer.example> <88.a1@customer.example>"]' in headers
+        answered = (await thread.get(f"/emails/{email}")).json()["message_id"]
+        assert f'["In-Reply-To","{answered}"]' in headers
+        assert f'["References","<87@customer.example> {answered}"]' in headers
         assert f'["X-Pillarbox-Inbox","{inbox.id}"]' in headers
         shown_thread = (await thread.get()).json()
         assert shown_thread["folder"] == "inbox", "inboxes.md 8: sent in a thread that is in the trash"

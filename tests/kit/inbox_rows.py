@@ -249,7 +249,7 @@ async def an_inbox(team: Team, local: str = "help") -> Inbox:
 
 
 @asynccontextmanager
-async def inbox_world(database_url: str, folder: Path) -> AsyncIterator[Inbox]:
+async def inbox_world(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Inbox]:
     """An empty inbox of the only team of a world."""
-    async with world(database_url, folder, started=False) as pillarbox:
+    async with world(database_url, folder, started=False, **settings) as pillarbox:
         yield await an_inbox(await pillarbox.team())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import smtplib
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from kit.process import KEY, PATIENCE, Served, served
+from kit.process import KEY, PATIENCE, Served, connected, reconciled, served
 
 TO = "postmaster@mx.pillar.example"
 SETTINGS = {"smtp": "127.0.0.1:0", "processes": "1", "smtp_client_rate": "off"}
@@ -73,3 +75,55 @@ def test_a_message_whose_250_was_lost_is_stored_once(
         assert bring_until_taken(port, raw).startswith(second)
         assert bring(port, raw) == "250 2.0.0 Ok, it was stored before"
         assert subjects(url) == ["Lost words"]
+
+
+INBOX = """
+    WITH made AS (
+        INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at)
+        SELECT id, gen_random_uuid(), $1, $1, gen_random_uuid(), now(), now() FROM teams
+        RETURNING team_id, id
+    )
+    INSERT INTO directory_inboxes (address, team_id, inbox_id, is_forwarded)
+    SELECT $1, team_id, id, false FROM made
+"""
+
+THREADS = """
+    SELECT t.messages, m.subject, m.id = r.id AND m.inbox_id = ANY (r.inboxes) AS is_kept
+      FROM inboxes i
+      JOIN inbox_threads t ON t.inbox_id = i.id
+      JOIN inbox_messages m ON m.thread_id = t.id
+      JOIN received_emails r ON r.team_id = m.team_id
+"""
+
+
+async def carried_out(url: str, query: str, *given: Any) -> list[dict[str, Any]]:
+    async with connected(url) as conn:
+        return [dict(row) for row in await conn.fetch(query, *given)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "second"),
+    [
+        ("receive.before_threads=kill", "250 2.0.0 Ok, stored as"),
+        ("receive.before_commit=kill@2", "250 2.0.0 Ok, stored as"),
+        ("receive.after_commit=kill", "250 2.0.0 Ok, it was stored before"),
+    ],
+)
+def test_a_message_of_an_inbox_is_there_with_its_thread_or_not_at_all(
+    tmp_path: Path, fault: str, second: str
+) -> None:
+    """inboxes.md 9: a death between the store and the thread leaves neither, and what comes again is there
+    once. (The first of two commits finds out that the mail is for an inbox.)"""
+    with served(tmp_path, fault=fault, **SETTINGS) as running:
+        url, port = listeners(running)
+        database = running.database_url
+        asyncio.run(carried_out(database, INBOX, TO))
+        with pytest.raises((OSError, smtplib.SMTPException)):
+            bring(port, RAW % b"x")
+        found = asyncio.run(carried_out(database, THREADS))
+        assert len(found) == int("before" in second)
+        assert bring_until_taken(port, RAW % b"x").startswith(second)
+        [row] = asyncio.run(carried_out(database, THREADS))
+        assert row == {"messages": 1, "subject": "Lost words", "is_kept": True}
+        assert subjects(url) == ["Lost words"]
+        asyncio.run(reconciled(database))

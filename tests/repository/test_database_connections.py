@@ -64,7 +64,7 @@ def test_the_demand_follows_processes_and_roles(given: dict[str, str], wanted: i
 
 
 async def test_the_demand_is_what_a_process_can_take(database_url: str, tmp_path: Path) -> None:
-    """With all roles: both pools, one connection for each channel, and that of the health probe. The channel of
+    """With all roles: both pools, one connection for each channel, and that of the health probe. That of
     inboxes is listened on once a request waits."""
     async with world(database_url, tmp_path, processes="1", started=False) as pillarbox:
         kit = pillarbox.app.kit

@@ -303,9 +303,10 @@ class Receiving:
             raise problem_of(gone) from gone
         if any(row.has_event for row in written):
             self._publisher.wake()
-        if self._announce is not None and any(row.is_stored for row in written):
-            self._announce()
-        await faults.point("receive.after_commit")
+        if any(row.is_stored for row in written):
+            if self._announce is not None:
+                self._announce()
+            await faults.point("receive.after_commit")
         return written
 
     async def _write(self, drafts: Sequence[Draft]) -> list[Written]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -151,6 +152,51 @@ async def test_a_bad_question_is_refused(
     async with inbox_world(database_url, tmp_path) as inbox:
         answer = await inbox.get("/threads?" + query.replace("{id}", "00000000-0000-4000-8000-000000000000"))
         assert (answer.status_code, answer.json()["name"]) == (status, name), answer.text
+
+
+async def test_a_text_is_in_the_subject_or_the_name_of_a_label(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        made = {}
+        subjects = (
+            "Refund for order 88",
+            "100% of it_em",
+            "ÄRGER mit Größe",
+            "返金のお願い",
+            None,
+            "a.b*c[d]\\e",
+        )
+        for at, subject in enumerate(subjects):
+            made[subject] = str((await inbox.thread(subject, at=at)).id)
+        labelled = await inbox.thread("Other", at=10)
+        label, other = await inbox.label("Big Refunds"), await inbox.label("Orders")
+        await labelled.put_labels([label])
+        refunds = [str(labelled.id), made["Refund for order 88"]]
+        asked = {
+            "refund": refunds,
+            "REFUND": refunds,
+            "  refund ": refunds,
+            "fund for": refunds[1:],
+            "%": [made["100% of it_em"]],
+            "it_": [made["100% of it_em"]],
+            "it-": [],
+            "ärger": [made["ÄRGER mit Größe"]],
+            "GRÖSS": [],
+            "GRÖ": [made["ÄRGER mit Größe"]],
+            "金の": [made["返金のお願い"]],
+            "B*C[D]\\E": [made["a.b*c[d]\\e"]],
+            ".*": [],
+            "x" * 256: [],
+        }
+        for text, expected in asked.items():
+            assert await inbox.listed(f"?query={quote(text)}") == expected, text
+        assert len(await inbox.listed("?query=%20%20")) == 7
+        assert await inbox.listed(f"?query=refund&label={label}") == refunds[:1]
+        assert await inbox.listed(f"?query=refund&label={other}") == []
+        assert await inbox.listed("?query=refund&limit=1") == refunds[:1]
+        assert await inbox.listed(f"?query=refund&after={refunds[0]}") == refunds[1:]
+        assert await inbox.listed(f"?query=refund&before={refunds[1]}") == refunds[:1]
+        assert await inbox.listed("?query=refund&folder=archive") == []
+        assert (await inbox.get(f"/threads?query={'x' * 257}")).status_code == 422
 
 
 async def test_up_to_fifty_labels_may_be_named(database_url: str, tmp_path: Path) -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kit.inbox_rows import an_inbox, inbox_world
-from pillarbox.inboxes.messages.reading import AT_ONCE
+from pillarbox.inboxes.messages.lists import message_page
+from pillarbox.inboxes.messages.reading import AT_ONCE, MessageReading
+from pillarbox.inboxes.received_mail import MessageBody, ReceivedMail
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.problems import Overloaded
 
 PIXEL = b64encode(b"not really a picture").decode()
 
@@ -177,3 +186,78 @@ async def test_an_email_of_another_thread_is_unknown(database_url: str, tmp_path
         for message_id in (other.messages[0], foreign.messages[0]):
             answer = await thread.get(f"/emails/{message_id}{what}")
             assert (answer.status_code, answer.json()["message"]) == (404, "Email not found")
+
+
+class Counting:
+    """Received mail that counts which messages are being read, and which were."""
+
+    def __init__(self, received: ReceivedMail) -> None:
+        self._received = received
+        self.reading = 0
+        self.read: list[UUID] = []
+        self.refusals = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._received, name)
+
+    @asynccontextmanager
+    async def turn(self, team_id: UUID, size: int, is_gone: Callable[[], bool]) -> AsyncIterator[None]:
+        if self.refusals:
+            self.refusals -= 1
+            raise Overloaded("Too much.")
+        self.reading += 1
+        yield
+        self.reading -= 1
+
+    async def body(self, db: TeamDb, email_id: UUID) -> MessageBody:
+        self.read.append(email_id)
+        return await self._received.body(db, email_id)
+
+
+async def test_a_page_takes_the_memory_of_one_message(database_url: str, tmp_path: Path) -> None:
+    """The next message is read when the one before was taken, and memory is held by none in between."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread, db = await inbox.thread(), inbox.team.db
+        for at in range(4):
+            await thread.received(plain(f"{at}" * AT_ONCE), at=at + 1)
+        counting: Any = Counting(inbox.team.world.app.need(ReceivedMail))  # type: ignore[type-abstract]
+        rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
+        pieces: Any = await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
+        taken, count = b"", 0
+        counting.refusals = 1
+        async for piece in pieces:
+            taken += piece
+            count += piece.startswith(b"{") and b'"direction"' in piece
+            assert len(counting.read) == max(1, count)
+            assert counting.reading == 0
+        assert [email["id"] for email in json.loads(taken)["data"]] == [str(row.id) for row in rows]
+
+
+async def test_a_page_is_refused_before_it_begins(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        thread, db = await inbox.thread(), inbox.team.db
+        await thread.received(plain("x" * 2 * AT_ONCE))
+        counting: Any = Counting(inbox.team.world.app.need(ReceivedMail))  # type: ignore[type-abstract]
+        counting.refusals = 1
+        rows, more = await message_page(db, inbox.id, thread.id, Page(20, after=thread.messages[0]))
+        with pytest.raises(Overloaded):
+            await MessageReading(counting).listed(db, rows, has_more=more, is_gone=lambda: False)
+
+
+async def test_what_came_above_the_quota_is_kept_from_the_team(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        team, thread = inbox.team, await inbox.thread()
+        first = await thread.received(plain("first"), at=1)
+        await team.world.pool.execute("UPDATE teams SET daily_quota = 1 WHERE id = $1", team.id)
+        second = await thread.received(plain("second"), at=2)
+        own = team.using(await team.key())
+        for path, status in (
+            (f"/emails/{first}", 200),
+            (f"/emails/{second}", 403),
+            (f"/emails/{second}/attachments", 403),
+            ("/emails", 403),
+            (f"/emails?before={second}", 200),
+        ):
+            answer = await own.get(f"{thread.url}{path}")
+            assert answer.status_code == status, path
+            assert status == 200 or answer.json()["name"] == "email_above_quota"

@@ -1,7 +1,7 @@
 """The folders of threads (inboxes.md section 8) against a model, one change at a time and several at once.
 
-A history is a list of rounds; what a round has happens at the same moment. Whatever the order was that the lock
-of the inbox gave it, the answers and what is left must be those of one of the orders.
+A history is a list of rounds; what a round has happens at the same moment. Whatever the order was that the
+lock of the inbox gave it, the answers and what is left must be those of one of the orders.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from pillarbox.inboxes.boxes.queries import NewRow
 from pillarbox.inboxes.boxes.wire import InboxChange, NewInbox
 from pillarbox.inboxes.events import InboxRef, Source
 from pillarbox.inboxes.waiting.changes import changed
-from pillarbox.inboxes.waiting.changes import changed
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Conflict, InvalidField, NotFound

@@ -23,6 +23,7 @@ from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.wire.paging import OLDEST
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.jobs import Finished, Handler, Job, JobLimit
 
@@ -51,8 +52,10 @@ class InboxRemoval:
         """All that the inbox had. Messages go before their threads, so that each message has a thread."""
         db = TeamDb(self._pool, job.team_id)
         inbox_id = job.subject_id
-        for some in (self._drafts, self._messages, self._threads, _labels_and_agent):
-            await in_batches(lambda some=some: some(db, inbox_id))  # type: ignore[misc]
+        await in_batches(lambda: self._drafts(db, inbox_id))
+        await self._messages(db, inbox_id)
+        await in_batches(lambda: self._threads(db, inbox_id))
+        await in_batches(lambda: _labels_and_agent(db, inbox_id))
         return Finished()
 
     async def remove_label(self, job: Job) -> Finished:
@@ -69,13 +72,22 @@ class InboxRemoval:
         prometheus.REMOVED.add(len(gone), ("drafts",))
         return len(gone)
 
-    async def _messages(self, db: TeamDb, inbox_id: UUID) -> int:
-        async with db.transaction() as inner:
-            gone = await queries.drop_messages(inner, inbox_id, BATCH)
-            await inbox_mail.release(inner, inbox_id, gone)
-            await self._received.release(inner, inbox_id, gone)
-        prometheus.REMOVED.add(len(gone), ("messages",))
-        return len(gone)
+    async def _messages(self, db: TeamDb, inbox_id: UUID) -> None:
+        """In the order of their ids: where the next ones begin, nothing is looked for behind a million that
+        are gone."""
+        last = OLDEST
+
+        async def some() -> int:
+            nonlocal last
+            async with db.transaction() as inner:
+                gone = await queries.drop_messages(inner, inbox_id, last, BATCH)
+                await inbox_mail.release(inner, inbox_id, gone)
+                await self._received.release(inner, inbox_id, gone)
+            last = max(gone, default=last)
+            prometheus.REMOVED.add(len(gone), ("messages",))
+            return len(gone)
+
+        await in_batches(some)
 
     async def _threads(self, db: TeamDb, inbox_id: UUID) -> int:
         async with db.transaction() as inner:

@@ -24,7 +24,11 @@ DROP_FILES: Final = """
 
 DROP_MESSAGES: Final = """
     WITH next AS MATERIALIZED (
-        SELECT id FROM inbox_messages WHERE team_id = $1 AND inbox_id = $2 ORDER BY id LIMIT $3
+        SELECT id
+          FROM inbox_messages
+         WHERE team_id = $1 AND inbox_id = $2 AND id > $3
+         ORDER BY id
+         LIMIT $4
     )
     DELETE FROM inbox_messages m
      USING next
@@ -74,9 +78,9 @@ async def drop_files(db: TeamDb, drafts: Sequence[UUID]) -> Sequence[str | None]
     return await db.values(DROP_FILES, drafts)
 
 
-async def drop_messages(db: TeamDb, inbox_id: UUID, most: int) -> Sequence[UUID]:
-    """Remove messages; returns the emails that they are of."""
-    return await db.values(DROP_MESSAGES, inbox_id, most)
+async def drop_messages(db: TeamDb, inbox_id: UUID, after: UUID, most: int) -> Sequence[UUID]:
+    """Remove the messages behind this one; returns the emails that they are of."""
+    return await db.values(DROP_MESSAGES, inbox_id, after, most)
 
 
 async def drop_threads(db: TeamDb, inbox_id: UUID, most: int) -> Sequence[UUID]:

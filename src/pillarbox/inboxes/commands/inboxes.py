@@ -24,7 +24,7 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.settings.kinds import Role
 from pillarbox.kernel.slices import Externals, Kit, Pools
-from pillarbox.kernel.terminal.answers import Json, Refused, perform, say, show_json, show_table
+from pillarbox.kernel.terminal.answers import Json, Refused, instant, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import Connected, Data, DatabaseUrl
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.wire.paging import every_row
@@ -173,8 +173,8 @@ async def shown(connected: Connected, team: str | None, inbox: str, *, json: boo
         ("Forward to", found.receiving_address),
         ("Unread", found.unread),
         ("Drafts", found.drafts),
-        ("Last activity", wire.full(found).last_received),
-        ("Created", wire.full(found).created_at),
+        ("Last activity", instant(found.last_received) if found.last_received else None),
+        ("Created", instant(found.created_at)),
     ]
     for name, value in facts:
         if value is not None:

@@ -98,10 +98,17 @@ DELETE = """
     RETURNING thread_id
 """
 
+# In one statement, because somebody waits for the mail.
 SENT = """
-    UPDATE inbox_drafts
-       SET email_id = $5, updated_at = $6, version = version + 1
-     WHERE team_id = $1 AND inbox_id = $2 AND id = $3 AND version = $4 AND email_id IS NULL
+    WITH sent AS (
+        UPDATE inbox_drafts
+           SET email_id = $5, updated_at = $6, version = version + 1
+         WHERE team_id = $1 AND inbox_id = $2 AND id = $3 AND version = $4 AND email_id IS NULL
+        RETURNING thread_id
+    ), counted AS (
+        UPDATE inbox_threads SET drafts = drafts - 1 WHERE team_id = $1 AND id IN (SELECT thread_id FROM sent)
+    )
+    UPDATE inboxes SET drafts = drafts - 1 WHERE team_id = $1 AND id = $2 AND EXISTS (SELECT FROM sent)
 """
 
 ATTACH = """
@@ -317,7 +324,8 @@ async def delete(db: TeamDb, inbox_id: UUID, draft_id: UUID) -> Changed | None:
 
 
 async def sent(db: TeamDb, inbox_id: UUID, draft: StoredDraft, email_id: UUID, at: datetime) -> bool:
-    """The draft has become this email; False where it is not the unsent one that was read."""
+    """The draft has become this email and is counted no longer; False where it is not the unsent one that
+    was read."""
     return await db.run(SENT, inbox_id, draft.id, draft.version, email_id, at) == 1
 
 

@@ -74,8 +74,8 @@ class DraftSending:
                 now = self._clock.now()
                 if not await queries.sent(inside, inbox_id, draft, email_id, now):
                     await refuse_change(inside, inbox_id, draft_id)
-                await queries.count(inside, inbox_id, draft.thread_id, -1)
-                dropped.extend(await queries.empty_files(inside, draft_id))
+                if attachments:
+                    dropped.extend(await queries.empty_files(inside, draft_id))
                 ref = DraftRef(db.team_id, inbox_id, draft_id, thread_id, source)
                 await self._publisher.refer(inside.connection, [events.draft_sent(ref, now, email_id)])
 

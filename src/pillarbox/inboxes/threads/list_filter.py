@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
+
+from msgspec import Meta
 
 from pillarbox.inboxes.folders import Folder
 from pillarbox.kernel.wire.fields import words
@@ -29,6 +31,7 @@ FILTERS: Final[dict[str, Any]] = {
     "label": str,
     "labels": str,
     "read": bool,
+    "query": Annotated[str, Meta(max_length=LONGEST_QUERY)],
 }
 """The query parameters that filter threads, in both generations of names."""
 
@@ -44,12 +47,14 @@ SHOWN_AS_SENT: Final = (Folder.INBOX, Folder.ARCHIVE, Folder.SENT)
 @dataclass(frozen=True, slots=True)
 class ThreadFilter:
     """`folders` as the caller names them. `with_sent` adds the threads in which something was sent. `labels`
-    are alternatives; none means that labels do not matter."""
+    are alternatives; none means that labels do not matter. `text` is in the subject or the name of a
+    label."""
 
     folders: frozenset[Folder] = frozenset({Folder.INBOX})
     with_sent: bool = False
     read: bool | None = None
     labels: tuple[UUID, ...] = ()
+    text: str | None = None
 
     @classmethod
     def of(cls, query: Query) -> ThreadFilter:
@@ -70,6 +75,7 @@ class ThreadFilter:
             with_sent=Folder.SENT in found and not folder,
             read=query.boolean("read"),
             labels=_label_ids("labels", newer_labels) if newer_labels else _label_ids("label", labels),
+            text=_text(query),
         )
 
     @property
@@ -100,7 +106,7 @@ def list_classes(
     return sorted(found)
 
 
-def searched_text(query: Query) -> str | None:
+def _text(query: Query) -> str | None:
     """The text that is looked for, None where there is nothing to look for."""
     text = query.last("query") or ""
     if len(text) > LONGEST_QUERY:

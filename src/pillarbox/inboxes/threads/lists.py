@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from pillarbox.inboxes.threads import list_queries
+from pillarbox.inboxes.threads import list_queries, text_filter
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
-from pillarbox.inboxes.threads.list_queries import ListedThread
+from pillarbox.inboxes.threads.list_queries import ListedThread, Matched
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import DEFAULT, NEWEST, Page
 from pillarbox.kernel.wire.problems import NotFound
@@ -76,9 +76,19 @@ async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, sta
     return ThreadPage(await list_queries.items(db, inbox_id, kept) if kept else [], len(ids) > limit)
 
 
+async def _matched(db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, text: str) -> Matched:
+    names = await list_queries.label_names(db, inbox_id)
+    named = [label.id for label in names if text_filter.is_in(text, label.name)]
+    return Matched(text_filter.pattern(text), named, wanted.labels or None)
+
+
 async def _ids(
     db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, start: Position, most: int
 ) -> Sequence[UUID]:
+    if wanted.text is not None:
+        matched = await _matched(db, inbox_id, wanted, wanted.text)
+        matching = list_queries.matching_newer if start.is_newer else list_queries.matching_older
+        return await matching(db, inbox_id, wanted.classes, start.at, start.id, most, matched)
     if wanted.labels:
         read = list_queries.labelled_newer if start.is_newer else list_queries.labelled_older
         return await read(db, wanted.labels, wanted.classes, start.at, start.id, most)

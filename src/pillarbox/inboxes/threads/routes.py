@@ -29,7 +29,7 @@ ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
     "GET",
     THREADS,
     needs=Access.FULL,
-    query={**FILTERS, **PAGING, **WAITING_FOR, "query": str},
+    query={**FILTERS, **PAGING, **WAITING_FOR},
     summary="List threads",
 )
 async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
