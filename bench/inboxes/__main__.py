@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from bench.inboxes import drafts, threads
+from bench.inboxes import arrivals, drafts, threads
 from bench.kit.results import Report, ended
 
-PARTS = (threads.measure, drafts.measure)
-=======
-from bench.inboxes import arrivals, threads
-from bench.kit.results import Report, ended
-
-PARTS = (threads.measure, arrivals.measure)
->>>>>>> r17
+PARTS = (threads.measure, arrivals.measure, drafts.measure)
 
 
 def measure(report: Report) -> None:
