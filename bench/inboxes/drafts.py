@@ -1,6 +1,6 @@
 """How soon a draft that is sent is on its way: from the request to the first byte at another mail server.
 
-The server has its defaults and the route `relay`, and nothing else happens. Each draft is made first, and one is
+The server has its defaults and the route `relay`, and nothing else happens. Each draft is made first, and is
 sent when the mail of the one before has left; half of them answer a message of a thread.
 """
 

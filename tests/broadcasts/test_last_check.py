@@ -13,9 +13,13 @@ import pytest
 
 from kit.audience import a_contact, a_topic, some_contacts
 from kit.broadcast_rows import a_broadcast, copies_of
+from kit.database_link import database_link
 from kit.ledger import open_work
+from kit.manual_world import relayed_world
+from kit.process import connected
 from kit.smtp_sink import Sink
 from kit.world import Team, world
+from pillarbox.kernel.postgres.database import RETRIED
 from pillarbox.kernel.process import faults
 
 CONNECTED = "delivery.connected=delay:0.5@1"
@@ -54,6 +58,13 @@ async def changed(team: Team, change: str, broadcast: UUID, contact: UUID, topic
     }
     answer = await team.call(*calls[change])
     assert answer.status_code in (200, 201), answer.text
+
+
+async def units_used(team: Team) -> int:
+    """Of its quotas, as `GET /usage` says."""
+    emails = (await team.get("/usage")).json()["emails"]
+    assert emails["daily"]["sent"] == emails["monthly"]["sent"]
+    return int(emails["daily"]["sent"])
 
 
 @pytest.mark.parametrize("change", ["cancel", "unsubscribe", "delete", "leave the topic", "suppress"])
@@ -101,6 +112,41 @@ async def test_a_copy_whose_server_is_out_of_reach_is_stopped_too(
         assert all("MAIL" not in session.verbs for session in sink.sessions)
 
 
+async def test_copies_whose_commit_was_not_answered_go_out_when_the_database_is_back(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are leased to the process, which does not have them: no lease has to run out."""
+    async with (
+        database_link(database_url) as link,
+        relayed_world(link.url, tmp_path) as (pillarbox, sink),
+        connected(database_url) as conn,
+    ):
+        team = await pillarbox.team()
+        await team.domain()
+        broadcast = await a_broadcast(team, [await a_contact(team, "ada@quay.example")])
+        passed = faults.point
+
+        async def stalled_behind_commit(name: str) -> None:
+            if name == "broadcast.copies_written":
+                link.stalls_behind = b"COMMIT"
+            await passed(name)
+
+        monkeypatch.setattr(faults, "point", stalled_behind_commit)
+        turn = asyncio.create_task(pillarbox.turn())
+        async with asyncio.timeout(30):
+            while not await open_work(conn):
+                await asyncio.sleep(0.02)
+        link.cut()
+        link.flow()
+        await asyncio.wait([turn])
+        assert isinstance(turn.exception(), RETRIED)
+        await link.open()
+        while await pillarbox.turn():
+            pass
+        await sink.messages(1)
+        assert (await copies_of(team, broadcast))[0]["last_event"] == "delivered"
+
+
 async def test_copies_of_a_paused_broadcast_wait(database_url: str, tmp_path: Path) -> None:
     async with harbor(database_url, tmp_path) as (team, sink):
         ada = await a_contact(team, "ada@quay.example")
@@ -141,3 +187,21 @@ async def test_a_cancel_in_the_middle(database_url: str, tmp_path: Path) -> None
         assert found["delivered"] + found["canceled"] + found[None] == MANY
         assert max(message.began for message in sink.received) < answered + SOON
         assert (await team.get(f"/broadcasts/{broadcast}")).json()["status"] == "canceled"
+
+
+@pytest.mark.parametrize(("change", "units"), [("cancel", 0), ("unsubscribe", 0), ("suppress", 1)])
+async def test_a_copy_that_is_stopped_gives_its_unit_back(
+    database_url: str, tmp_path: Path, change: str, units: int
+) -> None:
+    """As any mail that is canceled (conventions section 8). What is suppressed was judged, and counts."""
+    async with harbor(database_url, tmp_path) as (team, sink):
+        ada, topic = await a_contact(team, "ada@quay.example"), await a_topic(team)
+        broadcast = await a_broadcast(team, [ada], topic_id=topic)
+        await team.world.pool.execute("UPDATE teams SET daily_quota = 5, monthly_quota = 9")
+        with faults.armed(CONNECTED):
+            turn = asyncio.create_task(team.world.turn())
+            await sink.connections(1)
+            assert await units_used(team) == 1
+            await changed(team, change, broadcast, ada, topic)
+            await turn
+        assert await units_used(team) == units

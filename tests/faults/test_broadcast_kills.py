@@ -86,8 +86,10 @@ class Running:
         else:
             family = Watched(children_of(self.server.process.pid))
             self.server.process.kill()
+            # Workers that lose only the server wait ten seconds for the database, which is gone as well.
+            family.kill()
             self.server.process.wait()
-            family.all_ended()
+            assert family.all_ended()
             self.start()
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,12 @@ class Watched:
 
     def __init__(self, pids: list[int]) -> None:
         self._descriptors = [os.pidfd_open(pid) for pid in pids]
+
+    def kill(self) -> None:
+        """SIGKILL to those that have not ended."""
+        for descriptor in self._descriptors:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
 
     def all_ended(self) -> bool:
         """Whether each of them ended within the timeout of the test."""

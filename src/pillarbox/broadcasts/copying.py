@@ -48,15 +48,22 @@ _properties = msgspec.json.Decoder(dict[str, Scalar]).decode
 
 
 class Copying:
-    """Makes copies for the engine of this process. `admits` raises where there is no room for mail."""
+    """Makes copies for the engine of this process. `admits` raises where there is no room for mail.
+    `give_back` gets copies of which nobody knows whether they were committed."""
 
     def __init__(
-        self, pool: asyncpg.Pool, clock: Clock, making: MakingCopies, admits: Callable[[], None]
+        self,
+        pool: asyncpg.Pool,
+        clock: Clock,
+        making: MakingCopies,
+        admits: Callable[[], None],
+        give_back: Callable[[Sequence[Item]], None],
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._making = making
         self._admits = admits
+        self._give_back = give_back
         self._cursors: dict[UUID, UUID] = {}
         """Behind which contact the next waiting row of each broadcast is looked for."""
 
@@ -114,24 +121,35 @@ class Copying:
     async def _take(self, broadcast: Ready, most: int) -> tuple[list[Item], int]:
         """The copies of the next waiting recipients, and how many recipients these were."""
         shared = _shared(broadcast)
+        items: list[Item] = []
+        try:
+            found = await self._written(broadcast, shared, most, items)
+        except RETRIED:
+            # The connection may have been lost in the commit: then nobody but this process has them.
+            self._give_back(items)
+            raise
+        return items, found
+
+    async def _written(self, broadcast: Ready, shared: SharedBy, most: int, items: list[Item]) -> int:
+        """Write the copies and add them to the items; returns how many recipients these were."""
         async with transaction(self._pool) as conn:
             after = self._cursors[broadcast.id]
             waiting = await queries.take(conn, broadcast, after, most)
             if not waiting:
-                return [], 0
+                return 0
             needed = await self._making.needed(conn, shared)
             properties: Sequence[Property] = ()
             if needed.properties:
                 properties = await queries.properties(conn, broadcast.team_id, needed.properties)
             new = [_new(one, properties) for one in waiting if one.skipped_for is None]
             reached = [one for one in new if one is not None]
-            items = await self._making.store(
+            items += await self._making.store(
                 conn, shared, reached, lambda emails: _note(broadcast, waiting, emails)
             )
             await faults.point("broadcast.copies_written")
         await faults.point("broadcast.copies_committed")
         self._cursors[broadcast.id] = waiting[-1].contact_id
-        return items, len(waiting)
+        return len(waiting)
 
     async def judge(self, copies: Sequence[CopyOf]) -> list[Judgement]:
         """What may become of these copies now."""

@@ -24,6 +24,7 @@ from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.broadcasts.watch import Watch
 from pillarbox.delivery.copies import Copies
 from pillarbox.delivery.plugin import DeliveryNotifier, SigningThreads
+from pillarbox.delivery.queue.claims import Claims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
 from pillarbox.domains.senders import Senders
 from pillarbox.emails.broadcast_copies.making import MakingCopies
@@ -66,7 +67,9 @@ def _copies(kit: Kit) -> Copies:
         disks.check()
         queue.check_copies()
 
-    copying = Copying(kit.engine_pool, kit.clock, kit.need(MakingCopies), admits)
+    copying = Copying(
+        kit.engine_pool, kit.clock, kit.need(MakingCopies), admits, kit.need(Claims).leave_for_later
+    )
     return Copies(copying.make, copying.judge)
 
 

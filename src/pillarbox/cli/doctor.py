@@ -114,7 +114,8 @@ async def of_domain(connected: Connected, outside: Outside, name: str, team: str
         for row in await overview.listed(db):
             domain = await queries.get(db, row.id) if row.name == name else None
             if domain is not None:
-                checks += await domain_checks(outside, db, domain, here)
+                public_url = connected.settings.public_url
+                checks += await domain_checks(outside, db, domain, here, public_url)
     if not checks:
         raise Refused(f"No team has the domain {name}; `pillarbox domains list` shows those there are.")
     return checks

@@ -81,7 +81,7 @@ class Attempts:
             prometheus.LEASES_LOST.add()
             return Signal.SILENT
         if self._pauses.cover(item.team_id, item.destination):
-            await log_database_errors(self._claims.give_back([item]))
+            await self._claims.give_back_soon([item])
             return Signal.SILENT
         if item.uncertain:
             async with self._uncertain_attempts.turn(item) as is_ours:

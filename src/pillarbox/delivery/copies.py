@@ -110,7 +110,7 @@ class LastCheck:
         """What becomes of a copy that was stopped; None where the database could not be asked."""
         now = self._clock.now()
         if judgement is None:
-            await self._claims.give_back([item])
+            await self._claims.give_back_soon([item])
         elif judgement.standing is Standing.PAUSED:
             await self._claims.hold(item, now + PUT_OFF, PAUSED)
         elif judgement.standing is Standing.ENDED:

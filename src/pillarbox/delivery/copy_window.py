@@ -111,7 +111,7 @@ class CopyWindow:
             self._take(ready)
             if len(ready) < len(made):
                 kept = {item.key for item in ready}
-                await self._claims.give_back([item for item in made if item.key not in kept])
+                await self._claims.give_back_soon([item for item in made if item.key not in kept])
             return len(made)
 
     async def keep_punctual(self) -> None:
@@ -155,4 +155,4 @@ class CopyWindow:
         surplus = self._scheduler.remove_surplus(self.part(0), COPIES)
         for item in surplus:
             self._drop(item)
-        await self._claims.give_back(surplus)
+        await self._claims.give_back_soon(surplus)

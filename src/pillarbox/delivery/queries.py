@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -93,8 +93,10 @@ GIVE_BACK = """
        SET owner = NULL, leased_until = NULL, due_at = least(d.due_at, $5),
            first_attempt_at = CASE WHEN d.tries > 0 OR d.reached OR d.uncertain > 0
                                    THEN d.first_attempt_at END
-      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[]) AS k (team_id, email_id, grp)
+      FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $6::integer[])
+           AS k (team_id, email_id, grp, attempt)
      WHERE d.team_id = k.team_id AND d.email_id = k.email_id AND d.grp = k.grp AND d.owner = $4
+       AND d.attempt = k.attempt
 """
 
 PARK = """
@@ -341,9 +343,11 @@ async def renew(
     return {(row["team_id"], row["email_id"], row["grp"]) for row in rows}
 
 
-async def give_back(conn: Source, keys: Sequence[Key], owner: UUID, now: datetime) -> None:
-    """Free items that were not started."""
-    await conn.execute(GIVE_BACK, *zip(*sorted(keys), strict=True), owner, now)
+async def give_back(conn: Source, attempts: Mapping[Key, int], owner: UUID, now: datetime) -> None:
+    """Free items that were not started; one that was claimed again since, in another attempt, stays."""
+    keys = sorted(attempts)
+    numbers = [attempts[key] for key in keys]
+    await conn.execute(GIVE_BACK, *zip(*keys, strict=True), owner, now, numbers)
 
 
 async def park(conn: Source, pairs: Sequence[tuple[UUID, str]], until: datetime, reason: str) -> None:

@@ -20,7 +20,12 @@ from pillarbox.delivery.smtp.known_domains import KnownDomains
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.combined_statement import RowCountMismatch, execute_all
+from pillarbox.kernel.postgres.combined_statement import (
+    Expected,
+    RowCountMismatch,
+    Statement,
+    execute_all,
+)
 from pillarbox.kernel.postgres.database import RETRIED, Connection, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
@@ -29,6 +34,7 @@ from pillarbox.suppressions import changes
 from pillarbox.suppressions.changes import Cause
 from pillarbox.timeline.record import FirstEventConflict, Timeline
 from pillarbox.timeline.rules import Detail, Entry, Kind
+from pillarbox.usage import counting
 from pillarbox.webhooks.publish import Publisher
 
 log = get("delivery")
@@ -180,7 +186,9 @@ class Settler:
         await faults.point("delivery.in_settle")
         done = queries.finish_ours([queries.Done(*s.item.key, s.item.attempt) for s in batch], self._owner)
         try:
-            await execute_all(self._pool, [done, *settled.writes])
+            await execute_all(
+                self._pool, [done, *settled.writes, *map(_unchecked, _given_back(settled.taken))]
+            )
         except RowCountMismatch:
             return False
         if settled.announces:
@@ -205,6 +213,8 @@ class Settler:
         ours = await queries.settle(conn, done, retries, self._owner)
         entries = [entry for s in batch for entry in _facts(s, ours)]
         taken = await self._timeline.record(conn, entries, first=first)
+        for statement in _given_back(taken):
+            await conn.execute(statement.sql, *statement.args)
         await changes.add(conn, _causes(batch, taken), self._ids, self._publisher)
         if self._known_domains is not None:
             await self._known_domains.reached(conn, {_pair(s.item) for s in batch if _has_arrived(s)})
@@ -230,6 +240,16 @@ def _doubted(entry: Entry) -> Entry:
 def _is_plain_end(settlement: Settlement) -> bool:
     captured = settlement.report is not None and settlement.report.captured is not None
     return settlement.retry is None and not settlement.causes and not captured
+
+
+def _given_back(taken: Sequence[Entry]) -> list[Statement]:
+    """The units of the copies that were stopped (conventions section 8); nothing else ends so here."""
+    stopped = [(entry.team_id, entry.email_id) for entry in taken if entry.kind is Kind.CANCELED]
+    return [counting.copies_given_back(stopped)] if stopped else []
+
+
+def _unchecked(statement: Statement) -> Expected:
+    return Expected(*statement)
 
 
 def _pair(item: Item) -> tuple[UUID, str]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.outside import Outside
+from pillarbox.doctor.tracking_host import tracking_host_check
 from pillarbox.domains.checks import check_queries
 from pillarbox.domains.checks.inspection import Inspector, wanted_of
 from pillarbox.domains.checks.record_results import NEXT_KEY, RecordResult
@@ -29,8 +30,10 @@ ABLE: Final = {
 }
 
 
-async def domain_checks(outside: Outside, db: TeamDb, domain: Domain, here: Installation) -> list[Check]:
-    """What the domain may do, and each of its records as DNS shows it now."""
+async def domain_checks(
+    outside: Outside, db: TeamDb, domain: Domain, here: Installation, public_url: str
+) -> list[Check]:
+    """What the domain may do, each of its records as DNS shows it now, and whether its tracked links open."""
     checked = await check_queries.checked(db, domain.id)
     keys = await check_queries.keys(db, domain.id)
     wanted = wanted_of(domain, keys, here, proof=await proof_needed(db, here))
@@ -40,6 +43,9 @@ async def domain_checks(outside: Outside, db: TeamDb, domain: Domain, here: Inst
         able = {"sending": checked.sending_ok, "receiving": checked.receiving_ok}
         enabled = {"sending": domain.sending, "receiving": domain.receiving}
         checks += [_ability(domain, what, able[what]) for what in able if enabled[what]]
+    if checked is not None and checked.tracking_ok and domain.tracking_subdomain is not None:
+        host = f"{domain.tracking_subdomain}.{domain.name}"
+        checks.append(await tracking_host_check(outside, host, public_url))
     if domain.sending:
         checks.append(await _dmarc(outside, domain))
     return checks

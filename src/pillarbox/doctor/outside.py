@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import ip_address
 from typing import Final
@@ -78,6 +79,32 @@ async def opens(_: Relay) -> None:
     return
 
 
+Handshake = Callable[[str, int, str], Awaitable[str | None]]
+"""Opens TLS with an address and port as a client that wants this name, and closes it; why that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsHandshake:
+    """Opens TLS for real. `trust` has the authorities that are trusted; None for those of this machine."""
+
+    trust: ssl.SSLContext | None = None
+    seconds: float = CONNECT_SECONDS
+
+    async def __call__(self, address: str, port: int, name: str) -> str | None:
+        trust = self.trust or await asyncio.to_thread(ssl.create_default_context)
+        try:
+            async with asyncio.timeout(self.seconds):
+                _, writer = await asyncio.open_connection(address, port, ssl=trust, server_hostname=name)
+        except ssl.SSLCertVerificationError as fault:
+            return f"its certificate is not valid: {fault.verify_message}"
+        except TimeoutError:
+            return "it does not answer in TLS"
+        except (OSError, ValueError):
+            return "it does not speak TLS"
+        writer.transport.abort()
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
     """DNS, connections and clock of the checks."""
@@ -87,6 +114,7 @@ class Outside:
     connect: Connect
     is_ours: Callable[[str], bool]
     open_session: OpenSession = opens
+    handshake: Handshake = field(default_factory=TlsHandshake)
 
     async def look_up(self, name: str, kind: Kind) -> DnsAnswer:
         """The DNS answer of the authoritative servers, else of the resolvers."""

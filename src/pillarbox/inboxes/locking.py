@@ -25,6 +25,16 @@ LOCK: Final = """
        FOR NO KEY UPDATE OF i
 """
 
+# The same for addresses, of whichever team.
+LOCK_AT: Final = """
+    SELECT d.address, i.team_id, i.id
+      FROM directory_inboxes d
+      JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+     WHERE d.address = ANY ($1::text[])
+     ORDER BY i.team_id, i.id
+       FOR NO KEY UPDATE OF i
+"""
+
 
 class LockedInbox(NamedTuple):
     """What sending and receiving need of an inbox."""
@@ -46,3 +56,10 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
     # Whoever takes the lock is about to change what those see who wait for the inbox.
     changes.changed(conn, [row["id"] for row in rows])
     return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}
+
+
+async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, InboxKey]:
+    """The same for the inboxes that these addresses mean; those that mean none are not in the answer."""
+    rows = await conn.fetch(LOCK_AT, list(addresses))
+    changes.changed(conn, {row["id"] for row in rows})
+    return {row["address"]: (row["team_id"], row["id"]) for row in rows}

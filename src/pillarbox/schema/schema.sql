@@ -371,7 +371,6 @@ CREATE TABLE broadcasts (
     CHECK (resolved_at IS NULL OR (queued_at IS NOT NULL AND recipients IS NOT NULL)),
     CHECK ((paused_at IS NULL) = (paused_for IS NULL))
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
-CREATE INDEX broadcasts_segment ON broadcasts (team_id, segment_id) WHERE segment_id IS NOT NULL;
 CREATE INDEX broadcasts_queued ON broadcasts (team_id, id) WHERE status = 'queued';
 
 -- One row for each contact that a broadcast goes to: the guarantee of one copy. It waits while both are null.

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.usage import queries
@@ -35,6 +36,12 @@ class Arrived(NamedTuple):
 async def give_back(db: TeamDb, email_id: UUID) -> None:
     """Give back the units of an email that this transaction has canceled."""
     await queries.give_back(db, email_id)
+
+
+def copies_given_back(emails: Sequence[tuple[UUID, UUID]]) -> Statement:
+    """What gives back the units of these emails (team, email), each of one recipient, in the transaction that
+    cancels them. It comes behind what that writes to them: whoever cancels locks in this order."""
+    return queries.give_back_copies(emails)
 
 
 async def refuse_above(db: TeamDb, email_id: UUID) -> None:

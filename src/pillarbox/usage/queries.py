@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 
 LOCKS = 0x71756F74
@@ -66,6 +67,17 @@ GIVE_BACK = """
            (SELECT count(*) FROM recipients r WHERE r.team_id = e.team_id AND r.email_id = e.id)
       FROM emails e
      WHERE e.team_id = $1 AND e.id = $2
+    ON CONFLICT (team_id, day) DO UPDATE SET returned = u.returned + excluded.returned
+"""
+
+# Of several teams at once: emails of one recipient each.
+GIVE_BACK_COPIES = """
+    INSERT INTO usage_days AS u (team_id, day, returned)
+    SELECT e.team_id, e.created_at::date, count(*)
+      FROM json_to_recordset($1::text::json) AS k (team_id uuid, email_id uuid)
+      JOIN emails e ON e.team_id = k.team_id AND e.id = k.email_id
+     GROUP BY e.team_id, e.created_at::date
+     ORDER BY e.team_id, e.created_at::date
     ON CONFLICT (team_id, day) DO UPDATE SET returned = u.returned + excluded.returned
 """
 
@@ -145,6 +157,12 @@ async def mark_above(conn: Connection, rows: Sequence[tuple[UUID, UUID, int | No
 
 async def give_back(db: TeamDb, email_id: UUID) -> None:
     await db.run(GIVE_BACK, email_id)
+
+
+def give_back_copies(emails: Sequence[tuple[UUID, UUID]]) -> Statement:
+    """The statement that gives back a unit of each of these emails, which has one recipient."""
+    rows = [{"team_id": team_id, "email_id": email_id} for team_id, email_id in emails]
+    return Statement(GIVE_BACK_COPIES, (rows_json(rows),))
 
 
 async def stored(source: Source, teams: Sequence[UUID]) -> dict[UUID, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated, Final
 from uuid import UUID
@@ -16,6 +17,7 @@ from pillarbox.broadcasts.store import Broadcasts
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.requests.schedule import ScheduleError, parse_schedule
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -73,14 +75,12 @@ def show(
 ) -> None:
     """Show a broadcast, what became of its copies, and why it is paused or failed."""
 
-    async def work(connected: Connected) -> int:
-        db, _ = await of_team(connected, team, broadcast)
-        broadcast_id = as_id(broadcast, "a broadcast")
+    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         if following:
             await follow(db, broadcast_id)
         return await shown(db, broadcast_id, json=json)
 
-    perform(work, data=data, database_url=database_url)
+    with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
 @group.command("send")
@@ -94,14 +94,13 @@ def send(
 ) -> None:
     """Send a draft, or schedule it."""
 
-    async def work(connected: Connected) -> int:
-        db, owner = await of_team(connected, team, broadcast)
-        broadcast_id = as_id(broadcast, "a broadcast")
+    async def work(connected: Connected, db: TeamDb, owner: Team, broadcast_id: UUID) -> int:
+        refuse_wrong_time(at)
         async with db.transaction() as inside:
             await store(connected).send(inside, operator(owner), broadcast_id, {"scheduled_at": at})
         return await told(db, broadcast_id, following=following)
 
-    perform(work, data=data, database_url=database_url)
+    with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
 @group.command("cancel")
@@ -110,14 +109,12 @@ def cancel(
 ) -> None:
     """Cancel one that is scheduled, which becomes a draft, or one that is being sent."""
 
-    async def work(connected: Connected) -> int:
-        db, _ = await of_team(connected, team, broadcast)
-        broadcast_id = as_id(broadcast, "a broadcast")
+    async def work(connected: Connected, db: TeamDb, _: Team, broadcast_id: UUID) -> int:
         async with db.transaction() as inside:
             await store(connected).cancel(inside, broadcast_id)
         return await told(db, broadcast_id)
 
-    perform(work, data=data, database_url=database_url)
+    with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
 @group.command("pause")
@@ -130,15 +127,13 @@ def pause(
 ) -> None:
     """Begin no more copies of one that is being sent, until it is resumed. Those that have begun go on."""
 
-    async def work(connected: Connected) -> int:
-        db, _ = await of_team(connected, team, broadcast)
-        broadcast_id = as_id(broadcast, "a broadcast")
+    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         now = SystemClock().now()
         if not await watch_queries.pause(db, broadcast_id, reason or BY_OPERATOR, now):
             raise Refused("Only a broadcast that is being sent can be paused, and only once.")
         return await told(db, broadcast_id)
 
-    perform(work, data=data, database_url=database_url)
+    with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
 @group.command("resume")
@@ -152,9 +147,7 @@ def resume(
     """Let a paused broadcast go on, or one whose work has ended its process several times. What bounced
     before does not stop it again."""
 
-    async def work(connected: Connected) -> int:
-        db, _ = await of_team(connected, team, broadcast)
-        broadcast_id = as_id(broadcast, "a broadcast")
+    async def work(_: Connected, db: TeamDb, _owner: Team, broadcast_id: UUID) -> int:
         now = SystemClock().now()
         async with db.transaction() as inside:
             is_paused = await watch_queries.resume(inside, broadcast_id, now)
@@ -166,12 +159,38 @@ def resume(
             await queries.add_job(inside, Ids(SystemClock()).new(), kind, broadcast_id, now, now)
         return await told(db, broadcast_id, following=following)
 
-    perform(work, data=data, database_url=database_url)
+    with_broadcast(work, broadcast, team, data=data, database_url=database_url)
 
 
-async def of_team(connected: Connected, team: str | None, broadcast: str) -> tuple[TeamDb, Team]:
+Work = Callable[[Connected, TeamDb, Team, UUID], Awaitable[int]]
+"""What a command does with one broadcast, of this team."""
+
+
+def with_broadcast(
+    work: Work, broadcast: str, team: str | None, *, data: str | None, database_url: str | None
+) -> None:
+    """Do the work with the broadcast of this id, and exit with its status."""
+
+    async def found(connected: Connected) -> int:
+        broadcast_id = as_id(broadcast, "a broadcast")
+        db, owner = await of_team(connected, team, broadcast_id)
+        return await work(connected, db, owner, broadcast_id)
+
+    perform(found, data=data, database_url=database_url)
+
+
+def refuse_wrong_time(at: str | None) -> None:
+    """Raises Refused, with the name of the option, where `--at` is no time to send at."""
+    if not at:
+        return
+    try:
+        parse_schedule(at, SystemClock().now())
+    except ScheduleError as wrong:
+        raise Refused(f"Invalid `--at` option. {wrong}") from None
+
+
+async def of_team(connected: Connected, team: str | None, broadcast_id: UUID) -> tuple[TeamDb, Team]:
     """The team that has this broadcast."""
-    broadcast_id = as_id(broadcast, "a broadcast")
     for owner in await chosen_teams(connected, team):
         db = TeamDb(connected.pool, owner.id)
         if await overview_queries.one(db, broadcast_id) is not None:

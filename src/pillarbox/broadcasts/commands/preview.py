@@ -50,12 +50,13 @@ def preview(
 
 
 async def shown(connected: Connected, team: str | None, broadcast: str, contact: str, *, json: bool) -> int:
-    db, owner = await of_team(connected, team, broadcast)
+    broadcast_id = as_id(broadcast, "a broadcast")
+    db, owner = await of_team(connected, team, broadcast_id)
     try:
         address = email_address(contact).address
     except NotAnAddress as wrong:
         raise Refused(f"{contact!r} is no address. {wrong.reason}") from None
-    found = await store.found(db, as_id(broadcast, "a broadcast"))
+    found = await store.found(db, broadcast_id)
     with ThreadPoolExecutor(1) as threads:
         previews = _previews(connected, threads)
         made = await previews.compose(db, owner.number, found.id, found.content, address)

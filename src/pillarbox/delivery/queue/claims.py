@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
 
 from pillarbox.delivery import prometheus, queries
-from pillarbox.delivery.items import COPIES, QUARANTINED, Claimed, Item, LoadedEmail, LoadEmails, Target
+from pillarbox.delivery.items import COPIES, QUARANTINED, Claimed, Item, Key, LoadedEmail, LoadEmails, Target
 from pillarbox.delivery.lease_expiry import Expiry
 from pillarbox.delivery.queries import Freed, Pair, Share
 from pillarbox.delivery.queue import held, missing_keys, quarantine
 from pillarbox.delivery.smtp import site_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
-from pillarbox.kernel.postgres.database import TROUBLE, Connection, transaction
+from pillarbox.kernel.postgres.database import RETRIED, TROUBLE, Connection, transaction
 from pillarbox.kernel.postgres.stuck_sessions import StuckSessions
 from pillarbox.kernel.process.process_table import boot_id, record_process, started
 from pillarbox.kernel.work import recovery
@@ -60,9 +60,13 @@ class Claims:
         self._after = START
         self._expiry = Expiry()
         self._stuck_sessions = StuckSessions(clock)
+        self._left: dict[Key, int] = {}
+        """Items that could not be given back, with their attempts: the database was away."""
 
     async def due(self) -> list[Pair]:
-        """The next teams and destinations with due work; each call continues where the one before ended."""
+        """The next teams and destinations with due work; each call continues where the one before ended. What
+        could not be given back before is free with it."""
+        await self._free_left()
         found = await queries.pairs(self._pool, self._clock.now(), self._after, PAIRS_PER_CLAIM)
         full = len(found) == PAIRS_PER_CLAIM
         self._after = (found[-1].team_id, found[-1].destination) if full else START
@@ -109,7 +113,7 @@ class Claims:
         try:
             emails = await self._load(conn, team_id, sorted({row.email_id for row in rows}), octets)
             loaded = [(row, emails[row.email_id]) for row in rows]
-            left = [(team_id, row.email_id, row.grp) for row, email in loaded if email is None]
+            left = {(team_id, row.email_id, row.grp): row.attempt for row, email in loaded if email is None}
             if left:
                 await queries.give_back(conn, left, self._owner, self._clock.now())
             return [_item(row, *email, deadline) for row, email in loaded if email is not None]
@@ -149,9 +153,29 @@ class Claims:
 
     async def give_back(self, items: Iterable[Item]) -> None:
         """Free items that were not started, so that another process can take them at once."""
-        keys = [item.key for item in items]
-        if keys:
-            await queries.give_back(self._pool, keys, self._owner, self._clock.now())
+        attempts = {item.key: item.attempt for item in items}
+        if attempts:
+            await queries.give_back(self._pool, attempts, self._owner, self._clock.now())
+
+    async def give_back_soon(self, items: Collection[Item]) -> None:
+        """The same; where the database is away, when work is looked for that is due. Until then it may have
+        been free and claimed again, which is another attempt."""
+        try:
+            await self.give_back(items)
+        except RETRIED as trouble:
+            if not self._left:
+                log.warning("delivery.give_back_waits", trouble=repr(trouble)[:200])
+            self.leave_for_later(items)
+
+    def leave_for_later(self, items: Iterable[Item]) -> None:
+        """Give back these when work is looked for that is due, if this process has them."""
+        self._left.update({item.key: item.attempt for item in items})
+
+    async def _free_left(self) -> None:
+        left = dict(self._left)
+        if left:
+            await queries.give_back(self._pool, left, self._owner, self._clock.now())
+            self._left = {key: attempt for key, attempt in self._left.items() if left.get(key) != attempt}
 
     async def park(self, items: Sequence[Item], until: datetime) -> None:
         """Free these items and postpone all free work of their teams for their destinations."""

@@ -28,7 +28,7 @@ MOST_ATTACHED: Final = 25 * 1024 * 1024
 _texts = msgspec.json.Decoder(list[str]).decode
 
 
-class GivenByPath(InvalidField):
+class AttachedByPath(InvalidField):
     def __init__(self) -> None:
         super().__init__(
             "attachments", "An attachment of the original was given by `path` and cannot be forwarded."
@@ -152,7 +152,7 @@ class Originals:
         if bodies is None:
             return None
         if any(file.url is not None for file in files):
-            raise GivenByPath
+            raise AttachedByPath
         if sum([file.size or 0 for file in files]) > most:
             raise TooMuchAttached
         found = [
