@@ -1,2 +1,1 @@
-"""What inboxes need of sent emails: as messages of threads, as originals of replies and forwards, and by the
-draft that they were made of."""
+"""Sent emails as inboxes have them: what their messages show, and what their answers need."""

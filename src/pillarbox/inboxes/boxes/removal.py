@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails.inbox_mail import messages as sent_mail
+from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes import prometheus
 from pillarbox.inboxes.boxes import removal_queries as queries
 from pillarbox.inboxes.boxes.queries import JOB_REMOVE
@@ -81,7 +81,7 @@ class InboxRemoval:
             nonlocal last
             async with db.transaction() as inner:
                 gone = await queries.drop_messages(inner, inbox_id, last, BATCH)
-                await sent_mail.release(inner, inbox_id, gone)
+                await inbox_mail.release(inner, inbox_id, gone)
                 await self._received.release(inner, inbox_id, gone)
             last = max(gone, default=last)
             prometheus.REMOVED.add(len(gone), ("messages",))

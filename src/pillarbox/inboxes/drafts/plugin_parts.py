@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.inbox_mail.drafts import DraftEmails
+from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
 from pillarbox.inboxes.drafts import files as draft_files
 from pillarbox.inboxes.drafts import queries, retention, routes
 from pillarbox.inboxes.drafts.attachments import DraftFiles

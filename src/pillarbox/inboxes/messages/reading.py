@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails.inbox_mail import messages as sent_mail
+from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.emails.inbox_mail.messages import Attached
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
@@ -119,19 +119,19 @@ class MessageReading:
     async def _body(self, db: TeamDb, opened: _Opened, row: StoredMessage) -> MessageBody:
         if row.id in opened.received:
             return await self._received.body(db, row.id)
-        found = await sent_mail.bodies(db, row.id)
+        found = await inbox_mail.bodies(db, row.id)
         return MessageBody(found.html, found.text)
 
     async def _opened(self, db: TeamDb, rows: Sequence[StoredMessage]) -> _Opened:
         """What an inbox sent to itself is inbound, and the email is a sent one all the same."""
         received = await self._received.sizes(db, [row.id for row in rows if row.is_inbound])
-        sent = await sent_mail.sizes(db, [row.id for row in rows if row.id not in received])
+        sent = await inbox_mail.sizes(db, [row.id for row in rows if row.id not in received])
         return _Opened(rows, received, sent, await self._files(db, rows))
 
     async def _files(self, db: TeamDb, rows: Sequence[StoredMessage]) -> Mapping[UUID, Sequence[MessageFile]]:
         rows = [row for row in rows if row.attachments]
         received = await self._received.files(db, [row.id for row in rows if row.is_inbound])
-        sent = await sent_mail.attachments(db, [row.id for row in rows if row.id not in received])
+        sent = await inbox_mail.attachments(db, [row.id for row in rows if row.id not in received])
         return {**received, **{one: [_file(attached) for attached in sent[one]] for one in sent}}
 
 
@@ -143,5 +143,5 @@ def _file(attached: Attached) -> MessageFile:
         attached.content_type,
         "attachment" if attached.cid is None else "inline",
         attached.cid,
-        sent_mail.FILE_KIND,
+        inbox_mail.FILE_KIND,
     )

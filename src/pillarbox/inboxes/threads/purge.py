@@ -16,7 +16,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails.inbox_mail import messages as sent_mail
+from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.received_mail import ReceivedMail
 from pillarbox.inboxes.threads import purge_queries
@@ -85,7 +85,7 @@ class ThreadPurge:
                 await purge_queries.drop_drafts(held, thread.inbox_id, thread.id)
                 emails = await purge_queries.drop_messages(held, thread.id)
                 await purge_queries.drop(held, thread.id)
-                await sent_mail.release(held, thread.inbox_id, emails)
+                await inbox_mail.release(held, thread.inbox_id, emails)
                 await self._received.release(held, thread.inbox_id, emails)
         except NOT_NOW:
             return False

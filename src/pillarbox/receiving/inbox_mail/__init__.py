@@ -1,1 +1,1 @@
-"""What inboxes need of received mail: as messages of threads, and as originals of replies and forwards."""
+"""Received emails as inboxes have them: what their messages show, and what their answers need."""
