@@ -5,11 +5,7 @@ from __future__ import annotations
 from bench.inboxes import arrivals, drafts, threads
 from bench.kit.results import Report, ended
 
-<<<<<<< HEAD
-PARTS = (threads.measure, drafts.measure, arrivals.measure)
-=======
 PARTS = (threads.measure, arrivals.measure, drafts.measure)
->>>>>>> i17
 
 
 def measure(report: Report) -> None:
