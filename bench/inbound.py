@@ -72,10 +72,10 @@ def receiving(
         yield server, port
 
 
-def offer(port: int, mails: int) -> float:
+def offer(port: int, mails: int, to: str = TO) -> float:
     """Bring mails with smtp-source; seconds until the last was acknowledged."""
     command = [tools.program("smtp-source"), "-s", str(SESSIONS), "-m", str(mails), "-l", str(BYTES)]
-    command += ["-f", f"news@{DOMAIN}", "-t", TO, f"127.0.0.1:{port}"]
+    command += ["-f", f"news@{DOMAIN}", "-t", to, f"127.0.0.1:{port}"]
     began = time.monotonic()
     subprocess.run(command, check=True, timeout=1200, stdout=subprocess.DEVNULL)
     return time.monotonic() - began

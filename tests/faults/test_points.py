@@ -57,7 +57,7 @@ RAISED = {
 DISPATCHING = {"webhooks.claimed", "webhooks.before_send", "webhooks.after_answer", "webhooks.in_settle"}
 """Tried in tests/webhooks/test_deaths.py."""
 
-RECEIVING = {"receive.before_commit", "receive.before_threads", "receive.after_commit"}
+RECEIVING = {"receive.before_commit", "receive.after_commit"}
 """Tried in tests/receiving/test_durable.py."""
 
 SENDING = {"accept.within"}

@@ -25,6 +25,18 @@ LOCK: Final = """
        FOR NO KEY UPDATE OF i
 """
 
+# The same for addresses, of whichever team.
+LOCK_AT: Final = """
+    SELECT d.address, i.team_id, i.id,
+           EXISTS (SELECT FROM webhooks w
+                    WHERE w.team_id = i.team_id AND w.status = 'enabled') AS has_webhooks
+      FROM directory_inboxes d
+      JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+     WHERE d.address = ANY ($1::text[])
+     ORDER BY i.team_id, i.id
+       FOR NO KEY UPDATE OF i
+"""
+
 
 class LockedInbox(NamedTuple):
     """What sending and receiving need of an inbox."""
@@ -46,3 +58,17 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
     # Whoever takes the lock is about to change what those see who wait for the inbox.
     changes.changed(conn, [row["id"] for row in rows])
     return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}
+
+
+class AddressedInbox(NamedTuple):
+    """An inbox that an address means. `has_webhooks`: somebody may want its events."""
+
+    inbox: InboxKey
+    has_webhooks: bool
+
+
+async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, AddressedInbox]:
+    """The same for the inboxes that these addresses mean; those that mean none are not in the answer."""
+    rows = await conn.fetch(LOCK_AT, list(addresses))
+    changes.changed(conn, {row["id"] for row in rows})
+    return {row["address"]: AddressedInbox((row["team_id"], row["id"]), row["has_webhooks"]) for row in rows}

@@ -22,6 +22,7 @@ import asyncpg
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
+from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.commit_window import CommitWindow, Expected
 from pillarbox.kernel.postgres.database import GONE, Connection, Source, problem_of, transaction
 from pillarbox.kernel.postgres.group_commit import GroupCommit
@@ -38,7 +39,7 @@ from pillarbox.mail.message.parse import Message
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
-from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommits
+from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommits, SeenBefore
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, DraftBuilder
@@ -56,7 +57,6 @@ MOST_OCTETS: Final = 40 * 1024 * 1024
 MOST_HOPS: Final = 50
 MOST_TOGETHER: Final = 200
 """Messages of one commit."""
-INBOX_FLUSHERS: Final = 2
 COMMIT_SECONDS: Final = 7.0
 """How long a commit may take before its connection is given up."""
 REMEMBERED: Final = timedelta(hours=24)
@@ -143,7 +143,7 @@ class Receiving:
         self._inbox_commits: GroupCommit[list[ForInbox], tuple[UUID, ...]] = GroupCommit(
             self._flush_for_inboxes,
             kind="receive_for_inboxes",
-            flushers=INBOX_FLUSHERS,
+            flushers=1,
             most_items=MOST_TOGETHER,
             weigh=lambda mails: sum([mail.draft.weight for mail in mails]),
             most_waiting=rules.most_small,
@@ -324,23 +324,26 @@ class Receiving:
 
     async def _write_for_inboxes(self, mails: Sequence[ForInbox]) -> list[Written]:
         """The same for mail of inboxes, with its messages and threads."""
-        first = _first_of_each([mail.draft for mail in mails])
-        chosen = {id(draft) for draft in first}
+        first = {id(draft) for draft in _first_of_each([mail.draft for mail in mails])}
+        wanted = [mail for mail in mails if id(mail.draft) in first]
+        try:
+            return await self._written_for_inboxes(wanted, is_checked=False)
+        except SeenBefore:
+            return await self._written_for_inboxes(wanted, is_checked=True)
+
+    async def _written_for_inboxes(self, mails: Sequence[ForInbox], *, is_checked: bool) -> list[Written]:
         now = self._clock.now()
+        expired = now - REMEMBERED if is_checked else None
         async with transaction(self._pool) as conn:
-            written = await self._inboxes.write(
-                conn,
-                [mail for mail in mails if id(mail.draft) in chosen],
-                now,
-                now - REMEMBERED,
-                self._store_metered,
-            )
+            written = await self._inboxes.write(conn, mails, now, self._store_metered, expired)
             await faults.point("receive.before_commit")
         return written
 
-    async def _store_metered(self, conn: Connection, mails: Sequence[Draft]) -> list[Written]:
+    async def _store_metered(
+        self, conn: Connection, mails: Sequence[Draft], beside: Sequence[Statement] = ()
+    ) -> list[Written]:
         """Store rows also of teams that have quotas: what is above them is marked."""
-        written = await self._store_rows(conn, mails, metered=True)
+        written = await self._store_rows(conn, mails, metered=True, beside=beside)
         metered = {row.id for row in written if row.is_metered and row.is_stored}
         rows = [draft.row for draft in mails if draft.row.id in metered]
         if rows:
@@ -348,10 +351,12 @@ class Receiving:
         self._metered = {row.team_id for row in rows}
         return written
 
-    async def _store_rows(self, source: Source, mails: Sequence[Draft], *, metered: bool) -> list[Written]:
+    async def _store_rows(
+        self, source: Source, mails: Sequence[Draft], *, metered: bool, beside: Sequence[Statement] = ()
+    ) -> list[Written]:
         now = self._clock.now()
         rows = [(draft.row, draft.octets) for draft in mails]
-        return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered)
+        return await store_queries.store(source, rows, now, now - REMEMBERED, metered=metered, beside=beside)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -359,10 +364,7 @@ class Receiving:
 
 def _first_of_each(drafts: Sequence[Draft]) -> list[Draft]:
     """Each message once for each team."""
-    wanted: dict[tuple[UUID, bytes], Draft] = {}
-    for draft in drafts:
-        wanted.setdefault(draft.key, draft)
-    return list(wanted.values())
+    return list({draft.key: draft for draft in reversed(drafts)}.values())[::-1]
 
 
 def _is_light(raw: bytes) -> bool:

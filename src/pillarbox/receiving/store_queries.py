@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from pillarbox.kernel.postgres.combined_statement import Statement, combined
 from pillarbox.kernel.postgres.database import Source
 
 # All in one, for a commit's cost is its round trips. $4 are the rows (`Row`), $5 the octets that they speak
@@ -86,7 +87,10 @@ STORE = """
         ON CONFLICT (team_id, day)
         DO UPDATE SET received = u.received + excluded.received, octets = u.octets + excluded.octets
     )
-    SELECT k.id, k.is_metered, true AS is_stored, EXISTS (SELECT FROM told) AS has_event, false AS has_inbox
+    SELECT k.id, k.is_metered, true AS is_stored,
+           EXISTS (SELECT FROM told) OR (k.candidates IS NULL AND EXISTS (
+                SELECT FROM webhooks w WHERE w.team_id = k.team_id AND w.status = 'enabled')) AS has_event,
+           false AS has_inbox
       FROM stored k
      UNION ALL
     SELECT k.id, true, false, false, false FROM given k WHERE k.is_metered AND NOT k.has_inbox AND NOT $3
@@ -115,7 +119,8 @@ class Row(msgspec.Struct, frozen=True):
     """What is stored of one message for one team; the `*_list` columns, `received_for` and `recipients` are
     JSON text. From octet `at` of what goes with the rows on lie `trace` octets of trace fields and `held`
     octets of the message, or of what was read of it where it lies in a blob. `candidates` are the addresses
-    that may be those of inboxes; None where it is known which `inboxes` have the message."""
+    that may be those of inboxes; None where it is known which `inboxes` have the message. (That
+    has events of its own.)"""
 
     team_id: UUID
     fingerprint: bytes
@@ -156,7 +161,7 @@ def with_inboxes(row: Row, inboxes: tuple[UUID, ...]) -> Row:
 
 class Written(NamedTuple):
     """A row that is stored, or one whose team has a quota, for which nothing was. `has_event`: something of
-    all that was stored waits for the dispatcher of webhooks. `has_inbox`: an inbox takes it, so it is not
+    all that was stored may wait for the dispatcher of webhooks. `has_inbox`: an inbox takes it, so it is not
     stored."""
 
     id: UUID
@@ -170,20 +175,27 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def store(
-    source: Source, mails: Sequence[tuple[Row, bytes]], at: datetime, expired: datetime, *, metered: bool
+    source: Source,
+    mails: Sequence[tuple[Row, bytes]],
+    at: datetime,
+    expired: datetime,
+    *,
+    metered: bool,
+    beside: Sequence[Statement] = (),
 ) -> list[Written]:
     """Store received emails, each with its octets, its attachments, its events and its unit, or none of them.
 
     Left out is what its team has seen since `expired`, and what an inbox takes. Unless `metered`, nothing
     is stored where one of the teams has a quota; then the answer names its rows. No two rows may have team
-    and fingerprint in common.
+    and fingerprint in common. The statements `beside` it are carried out in any case, in the same round trip.
     """
     rows, place = [], 1
     for row, octets in mails:
         rows.append(replace(row, at=place))
         place += len(octets)
     given = _encode(rows).decode()
-    found = await source.fetch(STORE, at, expired, metered, given, b"".join([octets for _, octets in mails]))
+    octets = b"".join([octets for _, octets in mails])
+    found = await combined(source, beside, Statement(STORE, (at, expired, metered, given, octets)))
     return [Written(*row) for row in found]
 
 

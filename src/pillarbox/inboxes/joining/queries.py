@@ -216,6 +216,11 @@ def writes(plan: Plan, at: datetime) -> list[Statement]:
     return found
 
 
+def all_writes(plan: Plan, at: datetime, telling: Statement | None) -> list[Statement]:
+    """What carries out the plan, with what queues its events; `follow` comes after it."""
+    return [*writes(plan, at), *([] if telling is None else [telling])]
+
+
 async def carry_out(conn: Connection, plan: Plan, at: datetime, telling: Statement) -> bool:
     """Write all of the plan, with what queues its events; whether somebody may want these."""
     teams = list({thread.inbox[0] for thread in plan.threads})

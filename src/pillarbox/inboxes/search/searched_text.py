@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pillarbox.mail.html.plain_text import text_of
-from pillarbox.mail.message import header_text
 
 MOST_BODY: Final = 100_000
 """Characters of a body that are searched."""
@@ -30,8 +29,8 @@ class Searched(NamedTuple):
 
 
 def searched_text(message: Searched) -> str:
-    """One text, part for part on lines of their own, as it was written; the HTML counts where there is no
-    text."""
+    """One text, part for part on lines of their own, as it was written, but without what the database does
+    not take; the HTML counts where there is no text."""
     body = message.text
     if (body is None or body.isspace() or not body) and message.html:
         body = text_of(message.html[:MOST_HTML])
@@ -42,4 +41,5 @@ def searched_text(message: Searched) -> str:
         " ".join(message.filenames)[:MOST_NAMES],
         (body or "")[:MOST_BODY],
     )
-    return "\n".join([part if part.isprintable() else header_text.clean(part) for part in parts if part])
+    found = "\n".join([part for part in parts if part]).replace("\0", " ")
+    return found if found.isascii() else found.encode("utf-8", "replace").decode("utf-8")

@@ -34,7 +34,6 @@ POINTS: Final[Mapping[str, str]] = {
     "accept.before_commit": "all rows of a group commit are written, nothing is committed",
     "accept.after_commit": "the group commit is done, nobody was answered and no work was handed over",
     "receive.before_commit": "received messages are about to be written and committed by one statement",
-    "receive.before_threads": "received messages of inboxes are written, their threads are not",
     "receive.after_commit": "received messages are committed, no sender has the reply",
     "delivery.claimed": "an item is leased to this process and its attempt begins",
     "delivery.connected": "a session for the mail is open",

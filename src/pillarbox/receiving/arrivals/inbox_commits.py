@@ -15,14 +15,14 @@ from uuid import UUID
 
 from msgspec.json import decode
 
-from pillarbox.directory import inboxes as directory
 from pillarbox.inboxes.joining import join
+from pillarbox.inboxes.joining import queries as joining
 from pillarbox.inboxes.joining.deciding import Plan
 from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import InboxKey, lock
+from pillarbox.inboxes.locking import InboxKey, lock_at
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
-from pillarbox.kernel.process import faults
 from pillarbox.receiving import store_queries
 from pillarbox.receiving.arrivals.inbox_addresses import by_inbox
 from pillarbox.receiving.arrivals.message_fields import MessageFields
@@ -32,7 +32,8 @@ from pillarbox.webhooks.publish import Publisher
 
 MOST_KNOWN: Final = 10_000
 
-StoreRows = Callable[[Connection, Sequence[Draft]], Awaitable[list[Written]]]
+StoreRows = Callable[[Connection, Sequence[Draft], Sequence[Statement]], Awaitable[list[Written]]]
+"""Stores rows with the statements beside them."""
 
 
 class ForInbox(NamedTuple):
@@ -42,8 +43,15 @@ class ForInbox(NamedTuple):
     fields: MessageFields
 
 
-class StoredElsewhere(Exception):  # noqa: N818 - what was assumed is not so, which is no error
-    """A message was stored by somebody who knew of no inbox, while we planned to store it."""
+class Routes(NamedTuple):
+    """The inboxes of each team by their addresses, and the teams that have webhooks."""
+
+    inboxes: Mapping[UUID, Mapping[str, InboxKey]]
+    with_webhooks: Collection[UUID]
+
+
+class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
+    """Nothing is to be committed: one of the messages is a repetition, and was planned to be stored."""
 
 
 class KnownAddresses:
@@ -77,39 +85,41 @@ class InboxCommits:
         conn: Connection,
         mails: Sequence[ForInbox],
         at: datetime,
-        expired: datetime,
         store_rows: StoreRows,
+        expired: datetime | None = None,
     ) -> list[Written]:
-        """Store those that are not repetitions, with their messages, threads and events.
+        """Store them with their messages, threads and events, but for what all of its inboxes have already.
 
-        Left out is what its team has seen since `expired`, and what all of its inboxes have already.
+        Raises SeenBefore where a team has seen a message: repetitions are rare, and looking for them costs
+        every commit a round trip. With `expired` it looks for those that were seen since then and leaves
+        them out.
         """
         routes = await self._routes(conn, [mail.draft for mail in mails])
-        seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
-        fresh = [mail for mail in mails if mail.draft.key not in seen]
-        placed = [_messages(mail, routes) for mail in fresh]
+        if expired is not None:
+            seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
+            mails = [mail for mail in mails if mail.draft.key not in seen]
+        placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
         plan = await join.planned(conn, self._ids, at, messages)
-        drafts = _to_store(fresh, placed, plan)
-        written = await store_rows(conn, drafts) if drafts else []
+        drafts = _to_store(mails, placed, plan)
+        told = [event for event in plan.told if event.team_id in routes.with_webhooks]
+        telling = self._publisher.referring(told) if told else None
+        beside = joining.all_writes(plan, at, telling)
+        written = await store_rows(conn, drafts, beside)
         if len([row for row in written if row.is_stored]) < len(drafts):
-            raise StoredElsewhere
-        await faults.point("receive.before_threads")
-        if messages:
-            await join.carry_out(conn, self._publisher, at, plan)
+            raise SeenBefore
+        await joining.follow(conn, plan)
         return written
 
-    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Mapping[UUID, dict[str, InboxKey]]:
+    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Routes:
         """The inboxes of each team by their addresses; they are locked."""
         asked = {address for draft in drafts for address in draft.row.candidates or ()}
-        found = await directory.at(conn, sorted(asked))
-        locked = await lock(conn, {(one.team_id, one.inbox_id) for one in found.values()})
-        routes: dict[UUID, dict[str, InboxKey]] = {}
+        found = await lock_at(conn, asked)
+        inboxes: dict[UUID, dict[str, InboxKey]] = {}
         for address, one in found.items():
-            if (one.team_id, one.inbox_id) in locked:
-                routes.setdefault(one.team_id, {})[address] = (one.team_id, one.inbox_id)
+            inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
-        return routes
+        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks))
 
 
 def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:
