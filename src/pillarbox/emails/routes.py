@@ -12,7 +12,7 @@ import msgspec
 from pillarbox.delivery.queue import email_work
 from pillarbox.emails import queries, wire
 from pillarbox.emails.accept import Accept, Checked
-from pillarbox.emails.draft_emails import DraftEmails
+from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
 from pillarbox.emails.outgoing import Outgoing
 from pillarbox.emails.requests import parse
 from pillarbox.emails.requests.templating import Templating

@@ -27,7 +27,9 @@ LOCK: Final = """
 
 # The same for addresses, of whichever team.
 LOCK_AT: Final = """
-    SELECT d.address, i.team_id, i.id
+    SELECT d.address, i.team_id, i.id,
+           EXISTS (SELECT FROM webhooks w
+                    WHERE w.team_id = i.team_id AND w.status = 'enabled') AS has_webhooks
       FROM directory_inboxes d
       JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
      WHERE d.address = ANY ($1::text[])
@@ -58,8 +60,15 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
     return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}
 
 
-async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, InboxKey]:
+class AddressedInbox(NamedTuple):
+    """An inbox that an address means. `has_webhooks`: somebody may want its events."""
+
+    inbox: InboxKey
+    has_webhooks: bool
+
+
+async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, AddressedInbox]:
     """The same for the inboxes that these addresses mean; those that mean none are not in the answer."""
     rows = await conn.fetch(LOCK_AT, list(addresses))
     changes.changed(conn, {row["id"] for row in rows})
-    return {row["address"]: (row["team_id"], row["id"]) for row in rows}
+    return {row["address"]: AddressedInbox((row["team_id"], row["id"]), row["has_webhooks"]) for row in rows}

@@ -25,8 +25,8 @@ from pillarbox.mail.reports.verp import VerpSigner
 from pillarbox.receiving import event_data, files, routes
 from pillarbox.receiving.addresses import Addresses, AddressRules
 from pillarbox.receiving.files import ReceivedFiles
-from pillarbox.receiving.inbox_mail import InboxMail
-from pillarbox.receiving.inbox_originals import InboxOriginals
+from pillarbox.receiving.inbox_mail.messages import InboxMail
+from pillarbox.receiving.inbox_mail.originals import InboxOriginals
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.reading import Reading

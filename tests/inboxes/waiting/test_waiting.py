@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
+from kit.inboxes import inbox_domain
 from kit.world import World, world
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.waiting import waiters
@@ -18,8 +19,14 @@ from pillarbox.inboxes.waiting.changes import INBOXES_EACH, changed
 from pillarbox.inboxes.waiting.waiters import Waiters, Wanted
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.mail.smtp.intake import Content
+from pillarbox.receiving.arrival import Arrival, Recipient
+from pillarbox.receiving.receive import Receiving
 
 LONG = 60
+QUESTION = (
+    b"From: iris@customer.example\r\nSubject: Refund\r\nMessage-ID: <1@customer.example>\r\n\r\nWhere?\r\n"
+)
 
 
 async def until(claim: Callable[[], bool]) -> None:
@@ -119,6 +126,51 @@ async def test_every_change_of_what_the_page_shows_ends_the_wait(
         known = await state(inbox)
         task = await begun(inbox, f"wait={LONG}&after_change={known}")
         assert (await change(thread)).status_code == 200
+        assert (await within(task))["change"] != known
+
+
+async def _rename(inbox: Inbox, label: str, _: Thread) -> httpx.Response:
+    return await inbox.team.call("PATCH", f"{inbox.url}/labels/{label}", {"name": "Money"})
+
+
+async def _delete_label(inbox: Inbox, label: str, _: Thread) -> httpx.Response:
+    return await inbox.team.call("DELETE", f"{inbox.url}/labels/{label}")
+
+
+async def _draft(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
+    answered = {"thread_id": str(thread.id), "reply_to_email_id": str(thread.messages[-1]), "text": "Soon."}
+    return await inbox.team.post(f"{inbox.url}/drafts", answered)
+
+
+async def _reply(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
+    return await inbox.team.post(f"{thread.url}/emails/{thread.messages[-1]}/reply", {"text": "Soon."})
+
+
+async def _receive(inbox: Inbox, _: str, thread: Thread) -> httpx.Response:
+    team = inbox.team
+    raw = b"From: bo@quay.example\r\nSubject: Delivery\r\n\r\nWhen?\r\n"
+    arrival = Arrival("", "", "LMTP", None, "", (Recipient(team.id, inbox.address),))
+    await team.world.app.need(Receiving).take(arrival, Content(raw, None, len(raw)))
+    return await inbox.get("/threads")
+
+
+@pytest.mark.parametrize("change", [_rename, _delete_label, _draft, _reply, _receive])
+async def test_whoever_writes_wakes(
+    database_url: str,
+    tmp_path: Path,
+    change: Callable[[Inbox, str, Thread], Awaitable[httpx.Response]],
+) -> None:
+    """Labels, drafts, answers and mail that comes in, each by its own way."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        await inbox_domain(inbox.team)
+        await inbox.team.world.app.need(Waiters).start()
+        label = await inbox.label("Refunds")
+        thread = await inbox.thread()
+        await thread.received(QUESTION, at=2)
+        await thread.put_labels([label])
+        known = await state(inbox)
+        task = await begun(inbox, f"wait={LONG}&after_change={known}")
+        assert (await change(inbox, label, thread)).status_code in (200, 201)
         assert (await within(task))["change"] != known
 
 

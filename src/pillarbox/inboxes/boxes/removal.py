@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails import inbox_mail
+from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes import prometheus
 from pillarbox.inboxes.boxes import removal_queries as queries
 from pillarbox.inboxes.boxes.queries import JOB_REMOVE

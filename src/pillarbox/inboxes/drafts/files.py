@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails import originals as sent
+from pillarbox.emails.inbox_mail import originals as sent
 from pillarbox.inboxes.drafts import queries
 from pillarbox.kernel.http.files import StoredFile
 from pillarbox.kernel.postgres.database import TeamDb

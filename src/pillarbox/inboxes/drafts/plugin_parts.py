@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pillarbox.emails.accept import Accept
-from pillarbox.emails.draft_emails import DraftEmails
+from pillarbox.emails.inbox_mail.draft_emails import DraftEmails
 from pillarbox.inboxes.drafts import files as draft_files
 from pillarbox.inboxes.drafts import queries, retention, routes
 from pillarbox.inboxes.drafts.attachments import DraftFiles
@@ -13,6 +13,7 @@ from pillarbox.inboxes.drafts.changes import Drafts
 from pillarbox.inboxes.drafts.send import DraftSending
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.sending import routes as sending_routes
+from pillarbox.inboxes.sending.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.sending.joined import OutboundJoining
 from pillarbox.inboxes.sending.originals import Originals, ReceivedOriginals
 from pillarbox.inboxes.sending.send import Sending

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails import inbox_mail
-from pillarbox.emails.inbox_mail import Attached
+from pillarbox.emails.inbox_mail import messages as inbox_mail
+from pillarbox.emails.inbox_mail.messages import Attached
 from pillarbox.inboxes.messages import wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile, ReceivedMail

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from pillarbox.emails import originals as sent
+from pillarbox.emails.inbox_mail import originals as sent
 from pillarbox.inboxes.sending.queries import Target
 from pillarbox.inboxes.sending.recipients import Addressed
 from pillarbox.kernel.postgres.database import TeamDb

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.emails import inbox_mail
+from pillarbox.emails.inbox_mail import messages as inbox_mail
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.received_mail import ReceivedMail
 from pillarbox.inboxes.threads import purge_queries

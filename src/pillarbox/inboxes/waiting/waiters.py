@@ -32,7 +32,7 @@ READS_AT_ONCE: Final = 4
 CONNECTING_SECONDS: Final = 2.0
 """How long the first request waits for the connection that notifications come on."""
 
-STEP_SECONDS: Final = 2.0
+STEP_SECONDS: Final = 5.0
 """How often a request that waits looks whether its client is still there."""
 
 REST_SECONDS: Final = 0.1

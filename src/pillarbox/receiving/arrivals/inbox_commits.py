@@ -43,6 +43,13 @@ class ForInbox(NamedTuple):
     fields: MessageFields
 
 
+class Routes(NamedTuple):
+    """The inboxes of each team by their addresses, and the teams that have webhooks."""
+
+    inboxes: Mapping[UUID, Mapping[str, InboxKey]]
+    with_webhooks: Collection[UUID]
+
+
 class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
     """Nothing is to be committed: one of the messages is a repetition, and was planned to be stored."""
 
@@ -91,11 +98,12 @@ class InboxCommits:
         if expired is not None:
             seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
             mails = [mail for mail in mails if mail.draft.key not in seen]
-        placed = [_messages(mail, routes) for mail in mails]
+        placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
         plan = await join.planned(conn, self._ids, at, messages)
         drafts = _to_store(mails, placed, plan)
-        telling = self._publisher.referring(plan.told) if plan.told else None
+        told = [event for event in plan.told if event.team_id in routes.with_webhooks]
+        telling = self._publisher.referring(told) if told else None
         beside = joining.all_writes(plan, at, telling)
         written = await store_rows(conn, drafts, beside)
         if len([row for row in written if row.is_stored]) < len(drafts):
@@ -103,15 +111,15 @@ class InboxCommits:
         await joining.follow(conn, plan)
         return written
 
-    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Mapping[UUID, dict[str, InboxKey]]:
+    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Routes:
         """The inboxes of each team by their addresses; they are locked."""
         asked = {address for draft in drafts for address in draft.row.candidates or ()}
         found = await lock_at(conn, asked)
-        routes: dict[UUID, dict[str, InboxKey]] = {}
-        for address, inbox in found.items():
-            routes.setdefault(inbox[0], {})[address] = inbox
+        inboxes: dict[UUID, dict[str, InboxKey]] = {}
+        for address, one in found.items():
+            inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
-        return routes
+        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks))
 
 
 def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:

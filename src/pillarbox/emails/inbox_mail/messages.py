@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from pillarbox.emails import inbox_queries
-from pillarbox.emails.inbox_queries import Attached as Attached
-from pillarbox.emails.inbox_queries import Bodies as Bodies
+from pillarbox.emails.inbox_mail import queries
+from pillarbox.emails.inbox_mail.queries import Attached as Attached
+from pillarbox.emails.inbox_mail.queries import Bodies as Bodies
 from pillarbox.kernel.postgres.database import TeamDb
 
 FILE_KIND: Final = "attachment"
@@ -22,19 +22,19 @@ GONE: Final = Bodies(None, None)
 
 async def sizes(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, int]:
     """How many octets the bodies of each email have, of those that exist."""
-    return await inbox_queries.sizes(db, ids) if ids else {}
+    return await queries.sizes(db, ids) if ids else {}
 
 
 async def bodies(db: TeamDb, email_id: UUID) -> Bodies:
     """What an email says; nothing where it is gone."""
-    return await inbox_queries.bodies(db, email_id) or GONE
+    return await queries.bodies(db, email_id) or GONE
 
 
 async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[Attached]]:
     """The attachments of each email that has some."""
     found: dict[UUID, list[Attached]] = {}
     if ids:
-        for attached in await inbox_queries.attachments(db, ids):
+        for attached in await queries.attachments(db, ids):
             found.setdefault(attached.email_id, []).append(attached)
     return found
 
@@ -42,4 +42,4 @@ async def attachments(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, list[Attach
 async def release(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> None:
     """The inbox does not have these emails any more."""
     if ids:
-        await inbox_queries.release(db, inbox_id, ids)
+        await queries.release(db, inbox_id, ids)

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.receiving import files, inbox_queries, queries
+from pillarbox.receiving import files, queries
+from pillarbox.receiving.inbox_mail import queries as inbox_queries
 from pillarbox.receiving.reading import DATA_URI, Reading
 from pillarbox.usage import counting
 

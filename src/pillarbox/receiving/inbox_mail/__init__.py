@@ -1,0 +1,1 @@
+"""Received emails as inboxes have them: what their messages show, and what their answers need."""
