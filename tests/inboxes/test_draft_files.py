@@ -14,6 +14,7 @@ from kit.file_server import file_server
 from kit.inbox_rows import Inbox, inbox_world
 from pillarbox.emails.integrity import blob_references
 from pillarbox.inboxes.drafts import attachments, retention
+from pillarbox.inboxes.sending.invariants import INVARIANTS
 from pillarbox.kernel.storage.blobs import BlobStore
 
 LARGE = {"content": b64encode(b"x" * 300_000).decode(), "filename": "large.bin"}
@@ -114,3 +115,20 @@ async def test_a_server_that_says_nothing_is_not_waited_for(
         answer = await inbox.team.post(f"{inbox.url}/drafts", {"attachments": [path, path]})
         assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
     silent.close()
+
+
+async def test_verify_finds_mail_that_no_inbox_shows(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        sent, unsent = await drafted(inbox), await drafted(inbox)
+        email = (await inbox.team.post(f"{inbox.url}/drafts/{sent}/send")).json()["email_id"]
+        pool = inbox.team.world.pool
+
+        async def broken() -> set[str]:
+            return {one.name for one in INVARIANTS if await pool.fetch(one.sql, 5, *one.args)}
+
+        assert await broken() == set()
+        await pool.execute("UPDATE inbox_drafts SET email_id = $1 WHERE id = $2", email, unsent)
+        assert await broken() == {"email_of_two_drafts"}
+        await pool.execute("DELETE FROM inbox_drafts")
+        await pool.execute("DELETE FROM inbox_messages")
+        assert await broken() == {"email_without_message"}

@@ -402,3 +402,42 @@ async def test_another_team_sees_none_of_it(database_url: str, tmp_path: Path) -
         for url in (f"{inbox.url}/drafts", f"{inbox.url}/drafts/{draft}", f"/emails/{draft}"):
             assert (await other.get(url)).status_code == 404
         assert (await other.post(f"{inbox.url}/drafts/{draft}/send")).status_code == 404
+
+
+async def test_a_draft_that_may_not_be_sent_stays_a_draft(database_url: str, tmp_path: Path) -> None:
+    """Domain and quota as with POST /emails, behind the draft's own conditions."""
+    async with inbox_world(database_url, tmp_path, require_verified_domain="always") as inbox:
+        team, draft = inbox.team, await drafted(inbox, **READY)
+        url = f"{inbox.url}/drafts/{draft}/send"
+        refused = await team.post(url)
+        assert (refused.status_code, refused.json()["name"]) == (403, "validation_error")
+        await team.domain()
+        await team.world.pool.execute("UPDATE teams SET daily_quota = 1 WHERE id = $1", team.id)
+        limited = team.using(await team.key())
+        assert (await limited.post("/emails", {**READY, "from": "help@harbor.example"})).status_code == 200
+        refused = await limited.post(url, idempotency_key="once")
+        assert (refused.status_code, refused.json()["name"]) == (429, "daily_quota_exceeded")
+        assert await listed(inbox) == [draft]
+        assert (await inbox.counts())[1] == 1
+        assert (await inbox.get("/threads?folder=sent")).json()["data"] == []
+        await team.world.pool.execute("UPDATE teams SET daily_quota = NULL WHERE id = $1", team.id)
+        again = team.using(await team.key())
+        assert (await again.post(url, idempotency_key="once")).status_code == 200
+
+
+async def test_suppressed_recipients_are_not_sent_to(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        await inbox.team.post("/suppressions", {"email": "iris@customer.example"})
+        draft = await drafted(inbox, **READY)
+        sent = (await inbox.team.post(f"{inbox.url}/drafts/{draft}/send")).json()
+        await inbox.team.world.turn()
+        assert (await inbox.team.email(sent["email_id"]))["last_event"] == "suppressed"
+
+
+async def test_a_key_that_only_sends_may_not_send_drafts(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        draft = await drafted(inbox, **READY)
+        sender = inbox.team.using(await inbox.team.key(permission="sending_access"))
+        for path in ("drafts", f"drafts/{draft}/send"):
+            answer = await sender.post(f"{inbox.url}/{path}", READY)
+            assert (answer.status_code, answer.json()["name"]) == (401, "restricted_api_key")

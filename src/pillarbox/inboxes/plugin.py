@@ -20,5 +20,5 @@ SLICE = Slice(
     retention=[*threads.RETENTION, *drafts.RETENTION],
     webhook_shapes=SHAPES,
     event_bodies=boxes.EVENT_BODIES,
-    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS),
+    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS),
 )

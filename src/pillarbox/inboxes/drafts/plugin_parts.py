@@ -13,6 +13,7 @@ from pillarbox.inboxes.drafts.changes import Drafts
 from pillarbox.inboxes.drafts.send import DraftSending
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.sending import routes as sending_routes
+from pillarbox.inboxes.sending.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.sending.joined import OutboundJoining
 from pillarbox.inboxes.sending.originals import Originals, ReceivedOriginals
 from pillarbox.inboxes.sending.send import Sending
