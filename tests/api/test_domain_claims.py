@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -152,6 +153,23 @@ async def test_a_transfer(database_url: str, tmp_path: Path) -> None:
         assert (await it.claimer.post(f"/domains/{claim['domain_id']}/verify")).status_code == 200
         assert (await it.claimer.post(f"/domains/{claim['domain_id']}/claim/verify")).json() == done
         assert await jobs(it) == 0
+
+
+async def test_a_transfer_takes_the_inboxes_of_the_former_owner(database_url: str, tmp_path: Path) -> None:
+    """inboxes.md 3.5. Their addresses are free for the claimer."""
+    async with quay(database_url, tmp_path, inbound_domain="in.pillar.example") as it:
+        await subscribe(it.owner, ["inbox.created", "inbox.deleted"])
+        wanted = {"email_address": f"help@{NAME}", "forwarding": True}
+        inbox = (await it.owner.post("/inboxes", wanted)).json()["id"]
+        claim = await it.claim()
+        assert (await it.claimer.post("/inboxes", wanted)).status_code == 422
+        assert (await it.prove(claim))["status"] == "completed"
+        assert error(await it.owner.get(f"/inboxes/{inbox}")) == (404, "not_found", "Inbox not found")
+        deleted = "SELECT detail FROM webhook_deliveries WHERE kind = 'inbox.deleted' AND subject_id = $1"
+        detail = json.loads(await it.pillarbox.pool.fetchval(deleted, UUID(inbox)))
+        assert detail == {"source": "system", "inbox_id": inbox}
+        made = await it.claimer.post("/inboxes", wanted)
+        assert made.status_code == 201, made.text
 
 
 async def jobs(it: Quay) -> int:

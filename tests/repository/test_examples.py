@@ -36,11 +36,14 @@ ALWAYS = {"README.md", *(f"docs/guide/{name}.md" for name in ("capture", "metric
 WAITING = ("docs/guide/delivery.md", "docs/guide/queue-and-retention.md")
 """Pages that are read while mail waits."""
 
-MAIL_WAITS = """
-pillarbox queue pause --domain quay.example
+CAPTURED = "docs/guide/capture.md"
+"""The page that is read when a mail was sent."""
+
+SEND = """
 curl http://127.0.0.1:8080/emails -H "Authorization: Bearer $KEY" \\
      -d '{"from": "ann@harbor.example", "to": "ben@quay.example", "subject": "Berth 12", "text": "Ready"}'
 """
+MAIL_WAITS = f"pillarbox queue pause --domain quay.example\n{SEND}"
 
 STATE = """
 if [ -f state.sh ]; then . ./state.sh; fi
@@ -277,6 +280,8 @@ def test_the_examples_of_a_page_do_what_they_say(terminal: Terminal, page: str) 
     terminal.forget_domains()
     if page in WAITING:
         terminal.run(MAIL_WAITS)
+    if page == CAPTURED:
+        terminal.run(SEND)
     running: list[tuple[Example, subprocess.Popen[str], Lines]] = []
     try:
         for example in RUN[page]:
