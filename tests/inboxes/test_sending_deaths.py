@@ -20,11 +20,6 @@ from kit.ledger import TOKEN, arrivals
 from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, settled, worker_processes
 from kit.remote_servers import RemoteServers, remote_servers
 
-INBOX = """
-    INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at)
-    SELECT id, $1, 'help', 'help@harbor.example', gen_random_uuid(), now(), now() FROM teams
-"""
-
 STATE = """
     SELECT d.email_id IS NOT NULL AS is_sent, i.drafts,
            (SELECT count(*) FROM emails e WHERE e.inbox_id = i.id AND e.subject = d.subject) AS emails,
@@ -74,19 +69,29 @@ class Harbor:
 @pytest.fixture(scope="module")
 def harbor(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbor]:
     folder, url = tmp_path_factory.mktemp("harbor"), databases.fresh()
-    asyncio.run(_prepared(url, inbox := str(uuid4())))
+    asyncio.run(first_team(url))
     with (
         remote_servers(folder / "far", {"127.0.0.1": {}}) as far,
-        worker_processes(url, folder, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+        worker_processes(
+            url, folder, route=f"relay:smtp://127.0.0.1:{far.port}", inbound_require_dns="false"
+        ) as workers,
     ):
-        yield Harbor(workers, far, url, inbox)
+        made = Harbor(workers, far, url, "")
+        workers.start()
+        made.inbox = asyncio.run(_an_inbox(made))
+        workers.stop()
+        yield made
     databases.drop(url)
 
 
-async def _prepared(url: str, inbox: str) -> None:
-    await first_team(url)
-    async with connected(url) as conn:
-        await conn.execute(INBOX, inbox)
+async def _an_inbox(harbor: Harbor) -> str:
+    capabilities = {"sending": "enabled", "receiving": "enabled"}
+    async with harbor.client() as client:
+        domain = await client.post("/domains", json={"name": "harbor.example", "capabilities": capabilities})
+        assert domain.status_code == 201, domain.text
+        made = await client.post("/inboxes", json={"email_address": "help@harbor.example"})
+        assert made.status_code == 201, made.text
+        return str(made.json()["id"])
 
 
 async def sent_and_killed(harbor: Harbor, point: str) -> str:
