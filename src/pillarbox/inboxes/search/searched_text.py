@@ -1,5 +1,8 @@
 """The text of a message in which words are looked for: its subject, its correspondents, the names of its
 attachments and its body. Pure, and cheap: it is made while the sender waits for the answer.
+
+A word of it stands between blanks, and the parts on lines, so ` two words ` is found by comparing octets and
+never reaches from one part into the next.
 """
 
 from __future__ import annotations
@@ -7,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from pillarbox.inboxes.search.folding import spaced_words
 from pillarbox.mail.html.plain_text import text_of
 
 MOST_BODY: Final = 100_000
@@ -29,17 +33,17 @@ class Searched(NamedTuple):
 
 
 def searched_text(message: Searched) -> str:
-    """One text, part for part on lines of their own, as it was written, but without what the database does
-    not take; the HTML counts where there is no text."""
+    """The words of each part on a line of its own, folded: subject, sender, recipients, names of attachments,
+    body. The HTML counts where there is no text."""
     body = message.text
     if (body is None or body.isspace() or not body) and message.html:
         body = text_of(message.html[:MOST_HTML])
     parts = (
-        message.subject or "",
-        message.sender,
-        " ".join(message.recipients)[:MOST_NAMES],
-        " ".join(message.filenames)[:MOST_NAMES],
+        (message.subject or "")[:MOST_NAMES],
+        message.sender[:MOST_NAMES],
+        "\n".join(message.recipients)[:MOST_NAMES],
+        "\n".join(message.filenames)[:MOST_NAMES],
         (body or "")[:MOST_BODY],
     )
-    found = "\n".join([part for part in parts if part]).replace("\0", " ")
+    found = "\n".join(map(spaced_words, parts))
     return found if found.isascii() else found.encode("utf-8", "replace").decode("utf-8")

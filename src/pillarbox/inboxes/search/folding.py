@@ -1,0 +1,122 @@
+"""Texts as they are compared in search: without regard to case, to width and to what is not seen. Pure.
+
+A word is a run of letters and digits with their marks. In scripts without blanks between words (Chinese,
+Japanese, Thai, Lao, Burmese, Khmer) each character with its marks is a word, so that any part of a text is a
+phrase. This is done with each message that comes in, so it looks at the different characters of a text, of
+which there are few, rather than at each character.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Final
+
+_BLANK_OR_ASCII_WORD: Final = "".join(
+    character if character.isalnum() else " " for character in map(chr, range(128))
+)
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_UNSPACED_CHARACTER: Final = re.compile(f"[{_UNSPACED}]")
+
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+
+# The four letters i of Turkish are one: which of them an I means depends on the language.
+_DOTTED_I, _DOTLESS_I = "i\u0307", "\u0131"
+
+_MARKS: Final = frozenset({"Mn", "Mc"})
+_LAST_MARK: Final = 0x1F000
+
+_LETTER, _MARK, _UNSPACED_LETTER, _SEPARATOR = range(4)
+
+_kinds: dict[str, int] = {}
+"""What each character is that was seen; there are not many more than a hundred thousand."""
+
+_unseen: dict[str, bool] = {}
+
+
+def folded(text: str) -> str:
+    """The same for texts that differ in case, in width or in what is not seen alone."""
+    if text.isascii():
+        return text.lower()
+    for character in filter(_is_unseen, set(text)):
+        text = text.replace(character, "")
+    text = _compatible(_compatible(text).casefold())
+    if _DOTLESS_I in text or _DOTTED_I in text:
+        text = _compatible(text.replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i"))
+    return text
+
+
+def spaced_words(text: str) -> str:
+    """The words of the text, folded, each with a blank before it and one behind the last; "" for none."""
+    if text.isascii():
+        words = text.lower().translate(_BLANK_OR_ASCII_WORD).split()
+    else:
+        words = _words(folded(text))
+    return f" {' '.join(words)} " if words else ""
+
+
+def _words(text: str) -> list[str]:
+    characters = set(text)
+    kinds = {character: _kind(character) for character in characters}
+    for character, kind in kinds.items():
+        if kind == _SEPARATOR and character != " ":
+            text = text.replace(character, " ")
+    if _UNSPACED_LETTER not in kinds.values():
+        return text.split()
+    marks = [character for character, kind in kinds.items() if kind == _MARK]
+    words: list[str] = []
+    for place, run in enumerate(_unspaced_runs().split(text)):
+        if place % 2:
+            apart = " ".join(run)
+            for mark in marks:
+                apart = apart.replace(f" {mark}", mark)
+            words += apart.split()
+        else:
+            words += run.split()
+    return words
+
+
+@cache
+def _unspaced_runs() -> re.Pattern[str]:
+    """Python knows no class of marks, and to list them takes a moment."""
+    marks = "".join(
+        character
+        for character in map(chr, range(0x300, _LAST_MARK))
+        if unicodedata.category(character) in _MARKS
+    )
+    return re.compile(f"([{_UNSPACED}][{_UNSPACED}{marks}]*)")
+
+
+def _compatible(text: str) -> str:
+    return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+
+
+
+def _kind(character: str) -> int:
+    kind = _kinds.get(character)
+    if kind is None:
+        kind = _kinds[character] = _kind_of(character)
+    return kind
+
+
+def _kind_of(character: str) -> int:
+    category = unicodedata.category(character)
+    if category in _MARKS:
+        return _MARK
+    if not character.isalnum():
+        return _SEPARATOR
+    return _UNSPACED_LETTER if _UNSPACED_CHARACTER.match(character) else _LETTER
+
+
+def _is_unseen(character: str) -> bool:
+    found = _unseen.get(character)
+    if found is None:
+        found = _unseen[character] = _UNSEEN.match(character) is not None
+    return found
