@@ -3,7 +3,7 @@
 Two ways lead to them. Where few messages seem to fit, their threads are put in order and compared until the
 page is full. Where many do, the threads of the list are compared one after the other: a page is full soon.
 Either way what is shown was compared with the messages themselves, and the work has an end: of more than
-`MOST_HITS` messages the newest are considered, and a page compares at most `MOST_COMPARED`.
+`MOST_HITS` messages that seem to fit the newest are considered, and a page compares at most `MOST_COMPARED`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from pillarbox.kernel.wire.paging import OLDEST
 T = TypeVar("T")
 
 MOST_HITS: Final = 10_000
-MOST_COMPARED: Final = 10_000
+MOST_COMPARED: Final = 5000
+MOST_WALKED: Final = 2000
+"""Of them one after the other in the order of the list."""
 
 THREADS_AT_ONCE: Final = (64, 512)
 """The first time, and at most; each time twice as many."""
@@ -74,6 +76,7 @@ class Most:
 
     hits: int = MOST_HITS
     compared: int = MOST_COMPARED
+    walked: int = MOST_WALKED
 
 
 @asynccontextmanager
@@ -107,8 +110,10 @@ class _Search:
     start: Position
     limit: int
     most: Most
+    left: int = 0
 
     async def hits(self) -> list[Hit]:
+        self.left = self.most.compared
         described_to = await queries.described_to(self.db, self.inbox_id) or OLDEST
         found = await candidates.read(self.db, self.inbox_id, self.question.clauses, *self.question.ids)
         undescribed = await self.question.undescribed(self.db, self.inbox_id, described_to)
@@ -131,7 +136,7 @@ class _Search:
 
     async def _walk(self, messages: int, count: int) -> list[Hit] | None:
         """Compare the threads of the list; None where the page was not full soon enough."""
-        left = min(self.most.compared, 100 + 3 * self._threads_expected(messages, count))
+        left = min(self.most.walked, 100 + 3 * self._threads_expected(messages, count))
         position, at_once, hits = self.start, THREADS_AT_ONCE[0], list[Hit]()
         while left > 0:
             ids = await lists.ids(self.db, self.inbox_id, self.wanted, position, at_once)
@@ -143,7 +148,8 @@ class _Search:
                     self.db, self.inbox_id, [thread.id for thread in some], None
                 )
                 hits += [Hit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
-                left -= sum([thread.messages for thread in some])
+                compared = sum([min(thread.messages, queries.MOST_OF_THREAD) for thread in some])
+                left, self.left = left - compared, self.left - compared
                 position = Position(some[-1].received_at, some[-1].id, self.start.is_newer)
                 if len(hits) >= self.limit:
                     return hits[: self.limit]
@@ -160,8 +166,7 @@ class _Search:
         newest = sorted(undescribed, reverse=True)[: self.most.hits]
         named = Named(found.newest(self.most.hits - len(newest)), newest)
         position, at_once, hits = self.start, 2 * self.limit, list[Hit]()
-        left = self.most.compared
-        while left > 0:
+        while self.left > 0:
             threads = await queries.threads(
                 self.db,
                 self.inbox_id,
@@ -174,14 +179,14 @@ class _Search:
                 is_newer=self.start.is_newer,
             )
             is_end = len(threads) < at_once
-            while threads and left > 0:
+            while threads and self.left > 0:
                 some = _few(threads, [len(thread.messages) for thread in threads])
                 messages = [one for thread in some for one in thread.messages]
                 matched = await self.question.matching(
                     self.db, self.inbox_id, [thread.id for thread in some], messages
                 )
                 hits += [Hit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
-                left -= len(messages)
+                self.left -= len(messages)
                 position = Position(some[-1].received_at, some[-1].id, self.start.is_newer)
                 if len(hits) >= self.limit:
                     return hits[: self.limit]

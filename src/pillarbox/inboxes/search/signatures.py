@@ -47,13 +47,15 @@ def matrix(messages: Sequence[Described]) -> bytes:
         some = messages[at : at + AT_ONCE]
         widths = [message.columns for message in some]
         first = [column + end - width for end, width in zip(accumulate(widths), widths, strict=True)]
-        _words(bits, some, first)
-        _octets(bits, some, first)
+        _words(bits, some, first, widths)
+        _octets(bits, some, first, widths)
         column += sum(widths)
     return np.packbits(bits.reshape(ROWS, COLUMNS), axis=1).tobytes()
 
 
-def _words(bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int]) -> None:
+def _words(
+    bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int], widths: Sequence[int]
+) -> None:
     octets = np.frombuffer(b"".join([message.searched + b"\n" for message in messages]), np.uint8)
     lengths = np.array([len(message.searched) + 1 for message in messages])
     is_blank = _BLANK[octets]
@@ -72,7 +74,8 @@ def _words(bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequen
     of_message = np.searchsorted(starts, begins, "right") - 1
     first_word = np.searchsorted(begins, starts)
     rank = np.arange(len(begins)) - first_word[of_message]
-    columns = np.array(first)[of_message] + rank // WORDS_OF_COLUMN
+    last = np.array(widths) - 1
+    columns = np.array(first)[of_message] + np.minimum(rank // WORDS_OF_COLUMN, last[of_message])
     _set(bits, hashes, columns, WORD_BITS)
     # Words follow one another where one blank is between them.
     are_pairs = np.flatnonzero((begins[1:] - ends[:-1] == 1) & (octets[ends[:-1]] == 32))
@@ -80,7 +83,9 @@ def _words(bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequen
     _set(bits, pairs, columns[are_pairs], PAIR_BITS)
 
 
-def _octets(bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int]) -> None:
+def _octets(
+    bits: NDArray[np.uint8], messages: Sequence[Described], first: Sequence[int], widths: Sequence[int]
+) -> None:
     texts = [text for message in messages for _, text in message.parts]
     parts = [part for message in messages for part, _ in message.parts]
     lengths = np.array([len(text) for text in texts], np.int64)
@@ -91,11 +96,11 @@ def _octets(bits: NDArray[np.uint8], messages: Sequence[Described], first: Seque
         for message in messages
         for place in range(len(message.parts))
     ]
-    of_part = np.repeat(
-        np.array([one for one, m in zip(first, messages, strict=True) for _ in m.parts]), lengths
-    )
+    counts = [len(message.parts) for message in messages]
+    of_part = np.repeat(np.repeat(np.array(first), counts), lengths)
+    last = np.repeat(np.repeat(np.array(widths) - 1, counts), lengths)
     place = np.repeat(np.array(begins, np.int64), lengths) + _within(lengths)
-    columns = of_part + place // OCTETS_OF_COLUMN
+    columns = of_part + np.minimum(place // OCTETS_OF_COLUMN, last)
     count = int(lengths.sum())
     piece = np.zeros(count, _U)
     is_whole = np.ones(count, bool)
