@@ -25,16 +25,27 @@ LOCK: Final = """
        FOR NO KEY UPDATE OF i
 """
 
-# The same for addresses, of whichever team.
+# For addresses, of whichever team. One lock is waited for, and no other is held meanwhile: the count makes it
+# the first. What is locked already is left out.
 LOCK_AT: Final = """
-    SELECT d.address, i.team_id, i.id,
+    WITH waited AS MATERIALIZED (
+        SELECT i.id
+          FROM inboxes i
+         WHERE i.team_id = $2 AND i.id = $3
+           FOR NO KEY UPDATE
+    ), locked AS MATERIALIZED (
+        SELECT i.team_id, i.id
+          FROM directory_inboxes d
+          JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+         WHERE d.address = ANY ($1::text[]) AND (SELECT count(*) FROM waited) >= 0
+           FOR NO KEY UPDATE OF i SKIP LOCKED
+    )
+    SELECT d.address, d.team_id, d.inbox_id AS id,
+           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
            EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = i.team_id AND w.status = 'enabled') AS has_webhooks
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
       FROM directory_inboxes d
-      JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
      WHERE d.address = ANY ($1::text[])
-     ORDER BY i.team_id, i.id
-       FOR NO KEY UPDATE OF i
 """
 
 
@@ -61,14 +72,22 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
 
 
 class AddressedInbox(NamedTuple):
-    """An inbox that an address means. `has_webhooks`: somebody may want its events."""
+    """An inbox that an address means. `is_locked`: by us; otherwise somebody else has its lock.
+    `has_webhooks`: somebody may want its events."""
 
     inbox: InboxKey
+    is_locked: bool
     has_webhooks: bool
 
 
-async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, AddressedInbox]:
-    """The same for the inboxes that these addresses mean; those that mean none are not in the answer."""
-    rows = await conn.fetch(LOCK_AT, list(addresses))
-    changes.changed(conn, {row["id"] for row in rows})
-    return {row["address"]: AddressedInbox((row["team_id"], row["id"]), row["has_webhooks"]) for row in rows}
+async def lock_at(
+    conn: Connection, addresses: Collection[str], waited: InboxKey | None = None
+) -> dict[str, AddressedInbox]:
+    """Lock the inboxes that these addresses mean, as far as nobody else has; addresses that mean none are not
+    in the answer. For the lock of one inbox it may be `waited`."""
+    rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
+    changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
+    return {
+        row["address"]: AddressedInbox((row["team_id"], row["id"]), row["is_locked"], row["has_webhooks"])
+        for row in rows
+    }
