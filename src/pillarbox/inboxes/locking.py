@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.inboxes.waiting import changes
-from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.database import LOCK_TIMEOUT_MS, Connection
 
 InboxKey = tuple[UUID, UUID]
 """A team and one of its inboxes."""
@@ -25,8 +25,34 @@ LOCK: Final = """
        FOR NO KEY UPDATE OF i
 """
 
-# For addresses, of whichever team. One lock is waited for, and no other is held meanwhile: the count makes it
-# the first. What is locked already is left out.
+# For addresses, of whichever team, in the order of all; but for the inboxes $2. A lock is waited for so long
+# ($3), and whatever else this transaction waits for as long as usual ($4): the parts are carried out in this
+# order, because each needs a value of the one before.
+LOCK_IN_ORDER: Final = """
+    WITH briefly AS MATERIALIZED (
+        SELECT set_config('lock_timeout', $3, true) AS milliseconds
+    ), locked AS MATERIALIZED (
+        SELECT i.team_id, i.id
+          FROM directory_inboxes d
+          JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+         WHERE d.address = ANY ($1::text[]) AND i.id <> ALL ($2::uuid[])
+           AND (SELECT milliseconds FROM briefly) IS NOT NULL
+         ORDER BY i.team_id, i.id
+           FOR NO KEY UPDATE OF i
+    ), usually AS MATERIALIZED (
+        SELECT set_config('lock_timeout', $4, true) AS milliseconds
+          FROM (SELECT count(*) FROM locked) AS l
+    )
+    SELECT d.address, d.team_id, d.inbox_id AS id,
+           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
+           EXISTS (SELECT FROM webhooks w
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
+      FROM directory_inboxes d
+     WHERE d.address = ANY ($1::text[]) AND (SELECT milliseconds FROM usually) IS NOT NULL
+"""
+
+# The same without waiting, but for one inbox. That lock is waited for while no other is held: the count
+# makes it the first. What is locked already is left out.
 LOCK_AT: Final = """
     WITH waited AS MATERIALIZED (
         SELECT i.id
@@ -47,6 +73,10 @@ LOCK_AT: Final = """
       FROM directory_inboxes d
      WHERE d.address = ANY ($1::text[])
 """
+
+
+BRIEF_MS: Final = 250
+"""How long many may wait for the lock of one inbox: longer than a commit takes."""
 
 
 class LockedInbox(NamedTuple):
@@ -80,12 +110,23 @@ class AddressedInbox(NamedTuple):
     has_webhooks: bool
 
 
+class Briefly(NamedTuple):
+    """Each lock is waited for, but only for a moment, and those of the inboxes `without` are not taken."""
+
+    without: frozenset[UUID]
+
+
 async def lock_at(
-    conn: Connection, addresses: Collection[str], waited: InboxKey | None = None
+    conn: Connection, addresses: Collection[str], waited: InboxKey | Briefly | None = None
 ) -> dict[str, AddressedInbox]:
     """Lock the inboxes that these addresses mean, as far as nobody else has; addresses that mean none are not
-    in the answer. For the lock of one inbox it may be `waited`."""
-    rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
+    in the answer. For the lock of one inbox it may be `waited`, or for all of them briefly: that raises
+    LockNotAvailableError."""
+    if isinstance(waited, Briefly):
+        limits = (str(BRIEF_MS), str(LOCK_TIMEOUT_MS))
+        rows = await conn.fetch(LOCK_IN_ORDER, list(addresses), list(waited.without), *limits)
+    else:
+        rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
     changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
     return {
         row["address"]: AddressedInbox((row["team_id"], row["id"]), row["is_locked"], row["has_webhooks"])

@@ -19,7 +19,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.locking import Briefly, InboxKey
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -314,7 +314,9 @@ class Receiving:
             await faults.point("receive.before_commit")
         return written
 
-    async def _write_for_inboxes(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> Committed:
+    async def _write_for_inboxes(
+        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None
+    ) -> Committed:
         """The same for mail of inboxes, with its messages and threads, committed."""
         first = {id(draft) for draft in _first_of_each([mail.draft for mail in mails])}
         wanted = [mail for mail in mails if id(mail.draft) in first]
@@ -326,7 +328,7 @@ class Receiving:
         return done
 
     async def _written_for_inboxes(
-        self, mails: Sequence[ForInbox], waited: InboxKey | None, *, is_checked: bool
+        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None, *, is_checked: bool
     ) -> Committed:
         now = self._clock.now()
         expired = now - REMEMBERED if is_checked else None

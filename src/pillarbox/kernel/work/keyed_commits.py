@@ -57,11 +57,6 @@ class KeyedCommits(Generic[Item, Result]):
             )
         return await queue.submit(item)
 
-    def has(self, key: Hashable) -> bool:
-        """Whether something with this key waits or is being committed."""
-        queue = self._queues.get(key)
-        return queue is not None and queue.weight > 0
-
     async def drain(self) -> None:
         """Return when nothing waits and nothing is being committed."""
         await asyncio.gather(*[queue.drain() for queue in self._queues.values()])

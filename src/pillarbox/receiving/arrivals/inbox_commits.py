@@ -19,7 +19,7 @@ from pillarbox.inboxes.joining import join
 from pillarbox.inboxes.joining import queries as joining
 from pillarbox.inboxes.joining.deciding import Plan
 from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import InboxKey, lock_at
+from pillarbox.inboxes.locking import Briefly, InboxKey, lock_at
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
@@ -97,7 +97,7 @@ class InboxCommits:
         mails: Sequence[ForInbox],
         at: datetime,
         store_rows: StoreRows,
-        waited: InboxKey | None = None,
+        waited: InboxKey | Briefly | None = None,
         expired: datetime | None = None,
     ) -> Committed:
         """Store them with their messages, threads and events, but for what all of its inboxes have already
@@ -128,7 +128,9 @@ class InboxCommits:
         await joining.follow(conn, plan)
         return Committed(written, left, routes.busy)
 
-    async def _routes(self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | None) -> Routes:
+    async def _routes(
+        self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | Briefly | None
+    ) -> Routes:
         """The inboxes of each team by their addresses; they are locked."""
         asked = {address for draft in drafts for address in draft.row.candidates or ()}
         found = await lock_at(conn, asked, waited)

@@ -1,9 +1,10 @@
 """Commits of mail for inboxes: one group for all, and a queue for each inbox that somebody else has locked.
 
-Who holds the lock of an inbox for long delays mail for that inbox alone. The group waits for no lock: what
-it leaves out goes into the queue of the inbox. A queue waits for the lock of its inbox, holds no other
-meanwhile, and takes all that has gathered. While a queue has mail, more mail for its address goes there at
-once, so two processes with mail for one inbox take turns. Callers wait no longer than their time limit.
+Who holds the lock of an inbox for long delays mail for that inbox alone. The group waits for a lock as long
+as a commit of another process may take, so it stays large where all have mail for the same inboxes. After
+that it takes what is free, and from then on leaves out the inbox that was locked. What is left out goes into
+the queue of its inbox, which waits for that lock and holds no other meanwhile; when it has it the inbox
+belongs to the group again. Callers wait no longer than their time limit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.locking import Briefly, InboxKey
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.wire.problems import DatabaseGone
 from pillarbox.kernel.work.keyed_commits import KeyedCommits
@@ -24,12 +25,14 @@ MOST_TOGETHER: Final = 200
 """Messages of one commit."""
 AT_ONCE: Final = 4
 """Queues that wait for their lock with a connection."""
+MOST_BUSY: Final = 10_000
+"""Addresses of locked inboxes that are remembered."""
 
 # A lock that was not to be had is no fault of one mail: to try each again would only take longer.
 _SHARED: Final = (DatabaseGone, asyncpg.InsufficientResourcesError, asyncpg.LockNotAvailableError)
 
-Write = Callable[[Sequence[ForInbox], InboxKey | None], Awaitable[Committed]]
-"""Commits mails; for the lock of one inbox it may wait."""
+Write = Callable[[Sequence[ForInbox], InboxKey | Briefly | None], Awaitable[Committed]]
+"""Commits mails; for the lock of one inbox it may wait, or for those of all briefly."""
 
 
 class _Waiting(NamedTuple):
@@ -53,7 +56,7 @@ class InboxQueues:
     def __init__(self, write: Write, *, most_waiting: int) -> None:
         self._write = write
         self._busy: dict[str, InboxKey] = {}
-        """Addresses of inboxes that lately were locked by somebody else."""
+        """Addresses of the inboxes that the group leaves out."""
         self._group: GroupCommit[_Waiting, _Done] = GroupCommit(
             self._flush,
             kind="receive_for_inboxes",
@@ -97,19 +100,22 @@ class InboxQueues:
         return await (self._group.submit(waiting) if waited is None else self._queues.submit(waited, waiting))
 
     def _queue_of(self, mails: Sequence[ForInbox]) -> InboxKey | None:
-        """The inbox whose queue has mail that this mail has to come behind."""
+        """The inbox for which this mail has to wait."""
         for mail in mails:
             for recipient in mail.draft.recipients:
                 inbox = self._busy.get(recipient.lower())
-                if inbox is not None and self._queues.has(inbox):
+                if inbox is not None:
                     return inbox
         return None
 
     async def _flush(self, batch: Sequence[_Waiting]) -> Sequence[_Done]:
-        done = await self._write([mail for waiting in batch for mail in waiting.mails], batch[0].waited)
-        if done.busy:
-            self._busy = {address: one for address, one in self._busy.items() if self._queues.has(one)}
-            self._busy.update(done.busy)
+        waited = batch[0].waited
+        done = await self._written([mail for waiting in batch for mail in waiting.mails], waited)
+        if waited is not None:
+            self._busy = {address: one for address, one in self._busy.items() if one != waited}
+        if len(self._busy) + len(done.busy) > MOST_BUSY:
+            self._busy.clear()
+        self._busy.update(done.busy)
         stored = {row.id for row in done.rows if row.is_stored}
         return [
             _Done(
@@ -119,6 +125,14 @@ class InboxQueues:
             )
             for mails, _ in batch
         ]
+
+    async def _written(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> Committed:
+        if waited is not None:
+            return await self._write(mails, waited)
+        try:
+            return await self._write(mails, Briefly(frozenset([inbox for _, inbox in self._busy.values()])))
+        except asyncpg.LockNotAvailableError:
+            return await self._write(mails, None)
 
 
 def _weight(waiting: _Waiting) -> int:
