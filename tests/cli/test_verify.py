@@ -320,6 +320,7 @@ OWN_STORIES = {
     "suppressions",
     "templates",
     "broadcasts",
+    "inboxes",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

@@ -10,6 +10,7 @@ from kit.inbox_rows import Inbox
 from kit.inboxes import create, inbox_team
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.inboxes.boxes.invariants import INVARIANTS as OF_INBOXES
+from pillarbox.inboxes.threads.invariants import INVARIANTS as OF_THREADS
 
 DAMAGE: list[tuple[str, set[str]]] = [
     ("UPDATE inboxes SET unread = unread + 1", {"inbox_counts"}),
@@ -82,3 +83,29 @@ async def test_every_count_and_place_is_checked(database_url: str, tmp_path: Pat
             assert found == expected, damage
             seen |= found
         assert seen == {one.name for one in OF_INBOXES}
+
+
+async def test_labels_and_emails_that_do_not_agree_with_threads_are_named(
+    database_url: str, tmp_path: Path
+) -> None:
+    damage = {
+        "label_without_thread": "DELETE FROM inbox_labels",
+        "label_elsewhere": "UPDATE inbox_thread_labels SET received_at = received_at - interval '1 h'",
+        "message_of_free_email": "UPDATE received_emails SET inboxes = NULL",
+    }
+    assert damage.keys() == {one.name for one in OF_THREADS}
+    async with inbox_team(database_url, tmp_path) as team:
+        inbox = Inbox(team, UUID(await create(team)), "help@harbor.example")
+        thread = await inbox.thread()
+        await thread.received(b"From: iris@customer.example\r\nSubject: Refund\r\n\r\nHello\r\n")
+        assert (await thread.put_labels([await inbox.label("Refunds")])).status_code == 200
+        pool = team.world.pool
+        assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
+        for name, statement in damage.items():
+            async with pool.acquire() as conn:
+                undone = conn.transaction()
+                await undone.start()
+                assert not (await conn.execute(statement)).endswith(" 0"), statement
+                found = {one.name for one in OF_THREADS if await conn.fetch(one.sql, 5, *one.args)}
+                await undone.rollback()
+            assert found == {name}
