@@ -98,6 +98,14 @@ async def test_an_address_in_a_name_is_of_a_verified_domain(database_url: str, t
             "Mina, ola@other.example",
             "mina@harbor",
             "a@harbor.example b@c.example",
+            "mina(desk)@quay.example",
+            "'mina'@quay.example",
+            '"mina"@quay.example',
+            "mina\N{FULLWIDTH COMMERCIAL AT}quay.example",
+            "mina\N{SMALL COMMERCIAL AT}quay.example",
         ):
             answer = await team.call("PATCH", f"/inboxes/{inbox_id}", {"from_name": name})
             assert (answer.status_code, answer.json()["name"]) == (422, "validation_error"), name
+        for name in ("Mina @ Harbor", "@Harbor", "help@harbor.example (Mina)"):
+            answer = await team.call("PATCH", f"/inboxes/{inbox_id}", {"from_name": name})
+            assert answer.status_code == 200, name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import unicodedata
 from typing import Final, NamedTuple
 
 from pillarbox.kernel.wire.problems import InvalidField
@@ -15,7 +16,7 @@ LONGEST_LOCAL: Final = 64
 
 _LOCAL: Final = re.compile(r"[a-z0-9_%+-]+(?:\.[a-z0-9_%+-]+)*", re.ASCII)
 _REFUSED: Final = re.compile(r"[:<>\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ADDRESS: Final = re.compile(r"[^\s@\"'(),;]+@([^\s@\"'(),;]+)")
+_ADDRESS: Final = re.compile(r"(?<=[^\s@])@([^\s@\"'(),;\\]+)")
 _RANDOM_OCTETS: Final = 15
 
 FORM: Final = (
@@ -66,8 +67,9 @@ def from_name(text: str) -> str:
 
 
 def domains_in(text: str) -> list[str | None]:
-    """The domains of the addresses inside a name, in A-labels; None for what is no domain."""
-    return [_domain(found) for found in _ADDRESS.findall(text)]
+    """The domains of the addresses inside a name, in A-labels; None for what is no domain. What looks like an
+    `@` is one."""
+    return [_domain(found) for found in _ADDRESS.findall(unicodedata.normalize("NFKC", text))]
 
 
 def receiving_address(random: bytes, inbound_domain: str) -> str:

@@ -106,7 +106,6 @@ class Inboxes:
             return False
         await directory.remove(db, gone)
         changed(db.connection, gone)
-        changed(db.connection, gone)
         told = [events.deleted(InboxRef(db.team_id, inbox_id, source), at) for inbox_id in gone]
         await self.publisher.refer(db.connection, told)
         _count(db, "deleted", len(gone))
