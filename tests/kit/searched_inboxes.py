@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from kit.inbox_rows import BEGAN, Inbox, an_inbox
-from kit.world import world
+from kit.manual_world import manual_world
 from pillarbox.inboxes.joining.join import join
 from pillarbox.inboxes.joining.new_messages import NewMessage
 from pillarbox.inboxes.locking import lock
@@ -32,6 +32,18 @@ MOVE = """
        SET folder = $3, purge_at = CASE WHEN $3 = 'trash' THEN received_at END
      WHERE team_id = $1 AND id = $2
 """
+
+
+MAKE_DUE = """
+    INSERT INTO inbox_search_due (team_id, inbox_id) VALUES ($1, $2) ON CONFLICT DO NOTHING
+"""
+
+LEFT = (
+    "SELECT count(*) FROM inbox_search_blocks WHERE team_id = $1",
+    "SELECT count(*) FROM inbox_search_rows WHERE team_id = $1",
+    "SELECT count(*) FROM inbox_search_late WHERE team_id = $1",
+    "SELECT count(*) FROM inbox_search_due WHERE team_id = $1",
+)
 
 
 @dataclass(slots=True)
@@ -102,11 +114,29 @@ class SearchedInbox:
         self.mails += mails
         return list(mails)
 
+    def blocks(self, *, worth: int = 1, together: int = 16) -> MessageBlocks:
+        world = self.inbox.team.world
+        return MessageBlocks(world.pool, world.app.need(Ids), worth=worth, together=together)
+
     async def describe(self, *, worth: int = 1, together: int = 16) -> int:
         """Let blocks describe all messages; returns how many blocks that made."""
-        team = self.inbox.team
-        blocks = MessageBlocks(team.world.pool, team.world.app.need(Ids), worth=worth, together=together)
-        return await blocks.describe(team.db, self.inbox.id)
+        return await self.blocks(worth=worth, together=together).describe(self.inbox.team.db, self.inbox.id)
+
+    async def renew(self) -> int:
+        """Let blocks of other versions be described anew; returns how many that made."""
+        return await self.blocks().renew()
+
+    async def keep_up(self) -> str:
+        """One turn of the periodic job."""
+        return await self.blocks().keep_up()
+
+    async def due(self) -> None:
+        """Let the job look at the inbox."""
+        await self.inbox.team.db.run(MAKE_DUE, self.inbox.id)
+
+    async def left(self) -> list[int]:
+        """The rows that search has: blocks, parts of blocks, late messages, and inboxes that are due."""
+        return [await self.inbox.team.db.value(sql) for sql in LEFT]
 
     async def move(self, mail: Mail, folder: str) -> None:
         await self.inbox.team.db.run(MOVE, mail.thread_id, folder)
@@ -129,5 +159,5 @@ class SearchedInbox:
 @asynccontextmanager
 async def searched_world(database_url: str, folder: Path) -> AsyncIterator[SearchedInbox]:
     """An empty inbox of the only team of a world."""
-    async with world(database_url, folder, started=False) as pillarbox:
+    async with manual_world(database_url, folder) as pillarbox:
         yield SearchedInbox(await an_inbox(await pillarbox.team()))

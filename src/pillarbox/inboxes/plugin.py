@@ -22,5 +22,5 @@ SLICE = Slice(
     retention=[*threads.RETENTION, *drafts.RETENTION],
     webhook_shapes=SHAPES,
     event_bodies=boxes.EVENT_BODIES,
-    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS),
+    invariants=(*boxes.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS, *search.INVARIANTS),
 )

@@ -14,6 +14,7 @@ from kit.brought import INVARIANTS
 from kit.inbox_rows import Inbox, an_inbox
 from kit.inboxes import create, inbox_domain
 from kit.manual_world import manual_world, run_jobs
+from kit.searched_inboxes import SearchedInbox
 from kit.webhooks import hook
 from kit.world import Team, World, world
 from pillarbox.emails.integrity.reconcile import reconcile
@@ -65,6 +66,8 @@ RELEASED = """
            (SELECT count(*) FROM emails WHERE team_id = $1 AND inbox_id IS NULL) AS sent
 """
 
+LATE = "INSERT INTO inbox_search_late (team_id, inbox_id, id) VALUES ($1, $2, $3)"
+
 LEFT_LINKS = "SELECT count(*) FROM inbox_thread_labels"
 
 
@@ -95,6 +98,10 @@ async def full_inbox(team: Team, local: str = "help") -> tuple[Inbox, list[str]]
     await team.db.run(SETTINGS, inbox.id, inbox.new_id(), team.world.clock.now())
     await team.db.run(COUNT_THREADS)
     await team.db.run(COUNT_DRAFTS, inbox.id)
+    searched = SearchedInbox(inbox)
+    assert await searched.describe() == 1
+    await searched.due()
+    await team.db.run(LATE, inbox.id, threads[0].messages[0])
     return inbox, blobs
 
 

@@ -10,7 +10,7 @@ from pillarbox.inboxes.search.described import Described, described, fitting
 from pillarbox.inboxes.search.searched_text import Searched, searched_text
 from pillarbox.inboxes.search.terms import COLUMNS, ROWS, Part
 
-WORDS = "refund order größe 返金 請求書 คืนเงิน заказ 88 iris धन्यवाद x é".split()
+WORDS = ["refund", "order", "größe", "返金", "請求書", "คืนเงิน", "заказ", "88", "iris", "धन्यवाद", "x", "é"]
 
 
 def a_message(dice: random.Random, words: int) -> Described:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pillarbox.inboxes.search import routes
 from pillarbox.inboxes.search.blocks import MessageBlocks, search_periodic
+from pillarbox.inboxes.search.invariants import INVARIANTS as INVARIANTS
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Kit
