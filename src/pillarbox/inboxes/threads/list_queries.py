@@ -120,19 +120,6 @@ MATCHING_NEWER = """
      LIMIT $6
 """
 
-# In one class at least.
-HAS_MORE_THAN = """
-    SELECT EXISTS (
-           SELECT
-             FROM unnest($3::smallint[]) AS c (list_class)
-            CROSS JOIN LATERAL (
-                  SELECT
-                    FROM inbox_threads t
-                   WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.list_class = c.list_class
-                  OFFSET $4
-                   LIMIT 1) AS another)
-"""
-
 LABEL_NAMES = """
     SELECT id, name FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2
 """
@@ -253,12 +240,6 @@ async def matching_newer(
     matched: Matched,
 ) -> Sequence[UUID]:
     return await db.values(MATCHING_NEWER, inbox_id, classes, at, thread_id, most, *matched)
-
-
-async def has_more_than(db: TeamDb, inbox_id: UUID, classes: Sequence[int], threads: int) -> bool:
-    """Whether one of these classes has more threads than that."""
-    found: bool = await db.value(HAS_MORE_THAN, inbox_id, classes, threads)
-    return found
 
 
 async def label_names(db: TeamDb, inbox_id: UUID) -> list[LabelName]:

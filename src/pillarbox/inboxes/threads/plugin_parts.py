@@ -10,7 +10,6 @@ from pillarbox.inboxes.threads import routes
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.threads.purge import ThreadPurge
-from pillarbox.inboxes.threads.text_scans import TextScans
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.slices import Kept, Kit, Retention
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -30,7 +29,6 @@ PROVIDES = {
     Threads: lambda kit: Threads(kit.need(Publisher), kit.clock),
     MessageReading: _reading,
     ThreadPurge: _purge,
-    TextScans: lambda _: TextScans(),
 }
 
 ROUTES = collect(routes, message_routes)

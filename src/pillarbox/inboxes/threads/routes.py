@@ -11,7 +11,6 @@ from pillarbox.inboxes.folders import Folder
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
-from pillarbox.inboxes.threads.text_scans import TextScans
 from pillarbox.inboxes.waiting.thread_lists import WAITING_FOR, Wait, awaited
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -42,8 +41,7 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
 
     async def read() -> wire.ThreadList:
         inbox_id = await paths.inbox_of(request, db)
-        async with request.use(TextScans).turn(db, inbox_id, wanted, request.is_client_gone):
-            shown = await lists.thread_page(db, inbox_id, page, wanted)
+        shown = await lists.thread_page(db, inbox_id, page, wanted)
         return wire.ThreadList(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads])
 
     return Reply(await awaited(request, wait, await paths.inbox_of(request, db), read))
