@@ -72,9 +72,9 @@ def receiving(
         yield server, port
 
 
-def offer(port: int, mails: int, to: str = TO) -> float:
+def offer(port: int, mails: int, to: str = TO, sessions: int = SESSIONS) -> float:
     """Bring mails with smtp-source; seconds until the last was acknowledged."""
-    command = [tools.program("smtp-source"), "-s", str(SESSIONS), "-m", str(mails), "-l", str(BYTES)]
+    command = [tools.program("smtp-source"), "-s", str(sessions), "-m", str(mails), "-l", str(BYTES)]
     command += ["-f", f"news@{DOMAIN}", "-t", to, f"127.0.0.1:{port}"]
     began = time.monotonic()
     subprocess.run(command, check=True, timeout=1200, stdout=subprocess.DEVNULL)

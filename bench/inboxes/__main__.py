@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.inboxes import arrivals, drafts, threads
+from bench.inboxes import arrivals, drafts, search, threads
 from bench.kit.results import Report, ended
 
-PARTS = (threads.measure, arrivals.measure, drafts.measure)
+PARTS = (threads.measure, search.measure, arrivals.measure, drafts.measure)
 
 
 def measure(report: Report) -> None:

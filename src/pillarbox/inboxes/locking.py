@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.inboxes.waiting import changes
-from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.postgres.database import LOCK_TIMEOUT_MS, Connection
 
 InboxKey = tuple[UUID, UUID]
 """A team and one of its inboxes."""
@@ -25,17 +25,58 @@ LOCK: Final = """
        FOR NO KEY UPDATE OF i
 """
 
-# The same for addresses, of whichever team.
-LOCK_AT: Final = """
-    SELECT d.address, i.team_id, i.id,
+# For addresses, of whichever team, in the order of all; but for the inboxes $2. A lock is waited for so long
+# ($3), and whatever else this transaction waits for as long as usual ($4): the parts are carried out in this
+# order, because each needs a value of the one before.
+LOCK_IN_ORDER: Final = """
+    WITH briefly AS MATERIALIZED (
+        SELECT set_config('lock_timeout', $3, true) AS milliseconds
+    ), locked AS MATERIALIZED (
+        SELECT i.team_id, i.id
+          FROM directory_inboxes d
+          JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+         WHERE d.address = ANY ($1::text[]) AND i.id <> ALL ($2::uuid[])
+           AND (SELECT milliseconds FROM briefly) IS NOT NULL
+         ORDER BY i.team_id, i.id
+           FOR NO KEY UPDATE OF i
+    ), usually AS MATERIALIZED (
+        SELECT set_config('lock_timeout', $4, true) AS milliseconds
+          FROM (SELECT count(*) FROM locked) AS l
+    )
+    SELECT d.address, d.team_id, d.inbox_id AS id,
+           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
            EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = i.team_id AND w.status = 'enabled') AS has_webhooks
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
       FROM directory_inboxes d
-      JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
-     WHERE d.address = ANY ($1::text[])
-     ORDER BY i.team_id, i.id
-       FOR NO KEY UPDATE OF i
+     WHERE d.address = ANY ($1::text[]) AND (SELECT milliseconds FROM usually) IS NOT NULL
 """
+
+# The same without waiting, but for one inbox. That lock is waited for while no other is held: the count
+# makes it the first. What is locked already is left out.
+LOCK_AT: Final = """
+    WITH waited AS MATERIALIZED (
+        SELECT i.id
+          FROM inboxes i
+         WHERE i.team_id = $2 AND i.id = $3
+           FOR NO KEY UPDATE
+    ), locked AS MATERIALIZED (
+        SELECT i.team_id, i.id
+          FROM directory_inboxes d
+          JOIN inboxes i ON i.team_id = d.team_id AND i.id = d.inbox_id
+         WHERE d.address = ANY ($1::text[]) AND (SELECT count(*) FROM waited) >= 0
+           FOR NO KEY UPDATE OF i SKIP LOCKED
+    )
+    SELECT d.address, d.team_id, d.inbox_id AS id,
+           EXISTS (SELECT FROM locked l WHERE l.team_id = d.team_id AND l.id = d.inbox_id) AS is_locked,
+           EXISTS (SELECT FROM webhooks w
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
+      FROM directory_inboxes d
+     WHERE d.address = ANY ($1::text[])
+"""
+
+
+BRIEF_MS: Final = 250
+"""How long many may wait for the lock of one inbox: longer than a commit takes."""
 
 
 class LockedInbox(NamedTuple):
@@ -61,14 +102,33 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
 
 
 class AddressedInbox(NamedTuple):
-    """An inbox that an address means. `has_webhooks`: somebody may want its events."""
+    """An inbox that an address means. `is_locked`: by us; otherwise somebody else has its lock.
+    `has_webhooks`: somebody may want its events."""
 
     inbox: InboxKey
+    is_locked: bool
     has_webhooks: bool
 
 
-async def lock_at(conn: Connection, addresses: Collection[str]) -> dict[str, AddressedInbox]:
-    """The same for the inboxes that these addresses mean; those that mean none are not in the answer."""
-    rows = await conn.fetch(LOCK_AT, list(addresses))
-    changes.changed(conn, {row["id"] for row in rows})
-    return {row["address"]: AddressedInbox((row["team_id"], row["id"]), row["has_webhooks"]) for row in rows}
+class Briefly(NamedTuple):
+    """Each lock is waited for, but only for a moment, and those of the inboxes `without` are not taken."""
+
+    without: frozenset[UUID]
+
+
+async def lock_at(
+    conn: Connection, addresses: Collection[str], waited: InboxKey | Briefly | None = None
+) -> dict[str, AddressedInbox]:
+    """Lock the inboxes that these addresses mean, as far as nobody else has; addresses that mean none are not
+    in the answer. For the lock of one inbox it may be `waited`, or for all of them briefly: that raises
+    LockNotAvailableError."""
+    if isinstance(waited, Briefly):
+        limits = (str(BRIEF_MS), str(LOCK_TIMEOUT_MS))
+        rows = await conn.fetch(LOCK_IN_ORDER, list(addresses), list(waited.without), *limits)
+    else:
+        rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
+    changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
+    return {
+        row["address"]: AddressedInbox((row["team_id"], row["id"]), row["is_locked"], row["has_webhooks"])
+        for row in rows
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pillarbox.inboxes.boxes import plugin_parts as boxes
 from pillarbox.inboxes.drafts import plugin_parts as drafts
 from pillarbox.inboxes.event_data import SHAPES
+from pillarbox.inboxes.search import plugin_parts as search
 from pillarbox.inboxes.threads import plugin_parts as threads
 from pillarbox.inboxes.waiting import plugin_parts as waiting
 from pillarbox.kernel.slices import Slice
@@ -12,7 +13,8 @@ from pillarbox.kernel.slices import Slice
 SLICE = Slice(
     name="inboxes",
     provides={**boxes.PROVIDES, **threads.PROVIDES, **drafts.PROVIDES, **waiting.PROVIDES},
-    routes=[*boxes.ROUTES, *threads.ROUTES, *drafts.ROUTES],
+    routes=[*boxes.ROUTES, *threads.ROUTES, *drafts.ROUTES, *search.ROUTES],
+    periodic=search.periodic,
     files=drafts.files,
     jobs=boxes.jobs,
     job_limits=lambda _: boxes.JOB_LIMITS,

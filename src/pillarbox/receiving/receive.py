@@ -19,6 +19,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.inboxes.locking import Briefly, InboxKey
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -39,7 +40,8 @@ from pillarbox.mail.message.parse import Message
 from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
-from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommits, SeenBefore
+from pillarbox.receiving.arrivals.inbox_commits import Committed, ForInbox, InboxCommits, SeenBefore
+from pillarbox.receiving.arrivals.inbox_queues import InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, DraftBuilder
@@ -140,15 +142,7 @@ class Receiving:
             shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
         )
         # Apart, so that mail for no inbox never waits for the lock of one.
-        self._inbox_commits: GroupCommit[list[ForInbox], tuple[UUID, ...]] = GroupCommit(
-            self._flush_for_inboxes,
-            kind="receive_for_inboxes",
-            flushers=1,
-            most_items=MOST_TOGETHER,
-            weigh=lambda mails: sum([mail.draft.weight for mail in mails]),
-            most_waiting=rules.most_small,
-            shared=(DatabaseGone, asyncpg.InsufficientResourcesError),
-        )
+        self._inbox_queues = InboxQueues(self._write_for_inboxes, most_waiting=rules.most_small)
 
     @property
     def refusal(self) -> Fate | None:
@@ -184,7 +178,7 @@ class Receiving:
                 return await self._take(arrival, content.read(), expected)
             finally:
                 self._small -= content.size
-        except (DatabaseGone, BlobFailed) as trouble:
+        except (DatabaseGone, BlobFailed, asyncpg.LockNotAvailableError) as trouble:
             log.warning("receiving.not_stored", trouble=type(trouble).__name__)
         except Overloaded:
             return Outcome(Fate.BUSY)
@@ -195,7 +189,7 @@ class Receiving:
     async def drain(self) -> None:
         """Return when nothing is being committed."""
         await self._commits.drain()
-        await self._inbox_commits.drain()
+        await self._inbox_queues.drain()
 
     async def _take(self, arrival: Arrival, raw: bytes, expected: Expected | None) -> Outcome:
         is_light = _is_light(raw)
@@ -265,7 +259,7 @@ class Receiving:
             fields = MessageFields.of(message, arrival)
         else:
             fields = await self._in_thread(lambda: MessageFields.of(message, arrival))
-        return await self._inbox_commits.submit([ForInbox(draft, fields) for draft in drafts])
+        return await self._inbox_queues.submit([ForInbox(draft, fields) for draft in drafts])
 
     async def _forget(self, blobs: Sequence[str]) -> None:
         """Delete blobs that no row names; one that stays is collected as an orphan."""
@@ -276,7 +270,8 @@ class Receiving:
                 log.warning("receiving.blob_stays", blob=blob, trouble=trouble.reason)
 
     async def _flush(self, batch: Sequence[list[Draft]]) -> Sequence[Stored]:
-        written = await self._committed(self._write([draft for drafts in batch for draft in drafts]))
+        written = await self._limited(self._write([draft for drafts in batch for draft in drafts]))
+        await self._tell(written)
         stored = {row.id for row in written if row.is_stored}
         for_inboxes = {row.id for row in written if row.has_inbox}
         # Every repetition in this batch of what is not stored yet has to wait for it.
@@ -288,26 +283,23 @@ class Receiving:
             for drafts in batch
         ]
 
-    async def _flush_for_inboxes(self, batch: Sequence[list[ForInbox]]) -> Sequence[tuple[UUID, ...]]:
-        written = await self._committed(self._write_for_inboxes([mail for mails in batch for mail in mails]))
-        stored = {row.id for row in written}
-        return [tuple([m.draft.row.id for m in mails if m.draft.row.id in stored]) for mails in batch]
-
-    async def _committed(self, writing: Awaitable[list[Written]]) -> list[Written]:
-        """What was written, when it is committed and those are told who wait for it."""
+    async def _limited(self, writing: Awaitable[T]) -> T:
+        """What was written, when it is committed."""
         try:
             with TimeLimit(COMMIT_SECONDS):
-                written = await writing
+                return await writing
         except GONE as gone:
             # What was committed all the same is recognised when its sender tries again.
             raise problem_of(gone) from gone
+
+    async def _tell(self, written: Sequence[Written]) -> None:
+        """Tell those who wait for what is committed now."""
         if any(row.has_event for row in written):
             self._publisher.wake()
         if any(row.is_stored for row in written):
             if self._announce is not None:
                 self._announce()
             await faults.point("receive.after_commit")
-        return written
 
     async def _write(self, drafts: Sequence[Draft]) -> list[Written]:
         """Store those that are neither repetitions nor for an inbox, with all that follows from them."""
@@ -322,22 +314,28 @@ class Receiving:
             await faults.point("receive.before_commit")
         return written
 
-    async def _write_for_inboxes(self, mails: Sequence[ForInbox]) -> list[Written]:
-        """The same for mail of inboxes, with its messages and threads."""
+    async def _write_for_inboxes(
+        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None
+    ) -> Committed:
+        """The same for mail of inboxes, with its messages and threads, committed."""
         first = {id(draft) for draft in _first_of_each([mail.draft for mail in mails])}
         wanted = [mail for mail in mails if id(mail.draft) in first]
         try:
-            return await self._written_for_inboxes(wanted, is_checked=False)
+            done = await self._limited(self._written_for_inboxes(wanted, waited, is_checked=False))
         except SeenBefore:
-            return await self._written_for_inboxes(wanted, is_checked=True)
+            done = await self._limited(self._written_for_inboxes(wanted, waited, is_checked=True))
+        await self._tell(done.rows)
+        return done
 
-    async def _written_for_inboxes(self, mails: Sequence[ForInbox], *, is_checked: bool) -> list[Written]:
+    async def _written_for_inboxes(
+        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None, *, is_checked: bool
+    ) -> Committed:
         now = self._clock.now()
         expired = now - REMEMBERED if is_checked else None
         async with transaction(self._pool) as conn:
-            written = await self._inboxes.write(conn, mails, now, self._store_metered, expired)
+            done = await self._inboxes.write(conn, mails, now, self._store_metered, waited, expired)
             await faults.point("receive.before_commit")
-        return written
+        return done
 
     async def _store_metered(
         self, conn: Connection, mails: Sequence[Draft], beside: Sequence[Statement] = ()

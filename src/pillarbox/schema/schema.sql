@@ -389,7 +389,8 @@ CREATE TABLE broadcast_recipients (
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
 
--- Whoever changes the threads or the counts of an inbox locks its row first.
+-- Whoever changes the threads or the counts of an inbox locks its row first. As far as the id `described_to` its
+-- messages are in blocks, but for those in inbox_search_late.
 CREATE TABLE inboxes (
     team_id           uuid        NOT NULL,
     id                uuid        NOT NULL,
@@ -402,6 +403,7 @@ CREATE TABLE inboxes (
     drafts            bigint      NOT NULL DEFAULT 0,
     created_at        timestamptz NOT NULL,
     updated_at        timestamptz NOT NULL,
+    described_to      uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     PRIMARY KEY (team_id, id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX inboxes_domain ON inboxes (team_id, domain_id);
@@ -514,6 +516,49 @@ CREATE TABLE inbox_messages (
 CREATE INDEX inbox_messages_thread ON inbox_messages (team_id, thread_id, received_at, id);
 CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key, id)
  WHERE message_key IS NOT NULL;
+
+-- Messages in the order of their ids, one or more columns each: `messages` has the id of the message and of its
+-- thread for each column, `begins` a bit for each column that is the first one of its message.
+CREATE TABLE inbox_search_blocks (
+    team_id   uuid     NOT NULL,
+    inbox_id  uuid     NOT NULL,
+    id        uuid     NOT NULL,
+    version   smallint NOT NULL,
+    columns   integer  NOT NULL,
+    oldest_id uuid     NOT NULL,
+    newest_id uuid     NOT NULL,
+    begins    bytea    NOT NULL,
+    messages  bytea    NOT NULL,
+    PRIMARY KEY (team_id, inbox_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+ALTER TABLE inbox_search_blocks ALTER COLUMN begins SET STORAGE EXTERNAL;
+ALTER TABLE inbox_search_blocks ALTER COLUMN messages SET STORAGE EXTERNAL;
+
+-- The rows of the matrix of a block, 64 in each part: a bit for each column.
+CREATE TABLE inbox_search_rows (
+    team_id  uuid     NOT NULL,
+    inbox_id uuid     NOT NULL,
+    block_id uuid     NOT NULL,
+    part     smallint NOT NULL,
+    bits     bytea    NOT NULL,
+    PRIMARY KEY (team_id, inbox_id, block_id, part)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+ALTER TABLE inbox_search_rows ALTER COLUMN bits SET STORAGE EXTERNAL;
+
+-- Messages that no block has, although their ids are old enough: they were committed late.
+CREATE TABLE inbox_search_late (
+    team_id  uuid NOT NULL,
+    inbox_id uuid NOT NULL,
+    id       uuid NOT NULL,
+    PRIMARY KEY (team_id, inbox_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- Inboxes that may have enough messages for another block.
+CREATE TABLE inbox_search_due (
+    team_id  uuid NOT NULL,
+    inbox_id uuid NOT NULL,
+    PRIMARY KEY (team_id, inbox_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `version` changes with each change, so that one that was decided by an older state is refused.
 CREATE TABLE inbox_drafts (

@@ -19,6 +19,7 @@ from pillarbox.inboxes.boxes import removal_queries as queries
 from pillarbox.inboxes.boxes.queries import JOB_REMOVE
 from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
 from pillarbox.inboxes.received_mail import ReceivedMail
+from pillarbox.inboxes.search import block_queries as search_blocks
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
@@ -56,6 +57,7 @@ class InboxRemoval:
         await self._messages(db, inbox_id)
         await in_batches(lambda: self._threads(db, inbox_id))
         await in_batches(lambda: _labels_and_agent(db, inbox_id))
+        await in_batches(lambda: search_blocks.forget(db, inbox_id))
         return Finished()
 
     async def remove_label(self, job: Job) -> Finished:

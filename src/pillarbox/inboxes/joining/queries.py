@@ -20,6 +20,9 @@ from pillarbox.mail.message.threading import bare_id, id_key
 MOST_SAME: Final = 20
 """Messages with one Message-ID, and threads with one subject, that are looked at; the newest."""
 
+DUE_EVERY: Final = 256
+"""So seldom a message says that its inbox may have enough for another block (`inboxes.search.blocks`)."""
+
 MOST_PEOPLE: Final = 100
 """Messages of a thread whose people are looked at, the newest."""
 
@@ -109,6 +112,22 @@ ADD = """
                  received_at timestamptz, sender text, sender_key text, to_list text, cc_list text,
                  bcc_list text, reply_to_list text, subject text, message_id text, message_key bigint,
                  body_key text, attachments smallint, is_automatic boolean)
+"""
+
+# Of the messages that are added those that searches would miss: `described_to` is behind them already.
+LATE = """
+    INSERT INTO inbox_search_late (team_id, inbox_id, id)
+    SELECT k.team_id, k.inbox_id, k.id
+      FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
+      JOIN inboxes i ON i.team_id = k.team_id AND i.id = k.inbox_id
+     WHERE k.id <= i.described_to
+"""
+
+DUE = """
+    INSERT INTO inbox_search_due (team_id, inbox_id)
+    SELECT k.team_id, k.inbox_id
+      FROM unnest($1::uuid[], $2::uuid[]) AS k (team_id, inbox_id)
+    ON CONFLICT DO NOTHING
 """
 
 RETURN = """
@@ -208,6 +227,10 @@ def writes(plan: Plan, at: datetime) -> list[Statement]:
     if plan.placed:
         rows = rows_json([_message_row(plan, place) for place in range(len(plan.placed))])
         found.append(Statement(ADD, (rows, [placed.message.searched for placed in plan.placed])))
+        added = [(*placed.message.inbox, placed.message.id) for placed in plan.placed]
+        found.append(Statement(LATE, tuple(zip(*added, strict=True))))
+        if due := sorted({(team, inbox) for team, inbox, one in added if one.int % DUE_EVERY == 0}):
+            found.append(Statement(DUE, tuple(zip(*due, strict=True))))
     if plan.returned:
         columns = zip(*[(*one.inbox, one.id, one.body_key) for one in plan.returned], strict=True)
         found.append(Statement(RETURN, tuple(columns)))

@@ -55,10 +55,7 @@ def folded(text: str) -> str:
 
 def spaced_words(text: str) -> str:
     """The words of the text, folded, each with a blank before it and one behind the last; "" for none."""
-    if text.isascii():
-        words = text.lower().translate(_BLANK_OR_ASCII_WORD).split()
-    else:
-        words = _words(folded(text))
+    words = text.lower().translate(_BLANK_OR_ASCII_WORD).split() if text.isascii() else _words(folded(text))
     return f" {' '.join(words)} " if words else ""
 
 
@@ -96,7 +93,6 @@ def _unspaced_runs() -> re.Pattern[str]:
 
 def _compatible(text: str) -> str:
     return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
-
 
 
 def _kind(character: str) -> int:

@@ -45,5 +45,12 @@ def searched_text(message: Searched) -> str:
         "\n".join(message.filenames)[:MOST_NAMES],
         (body or "")[:MOST_BODY],
     )
-    found = "\n".join(map(spaced_words, parts))
+    found = "\n".join(map(_words, parts))
     return found if found.isascii() else found.encode("utf-8", "replace").decode("utf-8")
+
+
+def _words(text: str) -> str:
+    """The words of a text; a few characters become many when they are folded, and so many do not count."""
+    found = spaced_words(text)
+    most = 2 * MOST_NAMES + 2 * len(text)
+    return found if len(found) <= most else found[: found.rfind(" ", 0, most) + 1]

@@ -75,7 +75,7 @@ class ThreadFilter:
             with_sent=Folder.SENT in found and not folder,
             read=query.boolean("read"),
             labels=_label_ids("labels", newer_labels) if newer_labels else _label_ids("label", labels),
-            text=_text(query),
+            text=searched_text(query),
         )
 
     @property
@@ -106,7 +106,7 @@ def list_classes(
     return sorted(found)
 
 
-def _text(query: Query) -> str | None:
+def searched_text(query: Query) -> str | None:
     """The text that is looked for, None where there is nothing to look for."""
     text = query.last("query") or ""
     if len(text) > LONGEST_QUERY:

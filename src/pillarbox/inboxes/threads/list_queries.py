@@ -78,52 +78,6 @@ LABELLED_NEWER = """
      LIMIT $6
 """
 
-# The subject, or the name of a label: $7 is a pattern, $8 the labels with such a name. $9 are labels of which
-# a thread has to have one, null where it need not.
-MATCHING_OLDER = """
-    SELECT page.id
-      FROM unnest($3::smallint[]) AS c (list_class)
-     CROSS JOIN LATERAL (
-           SELECT t.id, t.received_at
-             FROM inbox_threads t
-            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.list_class = c.list_class
-              AND (t.received_at, t.id) < ($4, $5)
-              AND (t.subject ~ $7
-                   OR EXISTS (SELECT FROM inbox_thread_labels l
-                               WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($8::uuid[])))
-              AND ($9::uuid[] IS NULL
-                   OR EXISTS (SELECT FROM inbox_thread_labels l
-                               WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($9)))
-            ORDER BY t.received_at DESC, t.id DESC
-            LIMIT $6) AS page
-     ORDER BY page.received_at DESC, page.id DESC
-     LIMIT $6
-"""
-
-MATCHING_NEWER = """
-    SELECT page.id
-      FROM unnest($3::smallint[]) AS c (list_class)
-     CROSS JOIN LATERAL (
-           SELECT t.id, t.received_at
-             FROM inbox_threads t
-            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.list_class = c.list_class
-              AND (t.received_at, t.id) > ($4, $5)
-              AND (t.subject ~ $7
-                   OR EXISTS (SELECT FROM inbox_thread_labels l
-                               WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($8::uuid[])))
-              AND ($9::uuid[] IS NULL
-                   OR EXISTS (SELECT FROM inbox_thread_labels l
-                               WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($9)))
-            ORDER BY t.received_at, t.id
-            LIMIT $6) AS page
-     ORDER BY page.received_at, page.id
-     LIMIT $6
-"""
-
-LABEL_NAMES = """
-    SELECT id, name FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2
-"""
-
 ITEMS = """
     SELECT t.id, t.subject, t.folder, t.messages, t.has_attachment, t.drafts, t.unread, t.received_at,
            m.sender, m.to_list, m.cc_list, m.bcc_list,
@@ -149,22 +103,6 @@ class Place(NamedTuple):
     received_at: datetime
     id: UUID
     list_class: int
-
-
-class LabelName(NamedTuple):
-    """A label of an inbox."""
-
-    id: UUID
-    name: str
-
-
-class Matched(NamedTuple):
-    """What a text means: a pattern for subjects, and the labels whose names have it. `labels`, where there
-    are some, are those of which a thread has to have one."""
-
-    pattern: str
-    named: Sequence[UUID]
-    labels: Sequence[UUID] | None
 
 
 class ListedThread(NamedTuple):
@@ -215,36 +153,6 @@ async def labelled_newer(
     db: TeamDb, labels: Sequence[UUID], classes: Sequence[int], at: datetime, thread_id: UUID, most: int
 ) -> Sequence[UUID]:
     return await db.values(LABELLED_NEWER, labels, classes, at, thread_id, most)
-
-
-async def matching_older(
-    db: TeamDb,
-    inbox_id: UUID,
-    classes: Sequence[int],
-    at: datetime,
-    thread_id: UUID,
-    most: int,
-    matched: Matched,
-) -> Sequence[UUID]:
-    """The same of threads with such a subject, or one of the labels with such a name."""
-    return await db.values(MATCHING_OLDER, inbox_id, classes, at, thread_id, most, *matched)
-
-
-async def matching_newer(
-    db: TeamDb,
-    inbox_id: UUID,
-    classes: Sequence[int],
-    at: datetime,
-    thread_id: UUID,
-    most: int,
-    matched: Matched,
-) -> Sequence[UUID]:
-    return await db.values(MATCHING_NEWER, inbox_id, classes, at, thread_id, most, *matched)
-
-
-async def label_names(db: TeamDb, inbox_id: UUID) -> list[LabelName]:
-    """The labels of an inbox, of which there are few."""
-    return await db.all(LabelName, LABEL_NAMES, inbox_id)
 
 
 async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedThread]:

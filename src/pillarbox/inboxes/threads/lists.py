@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from pillarbox.inboxes.threads import list_queries, text_filter
+from pillarbox.inboxes.threads import list_queries
 from pillarbox.inboxes.threads.list_filter import ThreadFilter
-from pillarbox.inboxes.threads.list_queries import ListedThread, Matched
+from pillarbox.inboxes.threads.list_queries import ListedThread
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import DEFAULT, NEWEST, Page
 from pillarbox.kernel.wire.problems import NotFound
@@ -60,11 +60,11 @@ async def refuse_unknown_labels(db: TeamDb, inbox_id: UUID, labels: Collection[U
 
 
 async def thread_page(db: TeamDb, inbox_id: UUID, page: Page, wanted: ThreadFilter) -> ThreadPage:
-    """A page of the threads of an inbox."""
+    """A page of the threads of an inbox, with any text."""
     await refuse_unknown_labels(db, inbox_id, wanted.labels)
     start = await position(db, inbox_id, page, wanted)
     limit = page.limit or DEFAULT
-    return await shown(db, inbox_id, await _ids(db, inbox_id, wanted, start, limit + 1), limit, start)
+    return await shown(db, inbox_id, await ids(db, inbox_id, wanted, start, limit + 1), limit, start)
 
 
 async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, start: Position) -> ThreadPage:
@@ -76,21 +76,17 @@ async def shown(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID], limit: int, sta
     return ThreadPage(await list_queries.items(db, inbox_id, kept) if kept else [], len(ids) > limit)
 
 
-async def _matched(db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, text: str) -> Matched:
-    names = await list_queries.label_names(db, inbox_id)
-    named = [label.id for label in names if text_filter.is_in(text, label.name)]
-    return Matched(text_filter.pattern(text), named, wanted.labels or None)
-
-
-async def _ids(
-    db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, start: Position, most: int
-) -> Sequence[UUID]:
-    if wanted.text is not None:
-        matched = await _matched(db, inbox_id, wanted, wanted.text)
-        matching = list_queries.matching_newer if start.is_newer else list_queries.matching_older
-        return await matching(db, inbox_id, wanted.classes, start.at, start.id, most, matched)
+async def ids(db: TeamDb, inbox_id: UUID, wanted: ThreadFilter, start: Position, most: int) -> Sequence[UUID]:
+    """So many threads from there on, in the direction of the position; with any text."""
     if wanted.labels:
-        read = list_queries.labelled_newer if start.is_newer else list_queries.labelled_older
-        return await read(db, wanted.labels, wanted.classes, start.at, start.id, most)
+        return await labelled(db, wanted, wanted.labels, start, most)
     of_inbox = list_queries.newer if start.is_newer else list_queries.older
     return await of_inbox(db, inbox_id, wanted.classes, start.at, start.id, most)
+
+
+async def labelled(
+    db: TeamDb, wanted: ThreadFilter, labels: Sequence[UUID], start: Position, most: int
+) -> Sequence[UUID]:
+    """The same of the threads with one of these labels, instead of those that the filter names."""
+    read = list_queries.labelled_newer if start.is_newer else list_queries.labelled_older
+    return await read(db, labels, wanted.classes, start.at, start.id, most)

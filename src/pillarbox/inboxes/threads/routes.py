@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from pillarbox.inboxes import paths
 from pillarbox.inboxes.folders import Folder
+from pillarbox.inboxes.search import pages
 from pillarbox.inboxes.threads import lists, wire
 from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
@@ -41,7 +42,10 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
 
     async def read() -> wire.ThreadList:
         inbox_id = await paths.inbox_of(request, db)
-        shown = await lists.thread_page(db, inbox_id, page, wanted)
+        if wanted.text is None:
+            shown = await lists.thread_page(db, inbox_id, page, wanted)
+        else:
+            shown = await pages.by_text(db, inbox_id, page, wanted, wanted.text)
         return wire.ThreadList(has_more=shown.has_more, data=[wire.item(row) for row in shown.threads])
 
     return Reply(await awaited(request, wait, await paths.inbox_of(request, db), read))

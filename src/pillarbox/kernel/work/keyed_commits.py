@@ -1,7 +1,7 @@
-"""Commits of single items, beside the group commit that all share: for what may wait for a lock.
+"""Commits for each key, beside the group commit that all share: for what may wait for a lock.
 
-Items with the same key wait for the same lock, so in this process they come one after the other and one of
-them at a time holds a connection. Those with different keys are committed side by side, a bounded number at
+Items with the same key wait for the same lock, so in this process one commit at a time is made for them, and
+holds a connection. Those with different keys are committed side by side, a bounded number at
 once.
 """
 
@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 
 
 class KeyedCommits(Generic[Item, Result]):
-    """One queue for each key that has something to commit. `flush` is given one item at a time; at most
-    `at_once` run."""
+    """One queue for each key that has something to commit. `flush` is given at most `most_items`
+    of one key at a time; at most `at_once` run."""
 
     def __init__(
         self,
@@ -30,12 +30,14 @@ class KeyedCommits(Generic[Item, Result]):
         at_once: int,
         most_waiting: int,
         shared: tuple[type[BaseException], ...],
+        most_items: int = 1,
     ) -> None:
         self._flush = flush
         self._kind = kind
         self._weigh = weigh
         self._most_waiting = most_waiting
         self._shared = shared
+        self._most_items = most_items
         self._turns = asyncio.Semaphore(at_once)
         self._queues: dict[Hashable, GroupCommit[Item, Result]] = {}
 
@@ -48,7 +50,7 @@ class KeyedCommits(Generic[Item, Result]):
                 self._in_turn,
                 kind=self._kind,
                 weigh=self._weigh,
-                most_items=1,
+                most_items=self._most_items,
                 most_waiting=self._most_waiting,
                 flushers=1,
                 shared=self._shared,

@@ -1,8 +1,8 @@
 """Storing mail for inboxes: the received email, its message and its thread in one transaction.
 
 The inboxes of a commit are locked first. So what is found out then, which thread a message joins and whether
-it has been here before, is so until the commit (docs/decisions/0091, 0096). Mail for no inbox never waits for
-these locks: it has commits of its own.
+it has been here before, is so until the commit (docs/decisions/0091, 0096). Mail for an inbox that somebody
+else has locked is left out: it waits beside the others (`inbox_queues.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pillarbox.inboxes.joining import join
 from pillarbox.inboxes.joining import queries as joining
 from pillarbox.inboxes.joining.deciding import Plan
 from pillarbox.inboxes.joining.new_messages import NewMessage
-from pillarbox.inboxes.locking import InboxKey, lock_at
+from pillarbox.inboxes.locking import Briefly, InboxKey, lock_at
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
@@ -44,10 +44,21 @@ class ForInbox(NamedTuple):
 
 
 class Routes(NamedTuple):
-    """The inboxes of each team by their addresses, and the teams that have webhooks."""
+    """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
+    `busy` are locked by somebody else."""
 
     inboxes: Mapping[UUID, Mapping[str, InboxKey]]
     with_webhooks: Collection[UUID]
+    busy: Mapping[str, InboxKey]
+
+
+class Committed(NamedTuple):
+    """What was written, and what was not, by team and fingerprint, because one of its inboxes is locked by
+    somebody else: with that inbox. `busy` are the addresses of such inboxes."""
+
+    rows: list[Written]
+    left: Mapping[tuple[UUID, bytes], InboxKey]
+    busy: Mapping[str, InboxKey]
 
 
 class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
@@ -86,15 +97,21 @@ class InboxCommits:
         mails: Sequence[ForInbox],
         at: datetime,
         store_rows: StoreRows,
+        waited: InboxKey | Briefly | None = None,
         expired: datetime | None = None,
-    ) -> list[Written]:
-        """Store them with their messages, threads and events, but for what all of its inboxes have already.
+    ) -> Committed:
+        """Store them with their messages, threads and events, but for what all of its inboxes have already
+        and for what has to wait for an inbox other than the one `waited` for.
 
         Raises SeenBefore where a team has seen a message: repetitions are rare, and looking for them costs
         every commit a round trip. With `expired` it looks for those that were seen since then and leaves
         them out.
         """
-        routes = await self._routes(conn, [mail.draft for mail in mails])
+        routes = await self._routes(conn, [mail.draft for mail in mails], waited)
+        left = _left(mails, routes) if routes.busy else {}
+        mails = [mail for mail in mails if mail.draft.key not in left]
+        if not mails:
+            return Committed([], left, routes.busy)
         if expired is not None:
             seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
             mails = [mail for mail in mails if mail.draft.key not in seen]
@@ -109,17 +126,32 @@ class InboxCommits:
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
         await joining.follow(conn, plan)
-        return written
+        return Committed(written, left, routes.busy)
 
-    async def _routes(self, conn: Connection, drafts: Sequence[Draft]) -> Routes:
+    async def _routes(
+        self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | Briefly | None
+    ) -> Routes:
         """The inboxes of each team by their addresses; they are locked."""
         asked = {address for draft in drafts for address in draft.row.candidates or ()}
-        found = await lock_at(conn, asked)
+        found = await lock_at(conn, asked, waited)
         inboxes: dict[UUID, dict[str, InboxKey]] = {}
         for address, one in found.items():
             inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
-        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks))
+        busy = {address: one.inbox for address, one in found.items() if not one.is_locked}
+        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks), busy)
+
+
+def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:
+    """The mails that one of these inboxes has to get, each with the inbox."""
+    busy = set(routes.busy.values())
+    found = {}
+    for mail in mails:
+        draft = mail.draft
+        for inbox in by_inbox(draft.recipients, routes.inboxes.get(draft.row.team_id, {})):
+            if inbox in busy:
+                found[draft.key] = inbox
+    return found
 
 
 def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:

@@ -1,0 +1,69 @@
+"""A message as blocks describe it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from pillarbox.inboxes.search.folding import folded
+from pillarbox.inboxes.search.terms import COLUMNS, OCTETS_OF_COLUMN, WORDS_OF_COLUMN, Part
+
+_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class Described(NamedTuple):
+    """What a message is found by: its searched text, and the parts that are searched octet by octet, folded
+    and with a NUL behind each text."""
+
+    id: UUID
+    thread_id: UUID
+    searched: bytes
+    parts: Sequence[tuple[Part, bytes]]
+    has_attachment: bool
+
+    @property
+    def columns(self) -> int:
+        """How many it takes in a block. One with more words than a block has room for would have all of
+        it."""
+        octets = sum([len(text) for _, text in self.parts])
+        words = self.searched.count(b" ")
+        return min(COLUMNS, 1 + max(words // WORDS_OF_COLUMN, octets // OCTETS_OF_COLUMN))
+
+
+def described(
+    id: UUID,
+    thread_id: UUID,
+    sender: str,
+    to_list: str,
+    cc_list: str | None,
+    bcc_list: str | None,
+    subject: str | None,
+    attachments: int,
+    searched: str,
+) -> Described:
+    """The message of a row."""
+    parts = [
+        (Part.SUBJECT, _octets(subject or "")),
+        (Part.SENDER, _octets(sender)),
+        (Part.TO, _all(to_list)),
+        (Part.CC, _all(cc_list)),
+        (Part.BCC, _all(bcc_list)),
+    ]
+    return Described(id, thread_id, searched.encode(), [part for part in parts if part[1]], attachments > 0)
+
+
+def fitting(messages: Sequence[Described]) -> int:
+    """How many of them, from the first on, have room in a block."""
+    return sum(end <= COLUMNS for end in accumulate([message.columns for message in messages]))
+
+
+def _octets(text: str) -> bytes:
+    return folded(text).encode("utf-8", "replace") + b"\0"
+
+
+def _all(texts: str | None) -> bytes:
+    return b"" if texts is None else b"".join(map(_octets, _texts(texts)))

@@ -1,0 +1,19 @@
+"""What searching brings to the slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pillarbox.inboxes.search import routes
+from pillarbox.inboxes.search.blocks import MessageBlocks, search_periodic
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Kit
+from pillarbox.kernel.work.periodic import Periodic
+
+
+def periodic(kit: Kit) -> Sequence[Periodic]:
+    return search_periodic(MessageBlocks(kit.pool, kit.need(Ids)))
+
+
+ROUTES = collect(routes)

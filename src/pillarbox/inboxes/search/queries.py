@@ -1,0 +1,356 @@
+"""SQL of finding messages. A search reads all of it in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from pillarbox.inboxes.search.terms import ROWS_OF_PART
+from pillarbox.kernel.postgres.database import TeamDb
+
+MOST_UNDESCRIBED = 20_000
+"""Messages without a block that are looked at, the newest."""
+
+MOST_OF_THREAD = 1000
+"""Messages of a thread that are compared, the newest."""
+
+SNAPSHOT = """
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY
+"""
+
+DESCRIBED_TO = """
+    SELECT described_to FROM inboxes WHERE team_id = $1 AND id = $2
+"""
+
+BLOCKS = """
+    SELECT id, version, columns, oldest_id, newest_id, begins
+      FROM inbox_search_blocks
+     WHERE team_id = $1 AND inbox_id = $2 AND newest_id >= $3 AND oldest_id < $4
+     ORDER BY newest_id DESC, id
+"""
+
+# Of each block the rows $5 of its matrix, in their order.
+ROWS = """
+    SELECT b.place, string_agg(substring(r.bits FROM k.number % 64 * b.octets + 1 FOR b.octets), ''
+                               ORDER BY k.number) AS bits
+      FROM unnest($3::uuid[], $4::integer[]) WITH ORDINALITY AS b (id, octets, place)
+     CROSS JOIN unnest($5::integer[]) AS k (number)
+      JOIN inbox_search_rows r
+        ON r.team_id = $1 AND r.inbox_id = $2 AND r.block_id = b.id AND r.part = (k.number / 64)::smallint
+     GROUP BY b.place
+"""
+
+MESSAGES_OF_BLOCK = """
+    SELECT messages FROM inbox_search_blocks WHERE team_id = $1 AND inbox_id = $2 AND id = $3
+"""
+
+# What no block has, as far as the words say so.
+UNDESCRIBED = """
+    SELECT m.id, m.thread_id
+      FROM ((SELECT n.id, n.thread_id, n.searched
+               FROM inbox_messages n
+              WHERE n.team_id = $1 AND n.inbox_id = $2 AND n.id > $3
+              ORDER BY n.id DESC
+              LIMIT $4)
+             UNION ALL
+            (SELECT n.id, n.thread_id, n.searched
+               FROM (SELECT late.id
+                       FROM inbox_search_late late
+                      WHERE late.team_id = $1 AND late.inbox_id = $2
+                      ORDER BY late.id DESC
+                      LIMIT $4) AS l
+               JOIN inbox_messages n ON n.team_id = $1 AND n.inbox_id = $2 AND n.id = l.id)) AS m
+     CROSS JOIN LATERAL (SELECT m.searched || '' AS text OFFSET 0) AS s
+     WHERE NOT EXISTS (SELECT FROM unnest($5::text[]) AS w (word) WHERE strpos(s.text, w.word) = 0)
+       AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
+"""
+
+# The threads of messages that are named by columns of blocks ($3, $4) or by themselves ($5, $6).
+THREADS_OLDER = """
+    SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
+      FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 16), 'hex')::uuid AS message_id,
+                   encode(substring(b.messages FROM k.number * 32 + 17 FOR 16), 'hex')::uuid AS thread_id
+              FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
+              JOIN inbox_search_blocks b
+                ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+             UNION ALL
+            SELECT i.message_id, i.thread_id
+              FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = c.thread_id
+     WHERE t.inbox_id = $2 AND t.list_class = ANY ($7::smallint[]) AND (t.received_at, t.id) < ($8, $9)
+       AND ($10::uuid[] IS NULL
+            OR EXISTS (SELECT FROM inbox_thread_labels l
+                        WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($10)))
+     GROUP BY t.received_at, t.id
+     ORDER BY t.received_at DESC, t.id DESC
+     LIMIT $11
+"""
+
+THREADS_NEWER = """
+    SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
+      FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 16), 'hex')::uuid AS message_id,
+                   encode(substring(b.messages FROM k.number * 32 + 17 FOR 16), 'hex')::uuid AS thread_id
+              FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
+              JOIN inbox_search_blocks b
+                ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+             UNION ALL
+            SELECT i.message_id, i.thread_id
+              FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = c.thread_id
+     WHERE t.inbox_id = $2 AND t.list_class = ANY ($7::smallint[]) AND (t.received_at, t.id) > ($8, $9)
+       AND ($10::uuid[] IS NULL
+            OR EXISTS (SELECT FROM inbox_thread_labels l
+                        WHERE l.team_id = $1 AND l.thread_id = t.id AND l.label_id = ANY ($10)))
+     GROUP BY t.received_at, t.id
+     ORDER BY t.received_at, t.id
+     LIMIT $11
+"""
+
+# Messages of threads that fit, with what their people are compared by. With $4 null any message of a thread
+# may be one of them. The weight counts words of the subject most, then people and files, then the body.
+MATCHING = """
+    SELECT m.thread_id, m.id, m.received_at, m.sender, m.to_list, m.cc_list, m.bcc_list, p.weight
+      FROM unnest($3::uuid[]) AS k (id)
+     CROSS JOIN LATERAL (
+           SELECT n.*, t.folder
+             FROM inbox_threads t
+             JOIN inbox_messages n ON n.team_id = $1 AND n.thread_id = t.id
+            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.id = k.id
+            ORDER BY n.received_at DESC, n.id DESC
+            LIMIT $5) AS m
+     CROSS JOIN LATERAL (SELECT m.searched || '' AS text OFFSET 0) AS s
+     CROSS JOIN LATERAL (
+           SELECT coalesce(sum(1 + CASE WHEN strpos(split_part(s.text, chr(10), 1), w.word) > 0
+                                        THEN 8 ELSE 0 END
+                                 + CASE WHEN strpos(split_part(s.text, chr(10), 2), w.word) > 0
+                                          OR strpos(split_part(s.text, chr(10), 3), w.word) > 0
+                                          OR strpos(split_part(s.text, chr(10), 4), w.word) > 0
+                                        THEN 3 ELSE 0 END), 0)::integer AS weight
+             FROM unnest($6::text[]) AS w (word)) AS p
+     WHERE ($4::uuid[] IS NULL OR m.id = ANY ($4))
+       AND ($8::boolean IS NULL OR (m.attachments > 0) = $8)
+       AND ($9::timestamptz IS NULL OR m.received_at >= $9)
+       AND ($10::timestamptz IS NULL OR m.received_at < $10)
+       AND (m.folder = ANY ($11::text[])
+            OR ($12 AND m.direction = 'outbound' AND m.folder NOT IN ('spam', 'trash')))
+       AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS w (word) WHERE strpos(s.text, w.word) = 0)
+       AND NOT EXISTS (SELECT FROM unnest($7::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
+"""
+
+# How many messages each thread has, in this order, and where it stands.
+SIZES = """
+    SELECT t.id, t.received_at, t.messages
+      FROM unnest($3::uuid[]) WITH ORDINALITY AS k (id, place)
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = k.id
+     WHERE t.inbox_id = $2
+     ORDER BY k.place
+"""
+
+SUBJECTS = """
+    SELECT t.id, t.subject,
+           ARRAY(SELECT l.label_id FROM inbox_thread_labels l WHERE l.team_id = $1 AND l.thread_id = t.id)
+           AS labels
+      FROM inbox_threads t
+     WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.id = ANY ($3::uuid[])
+"""
+
+LABEL_NAMES = """
+    SELECT id, name FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2
+"""
+
+
+class StoredBlock(NamedTuple):
+    """A block of messages; `begins` has a bit for each column that is the first one of its message."""
+
+    id: UUID
+    version: int
+    columns: int
+    oldest_id: UUID
+    newest_id: UUID
+    begins: bytes
+
+
+class RowsOfBlock(NamedTuple):
+    """Rows of the block at this place, one behind the other."""
+
+    place: int
+    bits: bytes
+
+
+class Undescribed(NamedTuple):
+    """A message that no block has."""
+
+    id: UUID
+    thread_id: UUID
+
+
+class CandidateThread(NamedTuple):
+    """A thread with messages that may fit."""
+
+    id: UUID
+    received_at: datetime
+    messages: Sequence[UUID]
+
+
+class SizedThread(NamedTuple):
+    """A thread in the order of its list, with the number of its messages."""
+
+    id: UUID
+    received_at: datetime
+    messages: int
+
+
+class MatchingMessage(NamedTuple):
+    """A message that fits, but for its people; the `*_list` columns are JSON."""
+
+    thread_id: UUID
+    id: UUID
+    received_at: datetime
+    sender: str
+    to_list: str
+    cc_list: str | None
+    bcc_list: str | None
+    weight: int
+
+
+class NamedThread(NamedTuple):
+    """What a thread is found by in a list."""
+
+    id: UUID
+    subject: str | None
+    labels: Sequence[UUID]
+
+
+class LabelName(NamedTuple):
+    """A label and its name."""
+
+    id: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Messages that may fit: columns of blocks, and messages by themselves."""
+
+    columns: Sequence[tuple[UUID, int]] = ()
+    messages: Sequence[Undescribed] = ()
+
+
+class Wanted(NamedTuple):
+    """What one message must have. With `with_sent` an outbound message of any folder but spam and trash
+    counts as one of a folder."""
+
+    words: Sequence[str]
+    excluded: Sequence[str]
+    has_attachment: bool | None
+    since: datetime | None
+    until: datetime | None
+    folders: Sequence[str]
+    with_sent: bool
+
+
+async def begin_snapshot(db: TeamDb) -> None:
+    """From here on the transaction sees what is committed now."""
+    await db.connection.execute(SNAPSHOT)
+
+
+async def described_to(db: TeamDb, inbox_id: UUID) -> UUID | None:
+    """As far as where the messages of the inbox are in blocks, but for the late ones."""
+    found: UUID | None = await db.value(DESCRIBED_TO, inbox_id)
+    return found
+
+
+async def blocks(db: TeamDb, inbox_id: UUID, lower: UUID, upper: UUID) -> list[StoredBlock]:
+    """The blocks with messages between these ids, the newest first."""
+    return await db.all(StoredBlock, BLOCKS, inbox_id, lower, upper)
+
+
+async def rows(
+    db: TeamDb, inbox_id: UUID, found: Sequence[StoredBlock], numbers: Sequence[int]
+) -> list[RowsOfBlock]:
+    """These rows of each block, in their order; places are counted from 1."""
+    octets = [block.columns // 8 for block in found]
+    assert ROWS_OF_PART == 64, "as the statement has it"
+    return await db.all(RowsOfBlock, ROWS, inbox_id, [block.id for block in found], octets, numbers)
+
+
+async def messages_of(db: TeamDb, inbox_id: UUID, block_id: UUID) -> bytes:
+    """The ids of the messages of a block and of their threads, column by column."""
+    found: bytes = await db.value(MESSAGES_OF_BLOCK, inbox_id, block_id)
+    return found
+
+
+async def undescribed(
+    db: TeamDb, inbox_id: UUID, after: UUID, words: Sequence[str], excluded: Sequence[str]
+) -> list[Undescribed]:
+    """The messages that no block has, and that have these words and none of those."""
+    return await db.all(Undescribed, UNDESCRIBED, inbox_id, after, MOST_UNDESCRIBED, words, excluded)
+
+
+async def threads(
+    db: TeamDb,
+    inbox_id: UUID,
+    named: Named,
+    classes: Sequence[int],
+    at: datetime,
+    thread_id: UUID,
+    labels: Sequence[UUID] | None,
+    most: int,
+    *,
+    is_newer: bool,
+) -> list[CandidateThread]:
+    """The threads of these messages behind a place of the list, in its order, or before it, the nearest
+    first."""
+    return await db.all(
+        CandidateThread,
+        THREADS_NEWER if is_newer else THREADS_OLDER,
+        inbox_id,
+        [block for block, _ in named.columns],
+        [column for _, column in named.columns],
+        [one.id for one in named.messages],
+        [one.thread_id for one in named.messages],
+        classes,
+        at,
+        thread_id,
+        labels,
+        most,
+    )
+
+
+async def matching(
+    db: TeamDb, inbox_id: UUID, among: Sequence[UUID], messages: Sequence[UUID] | None, wanted: Wanted
+) -> list[MatchingMessage]:
+    """The messages of these threads that fit; with `messages` only those."""
+    return await db.all(
+        MatchingMessage,
+        MATCHING,
+        inbox_id,
+        among,
+        messages,
+        MOST_OF_THREAD,
+        wanted.words,
+        wanted.excluded,
+        wanted.has_attachment,
+        wanted.since,
+        wanted.until,
+        wanted.folders,
+        wanted.with_sent,
+    )
+
+
+async def sizes(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[SizedThread]:
+    """These threads, in this order."""
+    return await db.all(SizedThread, SIZES, inbox_id, ids)
+
+
+async def names(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[NamedThread]:
+    """What these threads are found by."""
+    return await db.all(NamedThread, SUBJECTS, inbox_id, ids)
+
+
+async def label_names(db: TeamDb, inbox_id: UUID) -> list[LabelName]:
+    """The labels of an inbox, of which there are few."""
+    return await db.all(LabelName, LABEL_NAMES, inbox_id)

@@ -1,0 +1,96 @@
+"""What messages are found by in blocks, as places in the signature of a message. Pure.
+
+A signature has `ROWS` bits. Of each word, each pair of words that follow one another, and each part of one to
+three octets of subject and correspondents, some bits are set. Which ones is stored: where it changes,
+`VERSION` does. `signatures.py` computes the same for many messages at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from itertools import pairwise
+from typing import Final
+
+VERSION: Final = 1
+"""Of what is stored."""
+
+ROWS: Final = 6144
+ROWS_OF_PART: Final = 64
+
+COLUMNS: Final = 1024
+"""Of a block. With more than that the messages that no block has would take long to compare."""
+
+WORDS_OF_COLUMN: Final = 300
+OCTETS_OF_COLUMN: Final = 1000
+"""What a long message has more of goes into another column."""
+
+WORD_BITS: Final = 4
+PAIR_BITS: Final = 3
+OCTET_BITS: Final = (1, 1, 2)
+"""For parts of one, two and three octets."""
+
+ALL: Final = 0xFFFFFFFFFFFFFFFF
+BASE: Final = 0x9E3779B97F4A7C15
+PAIR: Final = 0xC2B2AE3D27D4EB4F
+MIX: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+class Part(IntEnum):
+    """What of a message is searched octet by octet."""
+
+    SUBJECT = 1
+    SENDER = 2
+    TO = 3
+    CC = 4
+    BCC = 5
+    ATTACHMENT = 6
+    """Set where a message has attachments; without octets."""
+
+
+def word_hash(word: str) -> int:
+    """Of the octets of a word."""
+    found, power = 0, 1
+    for octet in word.encode():
+        found = (found + (octet + 1) * power) & ALL
+        power = power * BASE & ALL
+    return found
+
+
+def mixed(number: int) -> int:
+    """A number each of whose bits depends on all bits of this one (the end of SplitMix64)."""
+    number = ((number ^ (number >> 30)) * MIX[0]) & ALL
+    number = ((number ^ (number >> 27)) * MIX[1]) & ALL
+    return number ^ (number >> 31)
+
+
+def rows(number: int, bits: int) -> Iterator[int]:
+    """The places of a term in a signature."""
+    number = mixed(number)
+    for shift in range(0, 16 * bits, 16):
+        yield ((number >> shift) & 0xFFFF) * ROWS >> 16
+
+
+def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
+    """The places of words that follow one another: of each pair, then of each word."""
+    hashes = [word_hash(word) for word in words]
+    pairs = [tuple(rows((one * PAIR + other) & ALL, PAIR_BITS)) for one, other in pairwise(hashes)]
+    return pairs + [tuple(rows(one, WORD_BITS)) for one in hashes]
+
+
+def of_octets(part: Part, text: str) -> list[tuple[int, ...]]:
+    """The places of a text that is somewhere in this part of a message, the longest pieces first."""
+    octets = text.encode("utf-8", "replace")
+    length = min(3, len(octets))
+    pieces = dict.fromkeys(octets[at : at + length] for at in range(len(octets) - length + 1) if length)
+    return [tuple(rows(octets_key(part, piece), OCTET_BITS[length - 1])) for piece in pieces]
+
+
+def octets_key(part: Part, octets: bytes) -> int:
+    """The number of one to three octets of a part of a message."""
+    return part << 32 | len(octets) << 24 | int.from_bytes(octets, "little")
+
+
+def of_attachment() -> tuple[int, ...]:
+    """The places that say that a message has attachments."""
+    return tuple(rows(octets_key(Part.ATTACHMENT, b""), 4))

@@ -1,0 +1,139 @@
+"""Commits of mail for inboxes: one group for all, and a queue for each inbox that somebody else has locked.
+
+Who holds the lock of an inbox for long delays mail for that inbox alone. The group waits for a lock as long
+as a commit of another process may take, so it stays large where all have mail for the same inboxes. After
+that it takes what is free, and from then on leaves out the inbox that was locked. What is left out goes into
+the queue of its inbox, which waits for that lock and holds no other meanwhile; when it has it the inbox
+belongs to the group again. Callers wait no longer than their time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from pillarbox.inboxes.locking import Briefly, InboxKey
+from pillarbox.kernel.postgres.group_commit import GroupCommit
+from pillarbox.kernel.wire.problems import DatabaseGone
+from pillarbox.kernel.work.keyed_commits import KeyedCommits
+from pillarbox.receiving.arrivals.inbox_commits import Committed, ForInbox
+
+MOST_TOGETHER: Final = 200
+"""Messages of one commit."""
+AT_ONCE: Final = 4
+"""Queues that wait for their lock with a connection."""
+MOST_BUSY: Final = 10_000
+"""Addresses of locked inboxes that are remembered."""
+
+# A lock that was not to be had is no fault of one mail: to try each again would only take longer.
+_SHARED: Final = (DatabaseGone, asyncpg.InsufficientResourcesError, asyncpg.LockNotAvailableError)
+
+Write = Callable[[Sequence[ForInbox], InboxKey | Briefly | None], Awaitable[Committed]]
+"""Commits mails; for the lock of one inbox it may wait, or for those of all briefly."""
+
+
+class _Waiting(NamedTuple):
+    """Mails of one message, and the inbox in whose queue they are."""
+
+    mails: Sequence[ForInbox]
+    waited: InboxKey | None
+
+
+class _Done(NamedTuple):
+    """What was stored of them, and what was not, each with the inbox that is locked."""
+
+    ids: tuple[UUID, ...]
+    left: Sequence[tuple[InboxKey, ForInbox]]
+
+
+class InboxQueues:
+    """Takes mail for inboxes; `write` commits it. At most `most_waiting` octets wait together, and an eighth
+    of that for one inbox that is locked."""
+
+    def __init__(self, write: Write, *, most_waiting: int) -> None:
+        self._write = write
+        self._busy: dict[str, InboxKey] = {}
+        """Addresses of the inboxes that the group leaves out."""
+        self._group: GroupCommit[_Waiting, _Done] = GroupCommit(
+            self._flush,
+            kind="receive_for_inboxes",
+            flushers=1,
+            most_items=MOST_TOGETHER,
+            weigh=_weight,
+            most_waiting=most_waiting,
+            shared=_SHARED,
+        )
+        self._queues: KeyedCommits[_Waiting, _Done] = KeyedCommits(
+            self._flush,
+            kind="receive_for_locked_inbox",
+            most_items=MOST_TOGETHER,
+            weigh=_weight,
+            at_once=AT_ONCE,
+            most_waiting=most_waiting // 8,
+            shared=_SHARED,
+        )
+
+    async def submit(self, mails: Sequence[ForInbox]) -> tuple[UUID, ...]:
+        """Return when all of it is committed: what was stored now."""
+        queue = self._queue_of(mails) if self._busy else None
+        done = await self._submitted(mails, queue)
+        ids = done.ids
+        while done.left:
+            # Each waits for one lock, and the next time for another: until all are free or the time is over.
+            inbox = done.left[0][0]
+            others = [one for one in done.left if one[0] != inbox]
+            done = await self._submitted([mail for one, mail in done.left if one == inbox], inbox)
+            ids += done.ids
+            done = done._replace(left=[*done.left, *others])
+        return ids
+
+    async def drain(self) -> None:
+        """Return when nothing is being committed."""
+        await self._group.drain()
+        await self._queues.drain()
+
+    async def _submitted(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> _Done:
+        waiting = _Waiting(mails, waited)
+        return await (self._group.submit(waiting) if waited is None else self._queues.submit(waited, waiting))
+
+    def _queue_of(self, mails: Sequence[ForInbox]) -> InboxKey | None:
+        """The inbox for which this mail has to wait."""
+        for mail in mails:
+            for recipient in mail.draft.recipients:
+                inbox = self._busy.get(recipient.lower())
+                if inbox is not None:
+                    return inbox
+        return None
+
+    async def _flush(self, batch: Sequence[_Waiting]) -> Sequence[_Done]:
+        waited = batch[0].waited
+        done = await self._written([mail for waiting in batch for mail in waiting.mails], waited)
+        if waited is not None:
+            self._busy = {address: one for address, one in self._busy.items() if one != waited}
+        if len(self._busy) + len(done.busy) > MOST_BUSY:
+            self._busy.clear()
+        self._busy.update(done.busy)
+        stored = {row.id for row in done.rows if row.is_stored}
+        return [
+            _Done(
+                tuple([mail.draft.row.id for mail in mails if mail.draft.row.id in stored]),
+                # A repetition of what is not stored yet has to wait as well.
+                [(done.left[mail.draft.key], mail) for mail in mails if mail.draft.key in done.left],
+            )
+            for mails, _ in batch
+        ]
+
+    async def _written(self, mails: Sequence[ForInbox], waited: InboxKey | None) -> Committed:
+        if waited is not None:
+            return await self._write(mails, waited)
+        try:
+            return await self._write(mails, Briefly(frozenset([inbox for _, inbox in self._busy.values()])))
+        except asyncpg.LockNotAvailableError:
+            return await self._write(mails, None)
+
+
+def _weight(waiting: _Waiting) -> int:
+    return sum([mail.draft.weight for mail in waiting.mails])

@@ -1,0 +1,128 @@
+"""What is a word, and what a query means."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from pillarbox.emails.search import terms as emails
+from pillarbox.inboxes.search import described, terms
+from pillarbox.inboxes.search.candidates import MOST_ROWS, Clause, affordable
+from pillarbox.inboxes.search.folding import folded, spaced_words
+from pillarbox.inboxes.search.searched_text import MOST_BODY, Searched, searched_text
+from pillarbox.inboxes.search.words import MOST_WORDS, TooManyWords, Words, words
+
+_ID = UUID(int=0)
+
+TEXTS = (
+    "Refund for order 88, please.",
+    "Größe HEISS heiß Maß\u00adnahme",
+    "l'été déjà œuvre; cafe\u0301",
+    "धन्यवाद आदेश",
+    "返金をお願いします、請求書ABC１２３です",
+    "คืนเงิน order88 ขอบคุณ",
+    "Возврат ещё заказ",
+    "ISTANBUL istanbul İSTANBUL ıstanbul",
+    "snake_case a.b@c.example <x>",
+    "\u200bhid\u200dden\ufeff",
+    "😀 only 🎉 marks",
+    "مرحبا بالعالم",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_words_are_those_by_which_emails_are_found(text: str) -> None:
+    assert spaced_words(text).split() == emails.words(text)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert folded(folded(text)) == folded(text)
+    assert spaced_words(spaced_words(text)) == spaced_words(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", Words()),
+        ("Refund", Words((" refund ",))),
+        ("refund  REFUND", Words((" refund ",))),
+        ('refund "order 88"', Words((" refund ", " order 88 "))),
+        ("-spam refund", Words((" refund ",), (" spam ",))),
+        ('-"out of office" -x', Words((), (" out of office ", " x "))),
+        ("a-b", Words((" a b ",))),
+        ("iris@customer.example", Words((" iris customer example ",))),
+        ('"not closed', Words((" not closed ",))),
+        ('one"two three"', Words((" one ", " two three "))),
+        ("返金", Words((" 返 金 ",))),
+        ("refund & order", Words((" refund ", " order "))),
+        ("&", Words(is_hopeless=True)),
+        ('"!!"', Words(is_hopeless=True)),
+        ("-& ", Words()),
+        ('""', Words()),
+        ("-", Words(is_hopeless=True)),
+        ("& -spam", Words((), (" spam ",), is_hopeless=True)),
+    ],
+)
+def test_a_query_means(query: str, expected: Words) -> None:
+    assert words(query) == expected
+
+
+def test_a_query_has_at_most_32_words() -> None:
+    assert len(words(" ".join(f"w{number}" for number in range(MOST_WORDS))).wanted) == MOST_WORDS
+    for query in (" w" * 33, f'"{" w" * 33}"', " -w" * 33, " &" * 33):
+        with pytest.raises(TooManyWords):
+            words(query)
+
+
+def test_a_searched_text_has_its_parts_on_lines() -> None:
+    text = searched_text(
+        Searched("Re: Refund", "Iris <i@a.example>", ("help@b.example",), ("a_b.pdf",), "One\nTwo")
+    )
+    assert text.split("\n") == [
+        " re refund ",
+        " iris i a example ",
+        " help b example ",
+        " a b pdf ",
+        " one two ",
+    ]
+
+
+def test_html_counts_where_there_is_no_text() -> None:
+    html = "<p>In <b>HTML</b></p>"
+    assert searched_text(Searched(None, "i@a.example", text=" \n", html=html)).endswith("\n in html ")
+    assert searched_text(Searched(None, "i@a.example", text="text", html=html)).endswith("\n text ")
+
+
+@pytest.mark.parametrize("subject", ["a\0b", "half \ud800 character"])
+def test_a_searched_text_is_one_that_the_database_takes(subject: str) -> None:
+    text = searched_text(Searched(subject, "i@a.example"))
+    assert "\0" not in text
+    text.encode()
+
+
+def test_a_searched_text_has_an_end() -> None:
+    assert len(searched_text(Searched("s" * 10**6, "f" * 10**6, text="b " * 10**6))) < MOST_BODY + 30_000
+    # A character that is eighteen.
+    assert len(searched_text(Searched(None, "i@a.example", text="\ufdfa" * 10**6))) < 3 * MOST_BODY
+
+
+def test_a_question_with_too_many_rows_is_asked_with_less() -> None:
+    long = Clause((tuple(terms.of_octets(terms.Part.SENDER, "x" * 3 + "".join(map(str, range(100))))),))
+    cut = affordable([long] * 4)
+    assert sum(len(term) for clause in cut for found in clause.alternatives for term in found) <= MOST_ROWS
+    assert all(found for clause in cut for found in clause.alternatives)
+    assert affordable([Clause(((),))]) == [Clause(((),))]
+
+
+def test_a_text_without_octets_is_everywhere() -> None:
+    assert terms.of_octets(terms.Part.TO, "") == []
+
+
+def test_a_message_of_any_size_has_room_in_a_block() -> None:
+    columns = [
+        described.Described(_ID, _ID, b" w" * count, [(terms.Part.SUBJECT, b"s" * octets)], False).columns
+        for count, octets in ((10, 10), (terms.WORDS_OF_COLUMN * 3, 0), (10, 5000), (10**7, 0))
+    ]
+    assert columns == [1, 4, 6, terms.COLUMNS]
