@@ -17,7 +17,10 @@ HEAD = "# Made by script/pin: the bounds follow from runtime.in and the pins of 
 
 def bounds(wanted: str, pinned: str) -> str:
     """The text of the file, from the texts of runtime.in and runtime.txt."""
-    pins = {found[1]: found for found in map(PIN.match, pinned.splitlines()) if found}
+    pins: dict[str, re.Match[str]] = {}
+    for found in filter(None, map(PIN.match, pinned.splitlines())):
+        # One that differs by the version of Python is pinned twice: what the older one gets is first.
+        pins.setdefault(found[1], found)
     lines = [line.strip() for line in wanted.splitlines() if line.strip() and not line.startswith("#")]
     return HEAD + "".join(f"{bound(line, pins)}\n" for line in sorted(lines))
 
