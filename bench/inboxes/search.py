@@ -1,5 +1,5 @@
-"""How long it takes to search an inbox of a million messages: two words and a phrase, rare ones, frequent ones,
-and frequent ones that no message has together; and how much it takes to describe messages for it.
+"""How long it takes to search an inbox of a million messages: two words and a phrase, rare ones, frequent
+ones, and frequent ones that no message has together; and how much it takes to describe messages for it.
 
 Messages and threads are written by COPY, their blocks by the product. Questions go one after the other to a
 server over HTTP. On a busy machine the processor time says more than how long it took.
