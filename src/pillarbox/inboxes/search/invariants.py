@@ -30,7 +30,7 @@ INVARIANTS: tuple[Invariant, ...] = (
           FROM inbox_search_blocks b
          WHERE (SELECT count(*) FROM inbox_search_rows r
                  WHERE r.team_id = b.team_id AND r.inbox_id = b.inbox_id AND r.block_id = b.id
-                   AND octet_length(r.bits) = b.columns * 8) <> 96
+                   AND octet_length(r.bits) = b.columns * 8) <> 128
          LIMIT $1
         """,
     ),

@@ -71,11 +71,13 @@ UNDESCRIBED = """
 # The threads of messages that are named by columns of blocks ($3, $4) or by themselves ($5, $6).
 THREADS_OLDER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
-      FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 16), 'hex')::uuid AS message_id,
-                   encode(substring(b.messages FROM k.number * 32 + 17 FOR 16), 'hex')::uuid AS thread_id
+      FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id
               FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
-              JOIN inbox_search_blocks b
-                ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+             CROSS JOIN LATERAL (
+                   SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
+                     FROM inbox_search_blocks b
+                    WHERE b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+                   OFFSET 0) AS d
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
@@ -91,11 +93,13 @@ THREADS_OLDER = """
 
 THREADS_NEWER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
-      FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 16), 'hex')::uuid AS message_id,
-                   encode(substring(b.messages FROM k.number * 32 + 17 FOR 16), 'hex')::uuid AS thread_id
+      FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id
               FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
-              JOIN inbox_search_blocks b
-                ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+             CROSS JOIN LATERAL (
+                   SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
+                     FROM inbox_search_blocks b
+                    WHERE b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
+                   OFFSET 0) AS d
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
@@ -109,18 +113,17 @@ THREADS_NEWER = """
      LIMIT $11
 """
 
-# Messages of threads that fit, with what their people are compared by. With $4 null any message of a thread
-# may be one of them. The weight counts words of the subject most, then people and files, then the body.
+# Messages that fit, with what their people are compared by. The weight counts words of the subject most, then
+# of people and files, then of the body.
 MATCHING = """
     SELECT m.thread_id, m.id, m.received_at, m.sender, m.to_list, m.cc_list, m.bcc_list, p.weight
       FROM unnest($3::uuid[]) AS k (id)
      CROSS JOIN LATERAL (
            SELECT n.*, t.folder
-             FROM inbox_threads t
-             JOIN inbox_messages n ON n.team_id = $1 AND n.thread_id = t.id
-            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.id = k.id
-            ORDER BY n.received_at DESC, n.id DESC
-            LIMIT $5) AS m
+             FROM inbox_messages n
+             JOIN inbox_threads t ON t.team_id = $1 AND t.id = n.thread_id
+            WHERE n.team_id = $1 AND n.inbox_id = $2 AND n.id = k.id
+           OFFSET 0) AS m
      CROSS JOIN LATERAL (SELECT m.searched || '' AS text OFFSET 0) AS s
      CROSS JOIN LATERAL (
            SELECT coalesce(sum(1 + CASE WHEN strpos(split_part(s.text, chr(10), 1), w.word) > 0
@@ -129,15 +132,43 @@ MATCHING = """
                                           OR strpos(split_part(s.text, chr(10), 3), w.word) > 0
                                           OR strpos(split_part(s.text, chr(10), 4), w.word) > 0
                                         THEN 3 ELSE 0 END), 0)::integer AS weight
-             FROM unnest($6::text[]) AS w (word)) AS p
-     WHERE ($4::uuid[] IS NULL OR m.id = ANY ($4))
-       AND ($8::boolean IS NULL OR (m.attachments > 0) = $8)
-       AND ($9::timestamptz IS NULL OR m.received_at >= $9)
-       AND ($10::timestamptz IS NULL OR m.received_at < $10)
-       AND (m.folder = ANY ($11::text[])
-            OR ($12 AND m.direction = 'outbound' AND m.folder NOT IN ('spam', 'trash')))
-       AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS w (word) WHERE strpos(s.text, w.word) = 0)
-       AND NOT EXISTS (SELECT FROM unnest($7::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
+             FROM unnest($4::text[]) AS w (word)) AS p
+     WHERE ($6::boolean IS NULL OR (m.attachments > 0) = $6)
+       AND ($7::timestamptz IS NULL OR m.received_at >= $7)
+       AND ($8::timestamptz IS NULL OR m.received_at < $8)
+       AND (m.folder = ANY ($9::text[])
+            OR ($10 AND m.direction = 'outbound' AND m.folder NOT IN ('spam', 'trash')))
+       AND NOT EXISTS (SELECT FROM unnest($4::text[]) AS w (word) WHERE strpos(s.text, w.word) = 0)
+       AND NOT EXISTS (SELECT FROM unnest($5::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
+"""
+
+# The same of the messages of threads.
+MATCHING_OF_THREADS = """
+    SELECT m.thread_id, m.id, m.received_at, m.sender, m.to_list, m.cc_list, m.bcc_list, p.weight
+      FROM unnest($3::uuid[]) AS k (id)
+     CROSS JOIN LATERAL (
+           SELECT n.*, t.folder
+             FROM inbox_threads t
+             JOIN inbox_messages n ON n.team_id = $1 AND n.thread_id = t.id
+            WHERE t.team_id = $1 AND t.inbox_id = $2 AND t.id = k.id
+            ORDER BY n.received_at DESC, n.id DESC
+            LIMIT $11) AS m
+     CROSS JOIN LATERAL (SELECT m.searched || '' AS text OFFSET 0) AS s
+     CROSS JOIN LATERAL (
+           SELECT coalesce(sum(1 + CASE WHEN strpos(split_part(s.text, chr(10), 1), w.word) > 0
+                                        THEN 8 ELSE 0 END
+                                 + CASE WHEN strpos(split_part(s.text, chr(10), 2), w.word) > 0
+                                          OR strpos(split_part(s.text, chr(10), 3), w.word) > 0
+                                          OR strpos(split_part(s.text, chr(10), 4), w.word) > 0
+                                        THEN 3 ELSE 0 END), 0)::integer AS weight
+             FROM unnest($4::text[]) AS w (word)) AS p
+     WHERE ($6::boolean IS NULL OR (m.attachments > 0) = $6)
+       AND ($7::timestamptz IS NULL OR m.received_at >= $7)
+       AND ($8::timestamptz IS NULL OR m.received_at < $8)
+       AND (m.folder = ANY ($9::text[])
+            OR ($10 AND m.direction = 'outbound' AND m.folder NOT IN ('spam', 'trash')))
+       AND NOT EXISTS (SELECT FROM unnest($4::text[]) AS w (word) WHERE strpos(s.text, w.word) = 0)
+       AND NOT EXISTS (SELECT FROM unnest($5::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
 """
 
 # How many messages each thread has, in this order, and where it stands.
@@ -321,24 +352,17 @@ async def threads(
 
 
 async def matching(
-    db: TeamDb, inbox_id: UUID, among: Sequence[UUID], messages: Sequence[UUID] | None, wanted: Wanted
+    db: TeamDb, inbox_id: UUID, messages: Sequence[UUID], wanted: Wanted
 ) -> list[MatchingMessage]:
-    """The messages of these threads that fit; with `messages` only those."""
-    return await db.all(
-        MatchingMessage,
-        MATCHING,
-        inbox_id,
-        among,
-        messages,
-        MOST_OF_THREAD,
-        wanted.words,
-        wanted.excluded,
-        wanted.has_attachment,
-        wanted.since,
-        wanted.until,
-        wanted.folders,
-        wanted.with_sent,
-    )
+    """Those of these messages that fit."""
+    return await db.all(MatchingMessage, MATCHING, inbox_id, messages, *wanted)
+
+
+async def matching_of_threads(
+    db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], wanted: Wanted
+) -> list[MatchingMessage]:
+    """Those of the newest messages of these threads that fit."""
+    return await db.all(MatchingMessage, MATCHING_OF_THREADS, inbox_id, threads, *wanted, MOST_OF_THREAD)
 
 
 async def sizes(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[SizedThread]:

@@ -66,8 +66,12 @@ class OfMessages:
     async def matching(
         self, db: TeamDb, inbox_id: UUID, threads: Sequence[UUID], messages: Sequence[UUID] | None
     ) -> Mapping[UUID, UUID | None]:
+        if messages is None:
+            found = await queries.matching_of_threads(db, inbox_id, threads, self._wanted)
+        else:
+            found = await queries.matching(db, inbox_id, messages, self._wanted)
         best: dict[UUID, MatchingMessage] = {}
-        for message in await queries.matching(db, inbox_id, threads, messages, self._wanted):
+        for message in found:
             known = best.get(message.thread_id)
             if (known is None or _rank(known) < _rank(message)) and self._has_people(message):
                 best[message.thread_id] = message

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from pillarbox.inboxes.search import terms
 from pillarbox.inboxes.search.described import Described
 from pillarbox.inboxes.search.terms import (
+    BITS_OF_ROW,
     COLUMNS,
     OCTET_BITS,
     OCTETS_OF_COLUMN,
-    PAIR_BITS,
     ROWS,
     WORD_BITS,
     WORDS_OF_COLUMN,
@@ -80,7 +80,7 @@ def _words(
     # Words follow one another where one blank is between them.
     are_pairs = np.flatnonzero((begins[1:] - ends[:-1] == 1) & (octets[ends[:-1]] == 32))
     pairs = hashes[are_pairs] * _U(terms.PAIR) + hashes[are_pairs + 1]
-    _set(bits, pairs, columns[are_pairs], PAIR_BITS)
+    _set(bits, pairs, columns[are_pairs], WORD_BITS)
 
 
 def _octets(
@@ -125,8 +125,8 @@ def _set(bits: NDArray[np.uint8], numbers: Numbers, columns: NDArray[np.int64], 
     numbers = (numbers ^ (numbers >> _U(30))) * _U(terms.MIX[0])
     numbers = (numbers ^ (numbers >> _U(27))) * _U(terms.MIX[1])
     numbers = numbers ^ (numbers >> _U(31))
-    for shift in range(0, 16 * count, 16):
-        rows = ((numbers >> _U(shift)) & _U(0xFFFF)) * _U(ROWS) >> _U(16)
+    for shift in range(0, BITS_OF_ROW * count, BITS_OF_ROW):
+        rows = (numbers >> _U(shift)) % _U(ROWS)
         bits[rows.astype(np.int64) * COLUMNS + columns] = 1
 
 
