@@ -29,8 +29,8 @@ OCTETS_OF_COLUMN: Final = 1000
 """What a long message has more of goes into another column."""
 
 WORD_BITS: Final = 5
-"""Of a word, and of two words that follow one another. Of messages without it, one in a thousand seems to have
-it: where a million have two words and none has them together, a thousand are compared."""
+"""Of a word, and of two words that follow one another. Of messages without it, one in a thousand seems to
+have it: where a million have two words and none has them together, a thousand are compared."""
 
 OCTET_BITS: Final = (1, 1, 2)
 """For parts of one, two and three octets."""
