@@ -52,6 +52,7 @@ CROSS_TEAM: dict[str, str] = {
     "delivery.STORE_POLICY": "as above",
     "delivery.EXPIRED_POLICIES": "as above",
     "domains.several_teams": "asks about the installation: is there more than one team",
+    "inboxes.SNAPSHOT": "says how a transaction reads, and reads nothing",
     "webhooks.HOLDERS": "looks for processes that are gone, whoever's deliveries they hold",
     "kernel.SHOW_NODE": "nodes belong to the installation",
     "kernel.REMOVE_NODE": "as above",

@@ -464,7 +464,6 @@ CREATE TABLE inbox_threads (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
-CREATE INDEX inbox_threads_folder ON inbox_threads (team_id, inbox_id, folder, received_at, id);
 CREATE INDEX inbox_threads_list ON inbox_threads (team_id, inbox_id, list_class, received_at, id);
 CREATE INDEX inbox_threads_subject ON inbox_threads (team_id, inbox_id, subject_key, received_at)
  WHERE subject_key IS NOT NULL;

@@ -13,20 +13,13 @@ from pillarbox.kernel.wire.paging import Page
 JOB_REMOVE: Final = "inbox.remove"
 """Removes what a deleted inbox has left behind; its subject is the inbox."""
 
-# `last_received` is the newest of the newest threads of each folder: one look into an index for each.
+# `last_received` is the newest of the newest threads of each class of lists: one look into an index for each.
 BY_IDS: Final = """
     SELECT i.id, i.name, i.email_address, i.receiving_address, i.from_name, i.domain_id, i.unread, i.drafts,
            i.created_at, i.updated_at,
-           greatest((SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'inbox'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'archive'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'spam'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'sent'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'trash')) AS last_received
+           (SELECT max((SELECT max(t.received_at) FROM inbox_threads t
+                         WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number))
+              FROM generate_series(0, 19) AS c (number)) AS last_received
       FROM inboxes i
      WHERE i.team_id = $1 AND i.id = ANY ($2::uuid[])
 """
@@ -34,16 +27,9 @@ BY_IDS: Final = """
 PAGE: Final = """
     SELECT i.id, i.name, i.email_address, i.receiving_address, i.from_name, i.domain_id, i.unread, i.drafts,
            i.created_at, i.updated_at,
-           greatest((SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'inbox'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'archive'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'spam'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'sent'),
-                    (SELECT max(received_at) FROM inbox_threads
-                      WHERE team_id = i.team_id AND inbox_id = i.id AND folder = 'trash')) AS last_received
+           (SELECT max((SELECT max(t.received_at) FROM inbox_threads t
+                         WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number))
+              FROM generate_series(0, 19) AS c (number)) AS last_received
       FROM ((SELECT team_id, id, name, email_address, receiving_address, from_name, domain_id, unread, drafts,
                     created_at, updated_at
                FROM inboxes WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)

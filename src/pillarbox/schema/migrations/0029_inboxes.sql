@@ -79,7 +79,6 @@ CREATE TABLE inbox_threads (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
-CREATE INDEX inbox_threads_folder ON inbox_threads (team_id, inbox_id, folder, received_at, id);
 CREATE INDEX inbox_threads_unread ON inbox_threads (team_id, inbox_id, received_at, id) WHERE unread > 0;
 CREATE INDEX inbox_threads_with_sent ON inbox_threads (team_id, inbox_id, received_at, id)
  WHERE messages > inbound AND folder NOT IN ('spam', 'trash');
