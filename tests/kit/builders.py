@@ -304,6 +304,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
     "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
+    "/inboxes/{inbox}/threads/search": an_inbox_with_a_thread,
     "/inboxes/{inbox}/drafts": an_inbox_with_a_draft,
     "/inboxes/{inbox}/drafts/{draft_id}/attachments/{attachment_id}": an_attachment_of_a_draft,
 }

@@ -89,5 +89,6 @@ QUERIES = {
     "/emails/metrics": ("", "?dimensions=period,domain", "?dimensions=email&metrics=sent,open_rate"),
     "/emails/receiving/{email_id}": ("", "?html_format=cid"),
     "/inboxes/{inbox}/threads": ("", "?wait=0", "?folders=inbox,sent&read=false"),
+    "/inboxes/{inbox}/threads/search": ("", "?has_attachment=false&start_date=2020-01-01"),
 }
 """Questions whose answers differ."""

@@ -59,7 +59,6 @@ CROSS_TEAM: dict[str, str] = {
     "kernel.REMOVE_OLD": "removes what no limit needs any more",
     "emails.AT_WORK": "asks about a server process",
     "emails.LOCK_KEYS": "the names that it locks begin with the team",
-    "inboxes.SNAPSHOT": "says how the transaction reads, and reads nothing",
 }
 """Statements that need not name team_id, as `slice.function` or `slice.CONSTANT`, with the reason."""
 

@@ -53,12 +53,14 @@ class Candidates:
     def count(self) -> int:
         return sum([columns.bits.bit_count() for columns in self.blocks])
 
-    def newest(self, most: int) -> list[tuple[UUID, int]]:
-        """The block and the column of so many messages, of the newest blocks first and the newest of each."""
-        found: list[tuple[UUID, int]] = []
+    def newest(self, most: int) -> list[tuple[UUID, list[int]]]:
+        """The columns of so many messages with their blocks, of the newest blocks first and the newest of
+        each."""
+        found: list[tuple[UUID, list[int]]] = []
         for columns in self.blocks:
-            found += [(columns.block.id, number) for number in _numbers(columns, most - len(found))]
-            if len(found) >= most:
+            found.append((columns.block.id, list(_numbers(columns, most))))
+            most -= len(found[-1][1])
+            if most <= 0:
                 break
         return found
 

@@ -35,7 +35,7 @@ THREADS_AT_ONCE: Final = (64, 512)
 
 MESSAGES_AT_ONCE: Final = 2000
 
-COST_OF_CANDIDATE, COST_OF_THREAD = 12, 20
+COST_OF_CANDIDATE, COST_OF_THREAD = 20, 20
 """Microseconds, about: to find the place of a message's thread, and to compare a thread."""
 
 
@@ -193,7 +193,7 @@ class _Search:
                 threads = threads[len(some) :]
             if is_end:
                 break
-            at_once = MESSAGES_AT_ONCE
+            at_once = self.most.hits
         return hits
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
@@ -68,16 +69,17 @@ UNDESCRIBED = """
        AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS w (word) WHERE strpos(s.text, w.word) > 0)
 """
 
-# The threads of messages that are named by columns of blocks ($3, $4) or by themselves ($5, $6).
+# The threads of messages that are named by columns of blocks or by themselves ($5, $6). Of the block $3 there
+# are $12 columns in $13, from the place $4 on.
 THREADS_OLDER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
       FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id
-              FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
-             CROSS JOIN LATERAL (
-                   SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
-                     FROM inbox_search_blocks b
-                    WHERE b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
-                   OFFSET 0) AS d
+              FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
+                      FROM unnest($3::uuid[], $4::integer[], $12::integer[]) AS n (block_id, first, count)
+                      JOIN inbox_search_blocks b
+                        ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = n.block_id
+                     CROSS JOIN LATERAL unnest(($13::integer[])[n.first:n.first + n.count - 1]) AS k (number)
+                    OFFSET 0) AS d
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
@@ -94,12 +96,12 @@ THREADS_OLDER = """
 THREADS_NEWER = """
     SELECT t.id, t.received_at, array_agg(c.message_id) AS messages
       FROM (SELECT left(d.ids, 32)::uuid AS message_id, right(d.ids, 32)::uuid AS thread_id
-              FROM unnest($3::uuid[], $4::integer[]) AS k (block_id, number)
-             CROSS JOIN LATERAL (
-                   SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
-                     FROM inbox_search_blocks b
-                    WHERE b.team_id = $1 AND b.inbox_id = $2 AND b.id = k.block_id
-                   OFFSET 0) AS d
+              FROM (SELECT encode(substring(b.messages FROM k.number * 32 + 1 FOR 32), 'hex') AS ids
+                      FROM unnest($3::uuid[], $4::integer[], $12::integer[]) AS n (block_id, first, count)
+                      JOIN inbox_search_blocks b
+                        ON b.team_id = $1 AND b.inbox_id = $2 AND b.id = n.block_id
+                     CROSS JOIN LATERAL unnest(($13::integer[])[n.first:n.first + n.count - 1]) AS k (number)
+                    OFFSET 0) AS d
              UNION ALL
             SELECT i.message_id, i.thread_id
               FROM unnest($5::uuid[], $6::uuid[]) AS i (message_id, thread_id)) AS c
@@ -266,7 +268,7 @@ class LabelName(NamedTuple):
 class Named:
     """Messages that may fit: columns of blocks, and messages by themselves."""
 
-    columns: Sequence[tuple[UUID, int]] = ()
+    columns: Sequence[tuple[UUID, Sequence[int]]] = ()
     messages: Sequence[Undescribed] = ()
 
 
@@ -335,12 +337,13 @@ async def threads(
 ) -> list[CandidateThread]:
     """The threads of these messages behind a place of the list, in its order, or before it, the nearest
     first."""
+    counts = [len(columns) for _, columns in named.columns]
     return await db.all(
         CandidateThread,
         THREADS_NEWER if is_newer else THREADS_OLDER,
         inbox_id,
         [block for block, _ in named.columns],
-        [column for _, column in named.columns],
+        [1 + end - count for end, count in zip(accumulate(counts), counts, strict=True)],
         [one.id for one in named.messages],
         [one.thread_id for one in named.messages],
         classes,
@@ -348,6 +351,8 @@ async def threads(
         thread_id,
         labels,
         most,
+        counts,
+        [number for _, columns in named.columns for number in columns],
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 # One thread: nothing here multiplies matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from pillarbox.inboxes.search import terms
 from pillarbox.inboxes.search.described import Described
 from pillarbox.inboxes.search.terms import (
-    BITS_OF_ROW,
     COLUMNS,
     OCTET_BITS,
+    OCTET_ROWS,
     OCTETS_OF_COLUMN,
     ROWS,
     WORD_BITS,
+    WORD_ROWS,
     WORDS_OF_COLUMN,
 )
 
@@ -37,6 +38,17 @@ Numbers = NDArray[np.uint64]
 
 _BLANK: Final = np.array([octet in b" \n" for octet in range(256)])
 _U: Final = np.uint64
+
+
+class Rows(NamedTuple):
+    """How many bits a term has, and among which rows."""
+
+    bits: int
+    first: int
+    among: int
+
+
+OF_WORD: Final = Rows(WORD_BITS, 0, WORD_ROWS)
 
 
 def matrix(messages: Sequence[Described]) -> bytes:
@@ -76,11 +88,11 @@ def _words(
     rank = np.arange(len(begins)) - first_word[of_message]
     last = np.array(widths) - 1
     columns = np.array(first)[of_message] + np.minimum(rank // WORDS_OF_COLUMN, last[of_message])
-    _set(bits, hashes, columns, WORD_BITS)
+    _set(bits, hashes, columns, OF_WORD)
     # Words follow one another where one blank is between them.
     are_pairs = np.flatnonzero((begins[1:] - ends[:-1] == 1) & (octets[ends[:-1]] == 32))
     pairs = hashes[are_pairs] * _U(terms.PAIR) + hashes[are_pairs + 1]
-    _set(bits, pairs, columns[are_pairs], WORD_BITS)
+    _set(bits, pairs, columns[are_pairs], OF_WORD)
 
 
 def _octets(
@@ -109,7 +121,7 @@ def _octets(
         piece = piece | added << _U(8 * (length - 1))
         is_whole = is_whole & (added != 0)
         keys = (tags | _U(length << 24) | piece)[is_whole]
-        _set(bits, keys, columns[is_whole], of_length)
+        _set(bits, keys, columns[is_whole], Rows(of_length, WORD_ROWS, OCTET_ROWS))
     having = np.array([one for one, m in zip(first, messages, strict=True) if m.has_attachment], np.int64)
     for row in terms.of_attachment():
         bits[row * COLUMNS + having] = 1
@@ -121,13 +133,18 @@ def _within(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 
 
-def _set(bits: NDArray[np.uint8], numbers: Numbers, columns: NDArray[np.int64], count: int) -> None:
+def _set(bits: NDArray[np.uint8], numbers: Numbers, columns: NDArray[np.int64], rows: Rows) -> None:
+    for place in range(rows.bits):
+        if place % 4 == 0:
+            numbers = _mixed(numbers + _U(place))
+        found = ((numbers >> _U(16 * (place % 4))) & _U(0xFFFF)) * _U(rows.among) >> _U(16)
+        bits[(found.astype(np.int64) + rows.first) * COLUMNS + columns] = 1
+
+
+def _mixed(numbers: Numbers) -> Numbers:
     numbers = (numbers ^ (numbers >> _U(30))) * _U(terms.MIX[0])
     numbers = (numbers ^ (numbers >> _U(27))) * _U(terms.MIX[1])
-    numbers = numbers ^ (numbers >> _U(31))
-    for shift in range(0, BITS_OF_ROW * count, BITS_OF_ROW):
-        rows = (numbers >> _U(shift)) % _U(ROWS)
-        bits[rows.astype(np.int64) * COLUMNS + columns] = 1
+    return numbers ^ (numbers >> _U(31))
 
 
 _known_powers: list[tuple[Numbers, Numbers]] = []

@@ -15,9 +15,10 @@ from typing import Final
 VERSION: Final = 1
 """Of what is stored."""
 
-ROWS: Final = 8192
-BITS_OF_ROW: Final = 12
-"""By which the number of a term is shifted from one of its rows to the next."""
+WORD_ROWS: Final = 6656
+OCTET_ROWS: Final = 1536
+ROWS: Final = WORD_ROWS + OCTET_ROWS
+"""Words have rows of their own: some parts of addresses are in all messages, and their rows are full."""
 
 ROWS_OF_PART: Final = 64
 
@@ -28,12 +29,14 @@ WORDS_OF_COLUMN: Final = 256
 OCTETS_OF_COLUMN: Final = 1000
 """What a long message has more of goes into another column."""
 
-WORD_BITS: Final = 5
+WORD_BITS: Final = 6
 """Of a word, and of two words that follow one another. Of messages without it, one in a thousand seems to
 have it: where a million have two words and none has them together, a thousand are compared."""
 
 OCTET_BITS: Final = (1, 1, 2)
 """For parts of one, two and three octets."""
+
+ATTACHMENT_BITS: Final = 4
 
 ALL: Final = 0xFFFFFFFFFFFFFFFF
 BASE: Final = 0x9E3779B97F4A7C15
@@ -69,11 +72,22 @@ def mixed(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def rows(number: int, bits: int) -> Iterator[int]:
-    """The places of a term in a signature."""
-    number = mixed(number)
-    for shift in range(0, BITS_OF_ROW * bits, BITS_OF_ROW):
-        yield (number >> shift) % ROWS
+def rows(number: int, bits: int, first: int, count: int) -> Iterator[int]:
+    """The places of a term in a signature, among so many from the first one on."""
+    for place in range(bits):
+        if place % 4 == 0:
+            number = mixed((number + place) & ALL)
+        yield first + (((number >> 16 * (place % 4)) & 0xFFFF) * count >> 16)
+
+
+def word_rows(number: int) -> tuple[int, ...]:
+    """Of a word, or of two words."""
+    return tuple(rows(number, WORD_BITS, 0, WORD_ROWS))
+
+
+def octet_rows(number: int, bits: int) -> tuple[int, ...]:
+    """Of one to three octets, or of what has none."""
+    return tuple(rows(number, bits, WORD_ROWS, OCTET_ROWS))
 
 
 def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
@@ -82,7 +96,7 @@ def of_words(words: Sequence[str]) -> list[tuple[int, ...]]:
     hashes = [word_hash(word) for word in words]
     if len(hashes) > 1:
         hashes = [(one * PAIR + other) & ALL for one, other in pairwise(hashes)]
-    return [tuple(rows(one, WORD_BITS)) for one in hashes]
+    return list(map(word_rows, hashes))
 
 
 def of_octets(part: Part, text: str) -> list[tuple[int, ...]]:
@@ -90,7 +104,7 @@ def of_octets(part: Part, text: str) -> list[tuple[int, ...]]:
     octets = text.encode("utf-8", "replace")
     length = min(3, len(octets))
     pieces = dict.fromkeys(octets[at : at + length] for at in range(len(octets) - length + 1) if length)
-    return [tuple(rows(octets_key(part, piece), OCTET_BITS[length - 1])) for piece in pieces]
+    return [octet_rows(octets_key(part, piece), OCTET_BITS[length - 1]) for piece in pieces]
 
 
 def octets_key(part: Part, octets: bytes) -> int:
@@ -100,4 +114,4 @@ def octets_key(part: Part, octets: bytes) -> int:
 
 def of_attachment() -> tuple[int, ...]:
     """The places that say that a message has attachments."""
-    return tuple(rows(octets_key(Part.ATTACHMENT, b""), 4))
+    return octet_rows(octets_key(Part.ATTACHMENT, b""), ATTACHMENT_BITS)
