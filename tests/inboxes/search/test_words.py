@@ -109,10 +109,12 @@ def test_a_searched_text_has_an_end() -> None:
 
 
 def test_a_question_with_too_many_rows_is_asked_with_less() -> None:
-    long = Clause((tuple(terms.of_octets(terms.Part.SENDER, "x" * 3 + "".join(map(str, range(100))))),))
+    long = Clause((tuple(terms.of_words([f"w{number}" for number in range(100)])),))
     cut = affordable([long] * 4)
     assert sum(len(term) for clause in cut for found in clause.alternatives for term in found) <= MOST_ROWS
     assert all(found for clause in cut for found in clause.alternatives)
+    words_of_it = [Clause((tuple(terms.of_words([f"word{number}"])),)) for number in range(32)]
+    assert 1 < len(affordable(words_of_it)) < 32
     assert affordable([Clause(((),))]) == [Clause(((),))]
 
 

@@ -17,7 +17,7 @@ from pillarbox.inboxes.search.queries import StoredBlock
 from pillarbox.inboxes.search.terms import VERSION
 from pillarbox.kernel.postgres.database import TeamDb
 
-MOST_ROWS: Final = 240
+MOST_ROWS: Final = 96
 """Of each block. A question with more is asked with less, and what is found is compared all the same."""
 
 OCTETS_AT_ONCE: Final = 8 * 1024 * 1024
@@ -85,16 +85,20 @@ async def read(db: TeamDb, inbox_id: UUID, clauses: Sequence[Clause], lower: UUI
 
 
 def affordable(clauses: Sequence[Clause]) -> list[Clause]:
-    """The same with fewer rows, where they have too many: each alternative loses its last terms."""
+    """The same with fewer rows, where they have too many: each alternative loses its last terms, and then the
+    last clauses go."""
     kept = max((len(terms) for clause in clauses for terms in clause.alternatives), default=0)
-    while True:
-        cut = [Clause(tuple(terms[:kept] for terms in clause.alternatives)) for clause in clauses]
-        if (
-            kept <= 1
-            or sum(len(t) for clause in cut for terms in clause.alternatives for t in terms) <= MOST_ROWS
-        ):
-            return cut
+    cut = list(clauses)
+    while kept > 1 and _rows(cut) > MOST_ROWS:
         kept -= 1
+        cut = [Clause(tuple(terms[:kept] for terms in clause.alternatives)) for clause in clauses]
+    while len(cut) > 1 and _rows(cut) > MOST_ROWS:
+        cut.pop()
+    return cut
+
+
+def _rows(clauses: Sequence[Clause]) -> int:
+    return sum([len(term) for clause in clauses for terms in clause.alternatives for term in terms])
 
 
 def _together(blocks: Sequence[StoredBlock], rows: int) -> Iterator[list[StoredBlock]]:

@@ -44,7 +44,9 @@ class OfMessages:
     @property
     def clauses(self) -> list[Clause]:
         wanted = self.messages
-        found = [Clause((tuple(terms.of_words(item.split())),)) for item in wanted.words.wanted]
+        # Long ones first: they are rare, and the last ones may be left out.
+        items = sorted(wanted.words.wanted, key=len, reverse=True)
+        found = [Clause((tuple(terms.of_words(item.split())),)) for item in items]
         for part, values in wanted.people.items():
             found.append(Clause(tuple(tuple(terms.of_octets(part, value)) for value in values)))
         if wanted.has_attachment:
