@@ -250,7 +250,7 @@ async def test_random_questions_find_what_a_look_at_every_message_finds(
     asked: list[dict[str, Any]] = []
 
     @settings(
-        max_examples=2000 if request.config.getoption("slow") else 150,
+        max_examples=2000 if request.config.getoption("slow") else 80,
         derandomize=True,
         database=None,
         deadline=None,
