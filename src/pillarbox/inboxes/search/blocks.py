@@ -190,12 +190,12 @@ class MessageBlocks:
             b"".join([block.messages for block in blocks]),
             parts,
         )
-        # The messages are in both until the commit; the lock is that of whoever else describes them.
+        await queries.add_block(db, inbox_id, block)
+        # Late, because mail that comes in waits for it.
         if await queries.hold(db, inbox_id) is None:
             raise _Changed
         if await queries.drop_blocks(db, inbox_id, ids) < len(ids) * PARTS:
             raise _Changed
-        await queries.add_block(db, inbox_id, block)
 
 
 def side_by_side(parts: Sequence[bytes]) -> bytes:

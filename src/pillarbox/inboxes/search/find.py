@@ -3,7 +3,8 @@
 Two ways lead to them. Where few messages seem to fit, their threads are put in order and compared until the
 page is full. Where many do, the threads of the list are compared one after the other: a page is full soon.
 Either way what is shown was compared with the messages themselves, and the work has an end: of more than
-`MOST_HITS` messages that seem to fit the newest are considered, and a page compares at most `MOST_COMPARED`.
+`MOST_HITS` messages that seem to fit the newest are considered, and a page compares at most `MOST_COMPARED`
+of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ T = TypeVar("T")
 MOST_HITS: Final = 10_000
 MOST_COMPARED: Final = 5000
 MOST_WALKED: Final = 2000
-"""Of them one after the other in the order of the list."""
+"""Messages that are compared in the order of the list."""
 
 THREADS_AT_ONCE: Final = (64, 512)
 """The first time, and at most; each time twice as many."""
@@ -137,19 +138,18 @@ class _Search:
     async def _walk(self, messages: int, count: int) -> list[Hit] | None:
         """Compare the threads of the list; None where the page was not full soon enough."""
         left = min(self.most.walked, 100 + 3 * self._threads_expected(messages, count))
-        position, at_once, hits = self.start, THREADS_AT_ONCE[0], list[Hit]()
+        position, at_once, hits = self.start, min(left, THREADS_AT_ONCE[0]), list[Hit]()
         while left > 0:
             ids = await lists.ids(self.db, self.inbox_id, self.wanted, position, at_once)
             threads = await queries.sizes(self.db, self.inbox_id, ids)
-            is_end = len(ids) < at_once
+            is_end = len(ids) < at_once or not threads
             while threads:
                 some = _few(threads, [thread.messages for thread in threads])
                 matched = await self.question.matching(
                     self.db, self.inbox_id, [thread.id for thread in some], None
                 )
                 hits += [Hit(thread.id, matched[thread.id]) for thread in some if thread.id in matched]
-                compared = sum([min(thread.messages, queries.MOST_OF_THREAD) for thread in some])
-                left, self.left = left - compared, self.left - compared
+                left -= sum([min(thread.messages, queries.MOST_OF_THREAD) for thread in some])
                 position = Position(some[-1].received_at, some[-1].id, self.start.is_newer)
                 if len(hits) >= self.limit:
                     return hits[: self.limit]
