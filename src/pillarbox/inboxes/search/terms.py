@@ -36,7 +36,7 @@ have it: where a million have two words and none has them together, a thousand a
 OCTET_BITS: Final = (1, 1, 2)
 """For parts of one, two and three octets."""
 
-MOST_PIECES: Final = 6
+MOST_PIECES: Final = 10
 """Of a text about so many say enough."""
 
 ATTACHMENT_BITS: Final = 4
