@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pillarbox.mail.message.extracted_text import LONGEST_TEXT, extracted_text
+from pillarbox.mail.quotations import marked_html
 
 CORPUS = Path(__file__).parent / "extracted"
 
@@ -31,7 +33,8 @@ def cases(name: str) -> list[Case]:
     return found
 
 
-PLAIN, HTML = cases("plain.txt"), cases("html.txt")
+PLAIN, HTML = cases("plain.txt") + cases("kept.txt"), cases("html.txt")
+"""`kept.txt`: what people write looks like a signature or like a quotation, and is neither."""
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -60,6 +63,14 @@ def test_a_message_without_a_body_has_no_text() -> None:
 
 def test_plain_text_goes_before_html() -> None:
     assert extracted_text("Plain.", "<p>Rich.</p>") == "Plain."
+
+
+@pytest.mark.parametrize(
+    "text", ["This message is in HTML format.", "Ihr Programm zeigt kein HTML an.\n\n-- \nAda"]
+)
+def test_plain_text_that_only_names_the_html_is_not_what_was_written(text: str) -> None:
+    assert extracted_text(text, "<p>I want my money back.</p>") == "I want my money back."
+    assert extracted_text(text, "<img src='cid:a'>") == extracted_text(text, None)
 
 
 def test_html_tells_of_a_quotation_that_plain_text_does_not_show() -> None:
@@ -112,6 +123,20 @@ def test_hostile_text_is_read_to_its_bound(text: str) -> None:
 )
 def test_hostile_html_is_read_to_its_bound(html: str) -> None:
     assert len(extracted_text(None, html) or "") <= LONGEST_TEXT
+
+
+def test_many_short_images_cost_no_more_than_their_octets() -> None:
+    """The source is longer than what is read of it, so images are taken out first, in one run."""
+    html = "<p>Before</p>" + ("data:" * 199 + ") ") * 2000
+    tried = 0
+
+    def counted(found: re.Match[str]) -> str:
+        nonlocal tried
+        tried += 1
+        return marked_html.without_long_data(found)
+
+    assert marked_html.DATA.sub(counted, html) == html
+    assert tried == 2000
 
 
 def test_text_behind_large_images_is_read() -> None:

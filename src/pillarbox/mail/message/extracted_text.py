@@ -20,6 +20,8 @@ MOST_LINES: Final = 20_000
 
 _LINE_END = re.compile(r"\r\n?|\n|\u2028|\u2029|\x0b|\x0c")
 _INVISIBLE = re.compile("[\x00\u200b\u2060\ufeff]")
+_POINTS_TO_HTML = re.compile(r"\bhtml\b", re.IGNORECASE)
+_LONGEST_POINTER: Final = 600
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*+\n){2,}+")
 
 
@@ -27,12 +29,22 @@ def extracted_text(text: str | None, html: str | None) -> str | None:
     """The text that is new in this message; empty where its author added nothing."""
     if text and text.strip():
         own = _Own(text)
-        if own.has_history or not html or not marked_html.has_marks(html):
+        if not html or not html.strip() or not _says_less(own, text, html):
             return own.written()
         return _Own(marked_html.text_of(html)).written() or own.written()
     if html and html.strip():
         return _Own(marked_html.text_of(html)).written()
     return None if text is None and html is None else ""
+
+
+def _says_less(own: _Own, text: str, html: str) -> bool:
+    """Whether the HTML is to be read although there is plain text.
+
+    It marks a quotation that the text does not show, or the text only says that the message is in HTML.
+    """
+    if len(text) <= _LONGEST_POINTER and _POINTS_TO_HTML.search(text):
+        return True
+    return not own.has_history and marked_html.has_marks(html)
 
 
 class _Own:
@@ -45,7 +57,9 @@ class _Own:
         ]
         self.has_history = False
         self._stretches: list[list[str]] = [[]]
-        self._quoted_from = _last_quoted(self._lines)
+        self._quoted = [_is_quoted(line) for line in self._lines]
+        self._take_back_marks()
+        self._last_quoted = max((at for at, quoted in enumerate(self._quoted) if quoted), default=-1)
         self._read()
 
     def written(self) -> str:
@@ -65,7 +79,7 @@ class _Own:
             if not line:
                 self._stretches[-1].append("")
                 at += 1
-            elif _is_quoted(line):
+            elif self._quoted[at]:
                 self._end_stretch()
                 at += 1
             elif self._history_begins(at):
@@ -79,6 +93,18 @@ class _Own:
             else:
                 self._stretches[-1].append(line)
                 at += 1
+
+    def _take_back_marks(self) -> None:
+        """What stands alone and may be the author's own line is no quotation."""
+        lines, quoted = self._lines, self._quoted
+        for at, line in enumerate(lines):
+            if not quoted[at] or not history.may_be_own(line):
+                continue
+            before = next((said for said in reversed(lines[max(0, at - 3) : at]) if said.strip()), "")
+            is_alone = not (at and quoted[at - 1]) and not (at + 1 < len(lines) and quoted[at + 1])
+            if is_alone and not before.endswith((":", "：")):
+                quoted[at] = False
+                lines[at] = line.removeprefix(">") if line.startswith(">From ") else line
 
     def _end_stretch(self) -> None:
         self.has_history = True
@@ -113,18 +139,11 @@ class _Own:
         return None
 
     def _is_quoted(self, at: int | None) -> bool:
-        return at is not None and _is_quoted(self._lines[at])
+        return at is not None and self._quoted[at]
 
     def _has_quoted_after(self, at: int) -> bool:
         """Whether marked lines follow: then what is not marked is the author's own."""
-        return self._quoted_from >= at
-
-
-def _last_quoted(lines: list[str]) -> int:
-    for at in range(len(lines) - 1, -1, -1):
-        if _is_quoted(lines[at]):
-            return at
-    return -1
+        return self._last_quoted >= at
 
 
 def _is_quoted(line: str) -> bool:

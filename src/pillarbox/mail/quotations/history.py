@@ -19,7 +19,11 @@ LONGEST_FIELD: Final = 2000
 
 _QUOTED = re.compile(r"[ \t]{0,3}[>＞]")
 _TIME = re.compile(r"[0-9]{1,2}[:.h][0-9]{2}|[0-9]{4}[-/年]|[12][0-9]{3}\b|[0-9]{1,2}時")
+_CLOCK = re.compile(r"(?<![0-9.])[0-9]{1,2}[:.h][0-9]{2}(?![0-9]|\.[0-9])|[0-9]{1,2}時")
 _ADDRESS = re.compile(r"[^ \t<>\"]@[^ \t<>\"]")
+_ADDRESS_OF_AUTHOR = re.compile(r"[<＜(][^ \t<>\"()]+@[^ \t<>\"()]+[>＞)]|@[^ \t<>\"()]+[:：]$")
+"""In brackets behind the name, or last. In a sentence it stands bare among the words."""
+_NOT_A_MARK = re.compile(r">(?:From |[0-9=])")
 
 _VERBS = re.compile(
     r"(?:(?:wrote|writes|said|geschrieben|a écrit|écrit|escribió|ha scritto|escreveu)(?: (?:le|am|op"
@@ -116,6 +120,14 @@ _FIELDS: Final = {
         "題名",
     ),
 }
+_FORM_FIELDS: Final = frozenset(
+    (
+        *("message", "your message", "comment", "comments", "question", "nachricht", "ihre nachricht"),
+        *("kommentar", "anliegen", "frage", "votre message", "commentaire", "mensaje", "comentario"),
+        *("consulta", "メッセージ", "お問い合わせ内容", "ご質問"),
+    )
+)
+"""Names of fields that forms on web pages have and mail programs have not."""
 _KIND_OF: Final = {word: kind for kind, words in _FIELDS.items() for word in words}
 _FIELD = re.compile(r"[*_]{0,2}(?P<name>[^\W\d_][^:：*_<>@]{0,20}?)[ \t\xa0]*[*_]{0,2}[ \t\xa0]*[:：]")
 
@@ -123,6 +135,11 @@ _FIELD = re.compile(r"[*_]{0,2}(?P<name>[^\W\d_][^:：*_<>@]{0,20}?)[ \t\xa0]*[*
 def is_quoted(line: str) -> bool:
     """Whether the line is marked as one of another message."""
     return _QUOTED.match(line) is not None
+
+
+def may_be_own(line: str) -> bool:
+    """Whether the mark may be none: servers write ">From" for "From", and people write ">100"."""
+    return _NOT_A_MARK.match(line) is not None
 
 
 def is_rule(line: str) -> bool:
@@ -173,15 +190,16 @@ def _judged(said: str, lines: int) -> Attribution | None:
     if _VERBS.search(said):
         if lines > 1 and not (is_dated or has_address):
             return None
-        return Attribution(lines, is_sure=is_dated or (has_time and has_address))
-    if has_address and has_time:
+        is_exact = has_address or _CLOCK.search(said) is not None
+        return Attribution(lines, is_sure=has_time and is_exact and (is_dated or has_address))
+    if has_time and has_address and (is_dated or _ADDRESS_OF_AUTHOR.search(said)):
         return Attribution(lines, is_sure=is_dated and said.rstrip(":： ").endswith(">"))
     return None
 
 
 def field_lines(lines: Sequence[str], at: int) -> bool:
     """Whether a block of header fields begins here: who sent it, when, and the subject or an address."""
-    if _kind(lines[at]) != "from":
+    if _KIND_OF.get(_field_name(lines[at])) != "from":
         return False
     kinds = set()
     has_address = False
@@ -193,7 +211,10 @@ def field_lines(lines: Sequence[str], at: int) -> bool:
             if blank > 1:
                 break
             continue
-        kind = _kind(line)
+        name = _field_name(line)
+        kind = _KIND_OF.get(name)
+        if name in _FORM_FIELDS:
+            return False
         if kind is None and blank:
             break
         blank = 0
@@ -207,6 +228,7 @@ def field_lines(lines: Sequence[str], at: int) -> bool:
     return "subject" in kinds or (has_address and "to" in kinds)
 
 
-def _kind(line: str) -> str | None:
+def _field_name(line: str) -> str:
+    """The name of the field in small letters; empty where the line is none."""
     found = _FIELD.match(line.strip()[:60])
-    return _KIND_OF.get(found["name"].lower().replace("’", "'")) if found else None
+    return found["name"].lower().replace("’", "'") if found else ""

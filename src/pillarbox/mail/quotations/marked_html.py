@@ -20,7 +20,9 @@ QUOTED: Final = "\x02"
 HISTORY: Final = "\x03"
 """Behind it everything is another message."""
 
-_IMAGE = re.compile(r"data:[^\"'>) ]{1000,}+")
+DATA = re.compile(r"data:[^\"'>) ]*+")
+"""Whatever its length: a pattern with a least length would be tried again at each `data:` of a short one."""
+_LONG_DATA: Final = 1000
 
 LONGEST_HTML: Final = 1_000_000
 MOST_LOOKED_BEFORE: Final = 50
@@ -87,8 +89,13 @@ def has_marks(html: str) -> bool:
 def _cut(html: str) -> str:
     """As much of the source as is read, without the octets of images that stand in it."""
     if len(html) > LONGEST_HTML:
-        html = _IMAGE.sub("data:,", html)
+        html = DATA.sub(without_long_data, html)
     return html[:LONGEST_HTML]
+
+
+def without_long_data(found: re.Match[str]) -> str:
+    """What is read of a match of `DATA`."""
+    return "data:," if found.end() - found.start() > _LONG_DATA else found[0]
 
 
 class _Marks:

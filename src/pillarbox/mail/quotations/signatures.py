@@ -1,6 +1,7 @@
 """Where the signature of a text begins: at `-- `, at a greeting with a name, at a line that a program wrote.
 
-A text without any of them has no signature that could be told from what it says.
+A text without any of them has no signature that could be told from what it says. People write on
+behind their greeting, so what stands there is a signature only where it reads like one: a name, no sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ MOST_LINES_BEHIND_DASHES: Final = 30
 LONGEST_LINE: Final = 90
 LONGEST_NAME: Final = 40
 
-_DELIMITER = re.compile(r"(?:-- ?|—|––|--)$")
+_DELIMITER: Final = "-- "
+_LIKE_DELIMITER = re.compile(r"(?:--|—|––)$")
 _DECORATION = re.compile(
     r"[ \t]*([-_=~*─━―ー＝＊☆★◇◆■□…・．.+･:;。〜～-])[-_=~*─━―ー＝＊☆★◇◆■□…・．.+･:;。〜～ -]{4,}$"
 )
@@ -92,19 +94,39 @@ _THANKS = re.compile(
     r"|gracias|muchas gracias|gracias de antemano)[ \t]*[,.!]{1,2}$",
     re.IGNORECASE,
 )
-_NOT_A_NAME = re.compile(r"[?？]$|^(?:p\.? ?s\b|ps:|n\.?b\.?:|追伸)", re.IGNORECASE)
+_WRITTEN_ON = re.compile(r"[?？]$|^(?:p\.? ?s\b|ps:|n\.?b\.?:|追伸)", re.IGNORECASE)
+_NOT_IN_A_NAME = re.compile(r"[0-9]|[:：!！?？。]$|[^\W\d_]{4,}\.$")
+_SENTENCE_END = re.compile(r"[.!?。！？]$")
+_LABEL = re.compile(r"[^:：]{1,24}[:：] ?\S")
+_COMPANY = re.compile(r"\b(?:gmbh|ag|kg|ltd|llc|inc|plc|s\.?a\.?r\.?l|s\.?l|e\. ?v|hrb)\b", re.IGNORECASE)
+_NOTICE = re.compile(
+    r"print|environment|umwelt|confidential|vertraulich|confidentiel|confidencial|reply to this|view it on",
+    re.IGNORECASE,
+)
+_EXCUSE = re.compile(
+    r"excuse|brevity|brief|typo|autocorrect|entschuldig|tippfehler|kürze|désolé|fautes?\b|disculp|erratas?"
+    r"|誤字|ご容赦",
+    re.IGNORECASE,
+)
 
 
 def end_of_text(lines: Sequence[str]) -> int:
     """How many of the lines stand before the signature. A text is never all signature, but for its marks."""
-    end = _without_blank_end(lines, len(lines))
-    for at in range(end):
-        if _DELIMITER.match(lines[at]) and end - at <= MOST_LINES_BEHIND_DASHES:
-            end = at
-            break
+    end = _before_delimiter(lines, _without_blank_end(lines, len(lines)))
     end = _without_device(lines, end)
     end = _before_decorated(lines, end)
     return _before_greeting(lines, end)
+
+
+def _before_delimiter(lines: Sequence[str], end: int) -> int:
+    for at in range(max(0, end - 1 - MOST_LINES_BEHIND_DASHES), end):
+        if lines[at] == _DELIMITER:
+            return at
+        if _LIKE_DELIMITER.match(lines[at]) and end - at - 1 <= MOST_LINES:
+            behind = lines[at + 1 : end]
+            if _are_of_a_signature(behind) or _are_of_a_program(behind):
+                return at
+    return end
 
 
 def _without_blank_end(lines: Sequence[str], end: int) -> int:
@@ -128,9 +150,16 @@ def _without_device(lines: Sequence[str], end: int) -> int:
     """Before the line of a program, where at most two short lines follow ("excuse my brevity")."""
     end = _without_blank_end(lines, end)
     for at in range(end - 1, max(end - 4, -1), -1):
-        if is_of_a_program(lines[at]):
+        if is_of_a_program(lines[at]) and all(_goes_with_a_device(line) for line in lines[at + 1 : end]):
             return _without_blank_end(lines, at)
     return end
+
+
+def _goes_with_a_device(line: str) -> bool:
+    line = line.strip()
+    if not line or is_of_a_program(line) or _is_name(line):
+        return True
+    return len(line) <= LONGEST_LINE and bool(_EXCUSE.search(line) or _CONTACT.search(line))
 
 
 def _before_decorated(lines: Sequence[str], end: int) -> int:
@@ -142,7 +171,11 @@ def _before_decorated(lines: Sequence[str], end: int) -> int:
             break
         if _DECORATION.match(lines[at]):
             behind = lines[at + 1 : end]
-            if any(_CONTACT.search(line) or _LIST_FOOTER.search(line) for line in behind):
+            if any(_LIST_FOOTER.search(line) for line in behind) or (
+                any(_CONTACT.search(line) for line in behind)
+                and not any(_is_written_on(line) for line in behind)
+                and not (at and lines[at - 1].rstrip().endswith((":", "：")))
+            ):
                 found = at
     return _without_blank_end(lines, found)
 
@@ -152,8 +185,8 @@ def _before_greeting(lines: Sequence[str], end: int) -> int:
     end = _without_blank_end(lines, end)
     for at in range(end - 1, max(end - 1 - MOST_LINES, 0), -1):
         line = lines[at].strip()
-        behind = [line.strip() for line in lines[at + 1 : end] if line.strip()]
-        is_greeting = _REGARDS.match(line) or (behind and _THANKS.match(line))
+        behind = lines[at + 1 : end]
+        is_greeting = _REGARDS.match(line) or (at + 1 < end and _THANKS.match(line))
         if is_greeting and _are_of_a_signature(behind):
             before = _without_blank_end(lines, at)
             return before or end
@@ -162,7 +195,52 @@ def _before_greeting(lines: Sequence[str], end: int) -> int:
     return end
 
 
+def _are_of_a_program(lines: Sequence[str]) -> bool:
+    """Whether the first line is one that a service writes below what it sends ("Reply to this email")."""
+    said = next((line for line in lines if line.strip()), "")
+    return bool(_NOTICE.search(said) or _LIST_FOOTER.search(said))
+
+
 def _are_of_a_signature(lines: Sequence[str]) -> bool:
-    if any(len(line) > LONGEST_LINE or _NOT_A_NAME.search(line) for line in lines):
+    """Whether the lines behind a greeting are a name and what goes with it, and not what was written on."""
+    paragraphs = _paragraphs(lines)
+    if not paragraphs:
+        return True
+    said = [line for paragraph in paragraphs for line in paragraph]
+    first = said[0]
+    if not (_is_name(first) or (_CONTACT.search(first) and not first[0].isdigit())):
         return False
-    return not lines or len(lines[0]) <= LONGEST_NAME
+    if any(len(line) > LONGEST_LINE or _is_written_on(line) for line in said):
+        return False
+    if any(_CONTACT.search(line) or _COMPANY.search(line) for line in said):
+        return True
+    later = [line for paragraph in paragraphs[1:] for line in paragraph]
+    return not any(_LABEL.match(line) or _is_in_small_letters(line, 4) for line in later)
+
+
+def _paragraphs(lines: Sequence[str]) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            found[-1].append(line.strip())
+        elif found[-1]:
+            found.append([])
+    return [paragraph for paragraph in found if paragraph]
+
+
+def _is_name(line: str) -> bool:
+    return len(line) <= LONGEST_NAME and not _NOT_IN_A_NAME.search(line) and not _is_in_small_letters(line, 3)
+
+
+def _is_written_on(line: str) -> bool:
+    """Whether the line is a sentence or a question to the reader."""
+    line = line.strip()
+    if _WRITTEN_ON.search(line):
+        return True
+    return bool(_SENTENCE_END.search(line)) and len(line.split()) >= 4 and not _NOTICE.search(line)
+
+
+def _is_in_small_letters(line: str, least: int) -> bool:
+    """Whether these are that many words and most of them begin with a small letter, as in a sentence."""
+    words = line.split()
+    return len(words) >= least and 2 * sum(word[0].islower() for word in words) > len(words)
