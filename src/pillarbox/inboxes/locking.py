@@ -97,7 +97,7 @@ async def lock(conn: Connection, keys: Collection[InboxKey]) -> dict[InboxKey, L
         return {}
     rows = await conn.fetch(LOCK, *map(list, zip(*sorted(set(keys)), strict=True)))
     # Whoever takes the lock is about to change what those see who wait for the inbox.
-    changes.changed(conn, [row["id"] for row in rows])
+    await changes.changed(conn, [row["id"] for row in rows])
     return {(row["team_id"], row["id"]): LockedInbox(**row) for row in rows}
 
 
@@ -127,7 +127,7 @@ async def lock_at(
         rows = await conn.fetch(LOCK_IN_ORDER, list(addresses), list(waited.without), *limits)
     else:
         rows = await conn.fetch(LOCK_AT, list(addresses), *(waited or (None, None)))
-    changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
+    await changes.changed(conn, {row["id"] for row in rows if row["is_locked"]})
     return {
         row["address"]: AddressedInbox((row["team_id"], row["id"]), row["is_locked"], row["has_webhooks"])
         for row in rows

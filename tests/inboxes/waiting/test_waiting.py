@@ -243,9 +243,22 @@ async def test_another_process_hears_of_the_change(database_url: str, tmp_path: 
             await one.stop()
 
 
+async def test_a_command_wakes_those_who_wait(database_url: str, tmp_path: Path) -> None:
+    """In its process nobody waits, and nothing runs after its commit."""
+    async with inbox_world(database_url, tmp_path) as inbox:
+        key = (inbox.team.id, inbox.id)
+        task = await begun(inbox, f"wait={LONG}")
+        # As in a process that has started nothing; this one still hears of the others.
+        await inbox.team.world.app.need(Waiters)._notifier.stop()
+        await inbox.thread()
+        async with transaction(inbox.team.world.pool) as conn:
+            assert key in await lock(conn, [key])
+        assert len((await within(task))["data"]) == 1
+
+
 async def _change_in_vain(inbox: Inbox) -> None:
     async with transaction(inbox.team.world.pool) as conn:
-        changed(conn, [inbox.id])
+        await changed(conn, [inbox.id])
         raise RuntimeError
 
 
@@ -258,7 +271,7 @@ async def test_a_change_that_is_rolled_back_tells_nobody(database_url: str, tmp_
         with pytest.raises(RuntimeError):
             await _change_in_vain(inbox)
         async with transaction(inbox.team.world.pool) as conn:
-            changed(conn, [inbox.new_id()])
+            await changed(conn, [inbox.new_id()])
         assert len(told) == 1
         await found.stop()
 
@@ -326,7 +339,7 @@ async def test_a_thousand_waiters_take_no_connection_and_only_those_concerned_re
         before = dict(reads)
         news = set(inboxes[:300])
         async with transaction(pillarbox.pool) as conn:
-            changed(conn, news)
+            await changed(conn, news)
         async with asyncio.timeout(30):
             assert all(await asyncio.gather(*tasks[:300]))
         assert all(reads[inbox_id] == before[inbox_id] for inbox_id in inboxes[300:])

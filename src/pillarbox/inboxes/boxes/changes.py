@@ -105,7 +105,7 @@ class Inboxes:
         if not gone:
             return False
         await directory.remove(db, gone)
-        changed(db.connection, gone)
+        await changed(db.connection, gone)
         told = [events.deleted(InboxRef(db.team_id, inbox_id, source), at) for inbox_id in gone]
         await self.publisher.refer(db.connection, told)
         _count(db, "deleted", len(gone))

@@ -1,4 +1,7 @@
-"""Telling every process which inboxes have changed: after the commit, coalesced, never in the transaction.
+"""Telling every process which inboxes have changed.
+
+A server does it after the commit, coalesced, so that its commits never come one after the other. A command
+has nothing that runs after its commit; there the notification is part of the transaction.
 
 A notification names up to `INBOXES_EACH` inboxes, so a process wakes only those who wait for one of them. One
 that is lost, because the connection broke, costs a waiting request two seconds: a listener that has connected
@@ -26,6 +29,8 @@ INBOXES_EACH: Final = 200
 """In one notification, whose text must be shorter than 8000 octets."""
 
 _TOKEN_DIGITS: Final = 16
+_OF_NOBODY: Final = "0" * _TOKEN_DIGITS
+"""In place of the token of a process that wakes its own waiting requests itself."""
 _ID_DIGITS: Final = 32
 
 NOTIFY: Final = """
@@ -39,9 +44,15 @@ _hearing: dict[int, Heard] = {}
 """Who is told in this process. One for each running program; several in tests only."""
 
 
-def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:
+async def changed(conn: Connection, inbox_ids: Iterable[UUID]) -> None:
     """The transaction of this connection changes what these inboxes show: say so when it is committed."""
-    after_commit(conn, partial(_tell, frozenset(inbox_ids)))
+    concerned = frozenset(inbox_ids)
+    if not concerned:
+        return
+    if _hearing:
+        after_commit(conn, partial(_tell, concerned))
+    else:
+        await conn.execute(NOTIFY, CHANNEL, _payloads(_OF_NOBODY, concerned))
 
 
 def _tell(inbox_ids: frozenset[UUID]) -> None:
@@ -70,13 +81,9 @@ class ChangeNotifier(Notifier):
         self.notify()
 
     async def _notify(self) -> None:
-        told, self._changed = sorted(self._changed), set()
-        payloads = [
-            self.token + "".join([inbox_id.hex for inbox_id in told[at : at + INBOXES_EACH]])
-            for at in range(0, len(told), INBOXES_EACH)
-        ]
+        told, self._changed = self._changed, set()
         try:
-            await self._pool.execute(NOTIFY, CHANNEL, payloads)
+            await self._pool.execute(NOTIFY, CHANNEL, _payloads(self.token, told))
         except TROUBLE as trouble:
             log.info("inboxes.not_notified", trouble=type(trouble).__name__)
 
@@ -97,6 +104,11 @@ class ChangeListener(Listener):
             self._wake(_ids(payload))
         except ValueError:
             log.info("inboxes.not_understood", octets=len(payload))
+
+
+def _payloads(token: str, inbox_ids: Iterable[UUID]) -> list[str]:
+    digits = [inbox_id.hex for inbox_id in sorted(inbox_ids)]
+    return [token + "".join(digits[at : at + INBOXES_EACH]) for at in range(0, len(digits), INBOXES_EACH)]
 
 
 def _ids(payload: str) -> list[UUID]:
