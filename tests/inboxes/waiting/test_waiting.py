@@ -246,14 +246,18 @@ async def test_another_process_hears_of_the_change(database_url: str, tmp_path: 
 async def test_a_command_wakes_those_who_wait(database_url: str, tmp_path: Path) -> None:
     """In its process nobody waits, and nothing runs after its commit."""
     async with inbox_world(database_url, tmp_path) as inbox:
-        key = (inbox.team.id, inbox.id)
-        task = await begun(inbox, f"wait={LONG}")
+        waiters = inbox.team.world.app.need(Waiters)
+        await waiters.start()
         # As in a process that has started nothing; this one still hears of the others.
-        await inbox.team.world.app.need(Waiters)._notifier.stop()
-        await inbox.thread()
-        async with transaction(inbox.team.world.pool) as conn:
-            assert key in await lock(conn, [key])
-        assert len((await within(task))["data"]) == 1
+        await waiters._notifier.stop()
+        try:
+            task = await begun(inbox, f"wait={LONG}")
+            await inbox.thread()
+            async with transaction(inbox.team.world.pool) as conn:
+                assert await lock(conn, [(inbox.team.id, inbox.id)])
+            assert len((await within(task))["data"]) == 1
+        finally:
+            await waiters.stop()
 
 
 async def _change_in_vain(inbox: Inbox) -> None:
