@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,18 @@ LONG = 60
 QUESTION = (
     b"From: iris@customer.example\r\nSubject: Refund\r\nMessage-ID: <1@customer.example>\r\n\r\nWhere?\r\n"
 )
+
+
+@asynccontextmanager
+async def telling_world(database_url: str, folder: Path) -> AsyncIterator[Inbox]:
+    """An inbox whose process hears what is committed in it."""
+    async with inbox_world(database_url, folder) as inbox:
+        waiters = inbox.team.world.app.need(Waiters)
+        await waiters.start()
+        try:
+            yield inbox
+        finally:
+            await waiters.stop()
 
 
 async def until(claim: Callable[[], bool]) -> None:
@@ -91,8 +104,7 @@ async def test_a_state_that_is_old_is_answered_at_once(database_url: str, tmp_pa
 
 
 async def test_an_empty_list_is_waited_for(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.team.world.app.need(Waiters).start()
+    async with telling_world(database_url, tmp_path) as inbox:
         thread = await inbox.thread(is_read=True)
         task = await begun(inbox, f"read=false&wait={LONG}")
         assert (await thread.patch(read=False)).status_code == 200
@@ -120,8 +132,7 @@ async def _label(thread: Thread) -> httpx.Response:
 async def test_every_change_of_what_the_page_shows_ends_the_wait(
     database_url: str, tmp_path: Path, change: Callable[[Thread], Awaitable[httpx.Response]]
 ) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.team.world.app.need(Waiters).start()
+    async with telling_world(database_url, tmp_path) as inbox:
         thread = await inbox.thread()
         known = await state(inbox)
         task = await begun(inbox, f"wait={LONG}&after_change={known}")
@@ -161,9 +172,8 @@ async def test_whoever_writes_wakes(
     change: Callable[[Inbox, str, Thread], Awaitable[httpx.Response]],
 ) -> None:
     """Labels, drafts, answers and mail that comes in, each by its own way."""
-    async with inbox_world(database_url, tmp_path) as inbox:
+    async with telling_world(database_url, tmp_path) as inbox:
         await inbox_domain(inbox.team)
-        await inbox.team.world.app.need(Waiters).start()
         label = await inbox.label("Refunds")
         thread = await inbox.thread()
         await thread.received(QUESTION, at=2)
@@ -175,8 +185,7 @@ async def test_whoever_writes_wakes(
 
 
 async def test_a_change_that_the_page_does_not_show_lets_it_wait(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.team.world.app.need(Waiters).start()
+    async with telling_world(database_url, tmp_path) as inbox:
         spam = await inbox.thread(folder="spam", is_read=True)
         task = await begun(inbox, f"wait={LONG}")
         await spam.patch(read=False)
@@ -197,8 +206,7 @@ async def test_the_time_is_over_and_nothing_has_changed(database_url: str, tmp_p
 
 
 async def test_an_inbox_that_is_deleted_meanwhile_is_not_found(database_url: str, tmp_path: Path) -> None:
-    async with inbox_world(database_url, tmp_path) as inbox:
-        await inbox.team.world.app.need(Waiters).start()
+    async with telling_world(database_url, tmp_path) as inbox:
         task = await begun(inbox, f"wait={LONG}")
         assert (await inbox.team.call("DELETE", inbox.url)).status_code == 200
         async with asyncio.timeout(LONG / 2):
