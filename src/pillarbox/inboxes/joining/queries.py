@@ -5,7 +5,7 @@ Whoever uses it holds the locks of the inboxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -30,7 +30,7 @@ MOST_PEOPLE: Final = 100
 BY_IDS = """
     SELECT m.team_id, m.inbox_id, m.id, m.thread_id, m.direction, m.sender_key, m.message_id, m.body_key,
            t.subject, t.folder, t.messages, t.inbound, t.unread, t.has_attachment, t.last_message_id,
-           t.received_at, t.created_at
+           t.received_at, t.created_at, t.marks
       FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS k (team_id, inbox_id, message_key)
      CROSS JOIN LATERAL (
            SELECT f.*
@@ -44,7 +44,8 @@ BY_IDS = """
 
 THREADS = """
     SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
-           t.has_attachment, t.last_message_id, t.received_at, t.created_at, NULL::text AS person
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, t.marks,
+           NULL::text AS person
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) AS k (team_id, inbox_id, id)
       JOIN inbox_threads t ON t.team_id = k.team_id AND t.inbox_id = k.inbox_id AND t.id = k.id
 """
@@ -53,7 +54,7 @@ THREADS = """
 # part.
 BY_SUBJECT = """
     SELECT t.team_id, t.inbox_id, t.id AS thread_id, t.subject, t.folder, t.messages, t.inbound, t.unread,
-           t.has_attachment, t.last_message_id, t.received_at, t.created_at, k.person
+           t.has_attachment, t.last_message_id, t.received_at, t.created_at, t.marks, k.person
       FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::timestamptz[])
            AS k (team_id, inbox_id, subject_key, person, since)
      CROSS JOIN LATERAL (
@@ -102,16 +103,16 @@ CHANGE = """
 ADD = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
                                 to_list, cc_list, bcc_list, reply_to_list, subject, message_id, message_key,
-                                body_key, attachments, is_read, is_automatic, searched)
+                                body_key, attachments, is_read, marks, is_automatic, searched)
     SELECT k.team_id, k.inbox_id, k.id, k.thread_id, k.direction, k.received_at, k.sender, k.sender_key,
            k.to_list::json, k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.message_id,
-           k.message_key, decode(k.body_key, 'hex'), k.attachments, k.direction = 'outbound', k.is_automatic,
-           ($2::text[])[k.place]
+           k.message_key, decode(k.body_key, 'hex'), k.attachments, k.direction = 'outbound', k.marks,
+           k.is_automatic, ($2::text[])[k.place]
       FROM json_to_recordset($1::text::json)
            AS k (place integer, team_id uuid, inbox_id uuid, id uuid, thread_id uuid, direction text,
                  received_at timestamptz, sender text, sender_key text, to_list text, cc_list text,
                  bcc_list text, reply_to_list text, subject text, message_id text, message_key bigint,
-                 body_key text, attachments smallint, is_automatic boolean)
+                 body_key text, attachments smallint, marks integer, is_automatic boolean)
 """
 
 # Of the messages that are added those that searches would miss: `described_to` is behind them already.
@@ -132,9 +133,11 @@ DUE = """
 
 RETURN = """
     UPDATE inbox_messages m
-       SET direction = 'inbound', is_read = false, body_key = k.body_key
+       SET direction = 'inbound', is_read = false, body_key = k.body_key, marks = t.marks
       FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bytea[]) AS k (team_id, inbox_id, id, body_key)
+     CROSS JOIN inbox_threads t
      WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.id = k.id
+       AND t.team_id = m.team_id AND t.id = m.thread_id
 """
 
 COUNT = """
@@ -225,7 +228,8 @@ def writes(plan: Plan, at: datetime) -> list[Statement]:
         rows = rows_json([_changed_row(thread) for thread in changed])
         found.append(Statement(CHANGE, (rows, at + KEPT_IN_TRASH)))
     if plan.placed:
-        rows = rows_json([_message_row(plan, place) for place in range(len(plan.placed))])
+        marks = {thread.id: thread.marks for thread in plan.threads}
+        rows = rows_json([_message_row(plan, place, marks) for place in range(len(plan.placed))])
         found.append(Statement(ADD, (rows, [placed.message.searched for placed in plan.placed])))
         added = [(*placed.message.inbox, placed.message.id) for placed in plan.placed]
         found.append(Statement(LATE, tuple(zip(*added, strict=True))))
@@ -272,6 +276,7 @@ def _thread(row: Any) -> Thread:
         row["last_message_id"],
         row["received_at"],
         row["created_at"],
+        row["marks"],
     )
 
 
@@ -298,7 +303,7 @@ def _new_row(thread: Thread) -> dict[str, Any]:
     }
 
 
-def _message_row(plan: Plan, place: int) -> dict[str, Any]:
+def _message_row(plan: Plan, place: int, marks: Mapping[UUID, int]) -> dict[str, Any]:
     message, thread_id = plan.placed[place]
     return {
         "place": place + 1,
@@ -319,5 +324,6 @@ def _message_row(plan: Plan, place: int) -> dict[str, Any]:
         "message_key": None if message.message_id is None else id_key(message.message_id),
         "body_key": None if message.body_key is None else message.body_key.hex(),
         "attachments": message.attachments,
+        "marks": marks[thread_id],
         "is_automatic": message.is_automatic,
     }
