@@ -1,4 +1,4 @@
-"""A thread to which strangers have written without end: what is done with it stays small (docs/decisions/0104)."""
+"""A thread with any number of messages: what is done with it stays small (docs/decisions/0104)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MANY = 3000
 
 GROW = """
     WITH more AS (
-        INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
-                                    to_list, attachments, is_read, is_automatic, searched)
-        SELECT team_id, inbox_id, gen_random_uuid(), id, 'inbound', created_at, 'x', 'x', '[]', 0, false, false,
-               ''
+        INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender,
+                                    sender_key, to_list, attachments, is_read, is_automatic, searched)
+        SELECT team_id, inbox_id, gen_random_uuid(), id, 'inbound', created_at, 'x', 'x', '[]', 0, false,
+               false, ''
           FROM inbox_threads, generate_series(1, $3::integer)
          WHERE team_id = $1 AND id = $2
     )
