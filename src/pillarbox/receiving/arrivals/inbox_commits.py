@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from msgspec.json import decode
@@ -41,6 +41,15 @@ class ForInbox(NamedTuple):
 
     draft: Draft
     fields: MessageFields
+
+
+class Joinable(Protocol):
+    """The mails of a commit, each once for each team; more for the same `addresses` may join them."""
+
+    @property
+    def mails(self) -> list[ForInbox]: ...
+
+    def join(self, addresses: Collection[str]) -> None: ...
 
 
 class Routes(NamedTuple):
@@ -94,7 +103,7 @@ class InboxCommits:
     async def write(
         self,
         conn: Connection,
-        mails: Sequence[ForInbox],
+        batch: Joinable,
         at: datetime,
         store_rows: StoreRows,
         waited: InboxKey | Briefly | None = None,
@@ -107,7 +116,10 @@ class InboxCommits:
         every commit a round trip. With `expired` it looks for those that were seen since then and leaves
         them out.
         """
-        routes = await self._routes(conn, [mail.draft for mail in mails], waited)
+        asked = {address for mail in batch.mails for address in mail.draft.row.candidates or ()}
+        routes = await self._routes(conn, asked, waited)
+        batch.join(asked)
+        mails: Sequence[ForInbox] = batch.mails
         left = _left(mails, routes) if routes.busy else {}
         mails = [mail for mail in mails if mail.draft.key not in left]
         if not mails:
@@ -129,10 +141,9 @@ class InboxCommits:
         return Committed(written, left, routes.busy)
 
     async def _routes(
-        self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | Briefly | None
+        self, conn: Connection, asked: Collection[str], waited: InboxKey | Briefly | None
     ) -> Routes:
-        """The inboxes of each team by their addresses; they are locked."""
-        asked = {address for draft in drafts for address in draft.row.candidates or ()}
+        """The inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
         inboxes: dict[UUID, dict[str, InboxKey]] = {}
         for address, one in found.items():
