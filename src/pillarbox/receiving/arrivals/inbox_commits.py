@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
+import asyncpg
 from msgspec.json import decode
 
 from pillarbox.inboxes.joining import join
@@ -54,9 +55,10 @@ class Joinable(Protocol):
 
 class Routes(NamedTuple):
     """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
-    `busy` are locked by somebody else."""
+    `busy` are locked by somebody else. The others are `described` for searches up to these ids."""
 
     inboxes: Mapping[UUID, Mapping[str, InboxKey]]
+    described: Mapping[InboxKey, UUID]
     with_webhooks: Collection[UUID]
     busy: Mapping[str, InboxKey]
 
@@ -71,7 +73,7 @@ class Committed(NamedTuple):
 
 
 class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
-    """Nothing is to be committed: one of the messages is a repetition, and was planned to be stored."""
+    """Nothing is to be committed: one of the messages, or its id, is known, and it was taken for new."""
 
 
 class KnownAddresses:
@@ -112,9 +114,9 @@ class InboxCommits:
         """Store them with their messages, threads and events, but for what all of its inboxes have already
         and for what has to wait for an inbox other than the one `waited` for.
 
-        Raises SeenBefore where a team has seen a message: repetitions are rare, and looking for them costs
-        every commit a round trip. With `expired` it looks for those that were seen since then and leaves
-        them out.
+        Raises SeenBefore where a team has seen a message, or an inbox knows its id: repetitions are rare, and
+        looking for them costs every commit two round trips. With `expired` it looks for those that were seen
+        since then and leaves them out.
         """
         asked = {address for mail in batch.mails for address in mail.draft.row.candidates or ()}
         routes = await self._routes(conn, asked, waited)
@@ -129,12 +131,15 @@ class InboxCommits:
             mails = [mail for mail in mails if mail.draft.key not in seen]
         placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
-        plan = await join.planned(conn, self._ids, at, messages)
+        plan = await join.planned(conn, self._ids, at, messages, if_new=expired is None)
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = joining.all_writes(plan, at, telling)
-        written = await store_rows(conn, drafts, beside)
+        beside = joining.all_writes(plan, at, telling, routes.described)
+        try:
+            written = await store_rows(conn, drafts, beside)
+        except asyncpg.DivisionByZeroError:
+            raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
         await joining.follow(conn, plan)
@@ -149,8 +154,10 @@ class InboxCommits:
         for address, one in found.items():
             inboxes.setdefault(one.inbox[0], {})[address] = one.inbox
         self.known.learn(asked, found)
-        busy = {address: one.inbox for address, one in found.items() if not one.is_locked}
-        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks), busy)
+        busy = {address: one.inbox for address, one in found.items() if one.described_to is None}
+        described = {one.inbox: one.described_to for one in found.values() if one.described_to is not None}
+        with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
+        return Routes(inboxes, described, with_webhooks, busy)
 
 
 def _left(mails: Sequence[ForInbox], routes: Routes) -> dict[tuple[UUID, bytes], InboxKey]:
