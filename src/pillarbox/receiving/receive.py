@@ -41,7 +41,7 @@ from pillarbox.mail.smtp.intake import Content
 from pillarbox.receiving import store_queries, trace
 from pillarbox.receiving.arrival import Arrival, Fate, Outcome
 from pillarbox.receiving.arrivals.inbox_commits import Committed, ForInbox, InboxCommits, SeenBefore
-from pillarbox.receiving.arrivals.inbox_queues import InboxQueues
+from pillarbox.receiving.arrivals.inbox_queues import Batch, InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
 from pillarbox.receiving.judging import Judge
 from pillarbox.receiving.rows import Draft, DraftBuilder
@@ -314,21 +314,17 @@ class Receiving:
             await faults.point("receive.before_commit")
         return written
 
-    async def _write_for_inboxes(
-        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None
-    ) -> Committed:
+    async def _write_for_inboxes(self, batch: Batch, waited: InboxKey | Briefly | None) -> Committed:
         """The same for mail of inboxes, with its messages and threads, committed."""
-        first = {id(draft) for draft in _first_of_each([mail.draft for mail in mails])}
-        wanted = [mail for mail in mails if id(mail.draft) in first]
-        if isinstance(waited, Briefly) and len(wanted) == len(mails):
-            rows = await self._limited(self._written_as_new(wanted, waited))
+        if isinstance(waited, Briefly):
+            rows = await self._limited(self._written_as_new(batch.mails, waited))
             if rows is not None:
                 await self._tell(rows)
                 return Committed(rows, {}, {})
         try:
-            done = await self._limited(self._written_for_inboxes(wanted, waited, is_checked=False))
+            done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=False))
         except SeenBefore:
-            done = await self._limited(self._written_for_inboxes(wanted, waited, is_checked=True))
+            done = await self._limited(self._written_for_inboxes(batch, waited, is_checked=True))
         await self._tell(done.rows)
         return done
 
@@ -345,12 +341,12 @@ class Receiving:
         return await self._store_rows(pool, mails, metered=False, beside=beside, first=first)
 
     async def _written_for_inboxes(
-        self, mails: Sequence[ForInbox], waited: InboxKey | Briefly | None, *, is_checked: bool
+        self, batch: Batch, waited: InboxKey | Briefly | None, *, is_checked: bool
     ) -> Committed:
         now = self._clock.now()
         expired = now - REMEMBERED if is_checked else None
         async with transaction(self._pool) as conn:
-            done = await self._inboxes.write(conn, mails, now, self._store_metered, waited, expired)
+            done = await self._inboxes.write(conn, batch, now, self._store_metered, waited, expired)
             await faults.point("receive.before_commit")
         return done
 

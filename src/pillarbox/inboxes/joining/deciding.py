@@ -100,7 +100,8 @@ class Returned(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be written, and what became of each message."""
+    """What is to be written, and what became of each message. `are_new`: nobody has looked whether the
+    inboxes know the ids of the messages, so whoever writes them does."""
 
     joined: list[Joined] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
@@ -108,6 +109,7 @@ class Plan:
     threads: list[Thread] = field(default_factory=list)
     unread: dict[InboxKey, int] = field(default_factory=dict)
     told: list[Reference] = field(default_factory=list)
+    are_new: bool = False
 
     @property
     def changes(self) -> list[tuple[UUID, UUID, int]]:

@@ -99,19 +99,26 @@ CHANGE = """
      WHERE t.team_id = k.team_id AND t.id = k.id
 """
 
+# What is taken for new and is not is divided by zero: only a failure undoes the rest.
 ADD = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
                                 to_list, cc_list, bcc_list, reply_to_list, subject, message_id, message_key,
                                 body_key, attachments, is_read, is_automatic, searched)
     SELECT k.team_id, k.inbox_id, k.id, k.thread_id, k.direction, k.received_at, k.sender, k.sender_key,
            k.to_list::json, k.cc_list::json, k.bcc_list::json, k.reply_to_list::json, k.subject, k.message_id,
-           k.message_key, decode(k.body_key, 'hex'), k.attachments, k.direction = 'outbound', k.is_automatic,
+           k.message_key, decode(k.body_key, 'hex'),
+           k.attachments / CASE WHEN k.is_new THEN coalesce((
+                SELECT 0
+                  FROM inbox_messages m
+                 WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id AND m.message_key = k.message_key
+                 LIMIT 1), 1) ELSE 1 END,
+           k.direction = 'outbound', k.is_automatic,
            ($2::text[])[k.place]
       FROM json_to_recordset($1::text::json)
            AS k (place integer, team_id uuid, inbox_id uuid, id uuid, thread_id uuid, direction text,
                  received_at timestamptz, sender text, sender_key text, to_list text, cc_list text,
                  bcc_list text, reply_to_list text, subject text, message_id text, message_key bigint,
-                 body_key text, attachments smallint, is_automatic boolean)
+                 body_key text, attachments smallint, is_automatic boolean, is_new boolean)
 """
 
 # Of the messages that are added those that searches would miss: `described_to` is behind them already.
@@ -299,9 +306,16 @@ def taking(plan: Plan, assumed: Assumed, lock_milliseconds: int) -> Statement:
     )
 
 
-def writes(plan: Plan, at: datetime, *, is_taken: bool = False) -> list[Statement]:
+def writes(
+    plan: Plan,
+    at: datetime,
+    described: Mapping[InboxKey, UUID] | None = None,
+    *,
+    is_taken: bool = False,
+) -> list[Statement]:
     """What carries out the plan, except for its events; none of the statements sees another's rows. The
-    inboxes are locked, or are taken (`taking`) by the part `first` of the statement that these belong to."""
+    inboxes are locked, or are taken (`taking`) by the part `first` of the statement that these belong to.
+    `described`: how far searches know the messages of each inbox, where the lock has told it."""
     found = []
     if new := [thread for thread in plan.threads if thread.is_new]:
         found.append(Statement(BEGIN, (rows_json([_new_row(thread) for thread in new]),)))
@@ -312,8 +326,9 @@ def writes(plan: Plan, at: datetime, *, is_taken: bool = False) -> list[Statemen
         rows = rows_json([_message_row(plan, place) for place in range(len(plan.placed))])
         found.append(Statement(ADD, (rows, [placed.message.searched for placed in plan.placed])))
         added = [(*placed.message.inbox, placed.message.id) for placed in plan.placed]
-        late = LATE_OF_TAKEN if is_taken else LATE
-        found.append(Statement(late, tuple(zip(*added, strict=True))))
+        late = added if described is None else [one for one in added if one[2] <= described[one[:2]]]
+        if late:
+            found.append(Statement(LATE_OF_TAKEN if is_taken else LATE, tuple(zip(*late, strict=True))))
         if due := sorted({(team, inbox) for team, inbox, one in added if one.int % DUE_EVERY == 0}):
             found.append(Statement(DUE, tuple(zip(*due, strict=True))))
     if plan.returned:
@@ -326,10 +341,17 @@ def writes(plan: Plan, at: datetime, *, is_taken: bool = False) -> list[Statemen
 
 
 def all_writes(
-    plan: Plan, at: datetime, telling: Statement | None, *, is_taken: bool = False
+    plan: Plan,
+    at: datetime,
+    telling: Statement | None,
+    described: Mapping[InboxKey, UUID] | None = None,
+    *,
+    is_taken: bool = False,
 ) -> list[Statement]:
-    """What carries out the plan, with what queues its events; `follow` comes after it."""
-    return [*writes(plan, at, is_taken=is_taken), *([] if telling is None else [telling])]
+    """What carries out the plan, with what queues its events; `follow` comes after it. It fails with a
+    division by zero where a message was taken for new and its id is known."""
+    written = writes(plan, at, described, is_taken=is_taken)
+    return [*written, *([] if telling is None else [telling])]
 
 
 async def carry_out(conn: Connection, plan: Plan, at: datetime, telling: Statement) -> bool:
@@ -408,4 +430,5 @@ def _message_row(plan: Plan, place: int) -> dict[str, Any]:
         "body_key": None if message.body_key is None else message.body_key.hex(),
         "attachments": message.attachments,
         "is_automatic": message.is_automatic,
+        "is_new": plan.are_new,
     }

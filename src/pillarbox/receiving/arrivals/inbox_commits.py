@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 import asyncpg
@@ -50,11 +50,21 @@ class ForInbox(NamedTuple):
     fields: MessageFields
 
 
+class Joinable(Protocol):
+    """The mails of a commit, each once for each team; more for the same `addresses` may join them."""
+
+    @property
+    def mails(self) -> list[ForInbox]: ...
+
+    def join(self, addresses: Collection[str]) -> None: ...
+
+
 class Routes(NamedTuple):
     """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
-    `busy` are locked by somebody else."""
+    `busy` are locked by somebody else. The others are `described` for searches up to these ids."""
 
     inboxes: Mapping[UUID, Mapping[str, InboxKey]]
+    described: Mapping[InboxKey, UUID]
     with_webhooks: Collection[UUID]
     busy: Mapping[str, InboxKey]
 
@@ -69,7 +79,7 @@ class Committed(NamedTuple):
 
 
 class SeenBefore(Exception):  # noqa: N818 - what was assumed is not so, which is no error
-    """Nothing is to be committed: one of the messages is a repetition, and was planned to be stored."""
+    """Nothing is to be committed: one of the messages, or its id, is known, and it was taken for new."""
 
 
 class KnownAddresses:
@@ -106,7 +116,7 @@ class InboxCommits:
     async def write(
         self,
         conn: Connection,
-        mails: Sequence[ForInbox],
+        batch: Joinable,
         at: datetime,
         store_rows: StoreRows,
         waited: InboxKey | Briefly | None = None,
@@ -115,11 +125,14 @@ class InboxCommits:
         """Store them with their messages, threads and events, but for what all of its inboxes have already
         and for what has to wait for an inbox other than the one `waited` for.
 
-        Raises SeenBefore where a team has seen a message: repetitions are rare, and looking for them costs
-        every commit a round trip. With `expired` it looks for those that were seen since then and leaves
-        them out.
+        Raises SeenBefore where a team has seen a message, or an inbox knows its id: repetitions are rare, and
+        looking for them costs every commit two round trips. With `expired` it looks for those that were seen
+        since then and leaves them out.
         """
-        routes = await self._routes(conn, [mail.draft for mail in mails], waited)
+        asked = {address for mail in batch.mails for address in mail.draft.row.candidates or ()}
+        routes = await self._routes(conn, asked, waited)
+        batch.join(asked)
+        mails: Sequence[ForInbox] = batch.mails
         left = _left(mails, routes) if routes.busy else {}
         mails = [mail for mail in mails if mail.draft.key not in left]
         if not mails:
@@ -129,12 +142,18 @@ class InboxCommits:
             mails = [mail for mail in mails if mail.draft.key not in seen]
         placed = [_messages(mail, routes.inboxes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
-        plan = await join.planned(conn, self._ids, at, messages)
+        plan = await join.planned(conn, self._ids, at, messages, if_new=expired is None)
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = [*joining.all_writes(plan, at, telling), _once(plan, at, is_checked=False)]
-        written = await store_rows(conn, drafts, beside)
+        beside = [
+            *joining.all_writes(plan, at, telling, routes.described),
+            _once(plan, at, is_checked=False),
+        ]
+        try:
+            written = await store_rows(conn, drafts, beside)
+        except asyncpg.DivisionByZeroError:
+            raise SeenBefore from None
         if len([row for row in written if row.is_stored]) < len(drafts):
             raise SeenBefore
         await joining.follow(conn, plan)
@@ -172,15 +191,16 @@ class InboxCommits:
         return written
 
     async def _routes(
-        self, conn: Connection, drafts: Sequence[Draft], waited: InboxKey | Briefly | None
+        self, conn: Connection, asked: Collection[str], waited: InboxKey | Briefly | None
     ) -> Routes:
-        """The inboxes of each team by their addresses; they are locked."""
-        asked = {address for draft in drafts for address in draft.row.candidates or ()}
+        """The inboxes of each team by these addresses; they are locked."""
         found = await lock_at(conn, asked, waited)
         inboxes = _by_team(found)
         self.known.learn(asked, found)
-        busy = {address: one.inbox for address, one in found.items() if not one.is_locked}
-        return Routes(inboxes, frozenset(one.inbox[0] for one in found.values() if one.has_webhooks), busy)
+        busy = {address: one.inbox for address, one in found.items() if one.described_to is None}
+        described = {one.inbox: one.described_to for one in found.values() if one.described_to is not None}
+        with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
+        return Routes(inboxes, described, with_webhooks, busy)
 
 
 def _by_team(found: Mapping[str, AddressedInbox]) -> dict[UUID, dict[str, InboxKey]]:
