@@ -21,6 +21,8 @@ from pillarbox.kernel import manifest as kernel
 from pillarbox.kernel.manifests import Manifest, settings_in
 from pillarbox.logs import manifest as logs
 from pillarbox.metrics import manifest as metrics
+from pillarbox.oauth import manifest as oauth
+from pillarbox.people import manifest as people
 from pillarbox.receiving import manifest as receiving
 from pillarbox.segments import manifest as segments
 from pillarbox.smtp import manifest as smtp
@@ -36,7 +38,9 @@ from pillarbox.webhooks import manifest as webhooks
 
 MANIFESTS: tuple[Manifest, ...] = (
     teams.MANIFEST,
+    people.MANIFEST,
     api_keys.MANIFEST,
+    oauth.MANIFEST,
     domains.MANIFEST,
     claims.MANIFEST,
     emails.MANIFEST,

@@ -35,6 +35,19 @@ STAYS = (
         "rate_nodes",
         "rate_windows",
     }
+    | {
+        "person_sessions",
+        "person_passkeys",
+        "person_challenges",
+        "person_recovery_codes",
+        "person_links",
+    }
+    | {
+        "oauth_keys",
+        "oauth_requests",
+        "oauth_documents",
+        "oauth_logos",
+    }
 )
 """Tables that are no team's, or last a second, and stay on the coordinator."""
 

@@ -28,6 +28,19 @@ GLOBAL = {
     "blob_store": "which blob store the whole installation uses",
     "link_keys": "a link in a mail arrives without a team",
     "schema_migrations": "the migrator's own",
+    "people": "somebody belongs to several teams",
+    "person_sessions": "a cookie arrives without a team",
+    "person_passkeys": "whoever logs in has no team yet",
+    "person_challenges": "whoever logs in has no team yet",
+    "person_recovery_codes": "whoever logs in has no team yet",
+    "person_links": "a link in a mail arrives without a team",
+    "oauth_keys": "the whole installation signs with them",
+    "oauth_clients": "a program registers without a team",
+    "oauth_requests": "the team is chosen with the consent",
+    "oauth_documents": "what other hosts say of programs",
+    "oauth_logos": "what other hosts show of programs",
+    "oauth_codes": "which grant a code means",
+    "oauth_refresh_tokens": "which grant a token means",
 }
 """Tables that no team owns, and why."""
 

@@ -7,7 +7,8 @@
 --
 -- Every process connects to the coordinator. Tables that are not named here stay there as they are: `processes`,
 -- `clock_jumps`, `maintenance`, `mta_sts_policies`, `sites`, `key_ring_keys`, `blob_store`, `backups`,
--- `restored`, `link_keys`, `rate_nodes` and `rate_windows` are small, and nothing is joined with them.
+-- `restored`, `link_keys`, `rate_nodes`, `rate_windows`, those of people's sessions, passkeys, codes and links, and
+-- `oauth_keys`, `oauth_requests`, `oauth_documents` and `oauth_logos` are small, and nothing is joined with them.
 
 -- `--database-shards` must be the same number.
 SET citus.shard_count = 32;
@@ -23,6 +24,10 @@ SELECT create_reference_table('directory_keys');
 SELECT create_reference_table('directory_domains');
 SELECT create_reference_table('directory_inboxes');
 SELECT create_reference_table('paused');
+SELECT create_reference_table('people');
+SELECT create_reference_table('oauth_clients');
+SELECT create_reference_table('oauth_codes');
+SELECT create_reference_table('oauth_refresh_tokens');
 
 -- The versions of days are written by triggers, and a trigger of a shard may not write to a distributed table.
 -- `--database-shards` switches off what relies on them: answers about metrics that are remembered.
@@ -30,11 +35,16 @@ DROP TRIGGER rollups_inserted ON rollups;
 DROP TRIGGER rollups_updated ON rollups;
 DROP TRIGGER rollups_deleted ON rollups;
 DROP TRIGGER rollups_truncated ON rollups;
+-- Without this one a program that may write may also change audit entries.
+DROP TRIGGER audit_entry_stays ON audit_entries;
 
 -- What belongs to a team lies in one shard group.
 SELECT create_distributed_table('emails', 'team_id', colocate_with => 'none');
 SELECT create_distributed_table('team_members', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('api_keys', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('team_invitations', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('audit_entries', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('oauth_grants', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('domains', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('dkim_keys', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('domain_claims', 'team_id', colocate_with => 'emails');

@@ -1,0 +1,4 @@
+"""OAuth: programs that act for a team because one of its people allowed it (oauth.md).
+
+Records: docs/decisions/0106.
+"""

@@ -1,0 +1,7 @@
+"""What people bring to the program."""
+
+from __future__ import annotations
+
+from pillarbox.kernel.slices import Slice
+
+SLICE = Slice(name="people")
