@@ -195,7 +195,7 @@ def _begins_later(lines: Sequence[str]) -> bool:
     first = lines[0].strip()
     if _BEGINS_WITH_A_DATE.match(first) and first[-1] not in ".!?":
         return False
-    has_address = _ADDRESS.search(" ".join(lines)) is not None
+    has_address = _ADDRESS_OF_AUTHOR.search(" ".join(lines)) is not None
     for at in range(1, len(lines)):
         said = " ".join([line.strip() for line in lines[at:]])
         is_complete = _TIME.search(said) is not None and (
