@@ -64,7 +64,7 @@ class Place:
     email_id: UUID
 
 
-Before = Callable[[TeamDb, UUID], Awaitable[None]]
+Before = Callable[[TeamDb, Draft], Awaitable[None]]
 """What is done under the lock before the message joins; given its email. Raises to refuse."""
 
 
@@ -151,7 +151,7 @@ class Sending:
             if not await lock(conn, [(db.team_id, outbound.inbox_id)]):
                 raise NotFound("Inbox")
             [draft] = drafts
-            await before(inside, draft.id)
+            await before(inside, draft)
             await self._joining.join(inside, outbound, draft)
 
         return await self._accept.store(
@@ -177,7 +177,7 @@ class Sending:
         return inbox, subject[0], target
 
     async def _sent(self, db: TeamDb, call: Call, place: Place, mail: Outgoing) -> bytes:
-        async def still_there(inside: TeamDb, _: UUID) -> None:
+        async def still_there(inside: TeamDb, _: Draft) -> None:
             if not await queries.has_message(inside, place.inbox_id, place.thread_id, place.email_id):
                 raise NotFound("Email")
 
