@@ -80,6 +80,38 @@ async def test_an_answer_joins_by_the_id_that_it_names(database_url: str, tmp_pa
         assert await inbox.counts() == (2, 0)
 
 
+@pytest.mark.parametrize("is_spam", [False, True])
+async def test_an_answer_to_our_mail_does_not_follow_who_took_its_id(
+    database_url: str, tmp_path: Path, *, is_spam: bool
+) -> None:
+    """inboxes.md 9.4: anybody who has our mail may send another with its Message-ID, or a list sends it on."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        ours = message(inbox, message_id="<a@harbor.example>", is_inbound=False, sender_key=inbox.address)
+        [sent] = await joined(inbox, ours)
+        taken = message(inbox, 1, message_id="<a@harbor.example>", subject="Other", is_spam=is_spam)
+        [other] = await joined(inbox, taken)
+        assert other.thread_id != sent.thread_id
+        named = {"earlier_ids": ("a@harbor.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 2, **named))
+        assert answer.thread_id == sent.thread_id
+
+
+@pytest.mark.parametrize("is_spam", [False, True])
+async def test_an_answer_is_not_hidden_behind_spam_with_the_id_that_it_names(
+    database_url: str, tmp_path: Path, *, is_spam: bool
+) -> None:
+    """inboxes.md 9.7: spam with the Message-ID of another mail takes no answers to that along."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        [first] = await joined(inbox, message(inbox, message_id="<a@customer.example>"))
+        copied = message(inbox, 1, message_id="<a@customer.example>", subject="Other", is_spam=is_spam)
+        [copy] = await joined(inbox, copied)
+        named = {"earlier_ids": ("a@customer.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 2, **named))
+        assert answer.thread_id == (first if is_spam else copy).thread_id
+
+
 async def test_messages_of_one_commit_may_answer_each_other(database_url: str, tmp_path: Path) -> None:
     async with world(database_url, tmp_path) as pillarbox:
         inbox = await an_inbox(await pillarbox.team())

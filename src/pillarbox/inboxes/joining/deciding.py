@@ -170,11 +170,17 @@ class _Planning:
         return thread
 
     def _by_ids(self, message: NewMessage) -> Thread | None:
-        """The first id that the inbox knows decides; of several messages with it the last."""
+        """The first id that the inbox knows decides. Of several messages with it the one that was sent from
+        here, whose id nobody else has made, then the last that is in no spam, then the last."""
         for earlier in message.earlier_ids:
-            found = self._known.with_id(message.inbox, earlier)
+            found = [
+                (one, thread)
+                for one in self._known.with_id(message.inbox, earlier)
+                if (thread := self._of(message.inbox, one.thread_id)) is not None
+            ]
             if found:
-                return self._of(message.inbox, found[-1].thread_id)
+                ranked = [(not one.is_inbound, thread.folder is not Folder.SPAM) for one, thread in found]
+                return found[max(range(len(found)), key=lambda place: (*ranked[place], place))][1]
         return None
 
     def _of_subject(self, message: NewMessage) -> Thread | None:
