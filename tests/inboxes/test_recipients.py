@@ -58,7 +58,9 @@ CASES = {
     ),
     "the inbox's own message to itself": (inbound(sender="help@harbor.example"), False, ([], [])),
     "the inbox's own message to itself and others goes to these": (
-        inbound(sender="Mina <help@harbor.example>", to=["iris@customer.example"], cc=["help@harbor.example"]),
+        inbound(
+            sender="Mina <help@harbor.example>", to=["iris@customer.example"], cc=["help@harbor.example"]
+        ),
         False,
         (["iris@customer.example"], []),
     ),

@@ -84,7 +84,7 @@ async def test_an_answer_joins_by_the_id_that_it_names(database_url: str, tmp_pa
 async def test_an_answer_to_our_mail_does_not_follow_who_took_its_id(
     database_url: str, tmp_path: Path, *, is_spam: bool
 ) -> None:
-    """inboxes.md 9.4: anybody who has our mail may send another with its Message-ID, or a list sends it on."""
+    """inboxes.md 9.4: whoever has our mail may send another with its Message-ID, or a list sends it on."""
     async with world(database_url, tmp_path) as pillarbox:
         inbox = await an_inbox(await pillarbox.team())
         ours = message(inbox, message_id="<a@harbor.example>", is_inbound=False, sender_key=inbox.address)
@@ -110,6 +110,22 @@ async def test_an_answer_is_not_hidden_behind_spam_with_the_id_that_it_names(
         named = {"earlier_ids": ("a@customer.example",), "names_earlier": True}
         [answer] = await joined(inbox, message(inbox, 2, **named))
         assert answer.thread_id == (first if is_spam else copy).thread_id
+
+
+async def test_a_copy_that_is_no_spam_is_not_hidden_behind_one_that_is(
+    database_url: str, tmp_path: Path
+) -> None:
+    """inboxes.md 9.3: a forwarder breaks what shows the author, and the same mail comes directly as well."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        named = {"message_id": "<a@customer.example>", "body_key": b"0" * 16}
+        found = [
+            (await joined(inbox, message(inbox, at, **named, is_spam=is_spam)))[0]
+            for at, is_spam in enumerate([True, True, False, False, True])
+        ]
+        assert [one.is_stored for one in found] == [True, False, True, False, False]
+        assert [row["folder"] for row in await threads(inbox)] == ["spam", "inbox"]
+        assert await inbox.counts() == (1, 0)
 
 
 async def test_messages_of_one_commit_may_answer_each_other(database_url: str, tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ class _Planning:
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
             for one in same:
-                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
+                is_equal = one.is_inbound and one.body_key is not None and one.body_key == message.body_key
+                # A copy that came another way and is no spam is not hidden behind one that is.
+                if is_equal and (message.is_spam or not self._is_spam(one)):
                     return Joined(one.thread_id, one.id, is_stored=False)
         thread = self._thread_of(message)
         if thread is None:
@@ -195,6 +197,10 @@ class _Planning:
             and message.sender_key in thread.people
         ]
         return max(threads, key=lambda thread: (thread.received_at, thread.id), default=None)
+
+    def _is_spam(self, message: KnownMessage) -> bool:
+        thread = self._of(message.inbox, message.thread_id)
+        return thread is not None and thread.folder is Folder.SPAM
 
     def _of(self, inbox: InboxKey, thread_id: UUID) -> Thread | None:
         return self._known.threads.get((inbox, thread_id))
