@@ -13,6 +13,7 @@ from kit.inbox_rows import BEGAN, Inbox, an_inbox
 from kit.world import world
 from pillarbox.inboxes.joining.join import join
 from pillarbox.inboxes.joining.new_messages import Joined, NewMessage
+from pillarbox.inboxes.joining.queries import MOST_SAME
 from pillarbox.inboxes.locking import lock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
@@ -110,6 +111,28 @@ async def test_an_answer_is_not_hidden_behind_spam_with_the_id_that_it_names(
         named = {"earlier_ids": ("a@customer.example",), "names_earlier": True}
         [answer] = await joined(inbox, message(inbox, 2, **named))
         assert answer.thread_id == (first if is_spam else copy).thread_id
+
+
+async def test_many_mails_with_one_id_push_the_first_out_of_nothing(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The messages with one id that are looked at are bounded; our own is among them."""
+    async with world(database_url, tmp_path) as pillarbox:
+        inbox = await an_inbox(await pillarbox.team())
+        ours = message(inbox, message_id="<a@harbor.example>", is_inbound=False, sender_key=inbox.address)
+        [sent] = await joined(inbox, ours)
+        for part in range(3):
+            taken = [
+                message(inbox, 1 + n, message_id="<a@harbor.example>", body_key=bytes([part, n] * 8))
+                for n in range(MOST_SAME)
+            ]
+            await joined(inbox, *taken)
+        named = {"earlier_ids": ("a@harbor.example",), "names_earlier": True}
+        [answer] = await joined(inbox, message(inbox, 90, **named))
+        assert answer.thread_id == sent.thread_id
+        returned = message(inbox, 91, message_id="<a@harbor.example>", sender_key=inbox.address)
+        [found] = await joined(inbox, returned)
+        assert found == Joined(sent.thread_id, ours.id, is_stored=False)
 
 
 async def test_a_copy_that_is_no_spam_is_not_hidden_behind_one_that_is(
