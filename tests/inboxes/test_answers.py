@@ -179,7 +179,13 @@ async def test_what_cannot_be_forwarded_is_refused(database_url: str, tmp_path: 
         blocked = await thread.received(ORIGINAL.replace(b"invoice.pdf", b"invoice.exe"))
         answer = await answered(thread, blocked, "forward", to="ada@quay.example")
         assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
-        assert len((await thread.get("/emails")).json()["data"]) == 4
+        many = await thread.sent(
+            attachments=[{"content": "YQ==", "filename": f"{n}.txt"} for n in range(100)]
+        )
+        answer = await answered(thread, many, "forward", to="ada@quay.example", attachments=more)
+        assert (answer.status_code, answer.json()["name"]) == (422, "invalid_attachment")
+        assert "at most 100 attachments" in answer.json()["message"]
+        assert len((await thread.get("/emails")).json()["data"]) == 5
 
 
 WRONG: dict[str, tuple[dict[str, Any], int, str]] = {

@@ -163,7 +163,9 @@ class _Planning:
                 if not one.is_inbound and one.sender_key == message.sender_key:
                     return self._return(one, message)
             for one in same:
-                if one.is_inbound and one.body_key is not None and one.body_key == message.body_key:
+                is_equal = one.is_inbound and one.body_key is not None and one.body_key == message.body_key
+                # A copy that came another way and is no spam is not hidden behind one that is.
+                if is_equal and (message.is_spam or not self._is_spam(one)):
                     return Joined(one.thread_id, one.id, is_stored=False)
         thread = self._thread_of(message)
         if thread is None:
@@ -189,11 +191,17 @@ class _Planning:
         return thread
 
     def _by_ids(self, message: NewMessage) -> Thread | None:
-        """The first id that the inbox knows decides; of several messages with it the last."""
+        """The first id that the inbox knows decides. Of several messages with it the one that was sent from
+        here, whose id nobody else has made, then the last that is in no spam, then the last."""
         for earlier in message.earlier_ids:
-            found = self._known.with_id(message.inbox, earlier)
+            found = [
+                (one, thread)
+                for one in self._known.with_id(message.inbox, earlier)
+                if (thread := self._of(message.inbox, one.thread_id)) is not None
+            ]
             if found:
-                return self._of(message.inbox, found[-1].thread_id)
+                ranked = [(not one.is_inbound, thread.folder is not Folder.SPAM) for one, thread in found]
+                return found[max(range(len(found)), key=lambda place: (*ranked[place], place))][1]
         return None
 
     def _of_subject(self, message: NewMessage) -> Thread | None:
@@ -208,6 +216,10 @@ class _Planning:
             and message.sender_key in thread.people
         ]
         return max(threads, key=lambda thread: (thread.received_at, thread.id), default=None)
+
+    def _is_spam(self, message: KnownMessage) -> bool:
+        thread = self._of(message.inbox, message.thread_id)
+        return thread is not None and thread.folder is Folder.SPAM
 
     def _of(self, inbox: InboxKey, thread_id: UUID) -> Thread | None:
         return self._known.threads.get((inbox, thread_id))

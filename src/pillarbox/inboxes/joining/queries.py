@@ -18,7 +18,8 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.threading import bare_id, id_key
 
 MOST_SAME: Final = 20
-"""Messages with one Message-ID, and threads with one subject, that are looked at; the newest."""
+"""Messages with one Message-ID, the oldest, that are looked at: whoever sends many more with the id of a mail
+pushes that one out of nothing. And threads with one subject, the newest."""
 
 DUE_EVERY: Final = 256
 """So seldom a message says that its inbox may have enough for another block (`inboxes.search.blocks`)."""
@@ -36,7 +37,7 @@ BY_IDS = """
            SELECT f.*
              FROM inbox_messages f
             WHERE f.team_id = k.team_id AND f.inbox_id = k.inbox_id AND f.message_key = k.message_key
-            ORDER BY f.id DESC
+            ORDER BY f.id
             LIMIT $4) AS m
       JOIN inbox_threads t ON t.team_id = m.team_id AND t.id = m.thread_id
      ORDER BY m.id

@@ -23,7 +23,7 @@ from pillarbox.inboxes.sending import forwarded, queries, recipients, references
 from pillarbox.inboxes.sending.answers import Answer, TooManyRecipients
 from pillarbox.inboxes.sending.joined import Outbound, OutboundJoining
 from pillarbox.inboxes.sending.message import outgoing
-from pillarbox.inboxes.sending.originals import MOST_ATTACHED, Content, Originals, TooMuchAttached, texts_of
+from pillarbox.inboxes.sending.originals import MOST_ATTACHED, Content, Originals, TooManyAttached, texts_of
 from pillarbox.inboxes.sending.queries import SendingInbox, Target
 from pillarbox.inboxes.sending.recipients import MOST, Own, Recipients
 from pillarbox.inboxes.sending.subjects import FORWARD, REPLY, prefixed
@@ -122,7 +122,7 @@ class Sending:
             html, text = await in_thread_if_large(octets, forwarded.bodies, quoted, answer.html, answer.text)
             files = [*answer.attachments, *_attached(content)]
             if len(files) > attachment_input.MOST:
-                raise TooMuchAttached
+                raise TooManyAttached
             mail = await outgoing(
                 inbox,
                 Recipients(answer.to, answer.cc, answer.bcc),
